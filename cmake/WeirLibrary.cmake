@@ -1,0 +1,56 @@
+# weir_library(<layer> [SOURCES …] [DEPENDS layer…] [PACKAGES target…]
+#              [TESTS …] [TEST_PACKAGES target…] [BENCHES …])
+#
+# Makes the static library weir_<layer> (an interface library if it has no sources), the test
+# program weir_<layer>_test and the benchmark program weir_<layer>_bench. DEPENDS names layers,
+# PACKAGES third-party targets. File lists are explicit: a file that nobody lists is dead, and
+# tools/tidy.py says so.
+function(weir_library layer)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;PACKAGES;TESTS;TEST_PACKAGES;BENCHES" ${ARGN})
+  set(target weir_${layer})
+  list(TRANSFORM ARG_DEPENDS PREPEND weir_)
+
+  if(ARG_SOURCES)
+    add_library(${target} STATIC ${ARG_SOURCES})
+    set(scope PUBLIC)
+    target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:weir_compile>)
+  else()
+    add_library(${target} INTERFACE)
+    set(scope INTERFACE)
+  endif()
+  add_library(weir::${layer} ALIAS ${target})
+  set_target_properties(${target} PROPERTIES EXPORT_NAME ${layer})
+  target_compile_features(${target} ${scope} cxx_std_20)
+  target_include_directories(${target} ${scope}
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>
+    $<INSTALL_INTERFACE:include>)
+  target_link_libraries(${target} ${scope} ${ARG_DEPENDS} Threads::Threads ${ARG_PACKAGES})
+  set_property(GLOBAL APPEND PROPERTY WEIR_LAYERS ${target})
+
+  if(WEIR_TESTS AND ARG_TESTS)
+    weir_test(${target}_test SOURCES ${ARG_TESTS} LINK ${target} ${ARG_TEST_PACKAGES})
+  endif()
+  if(WEIR_BENCHES AND ARG_BENCHES)
+    add_executable(${target}_bench ${ARG_BENCHES})
+    target_link_libraries(${target}_bench PRIVATE weir_compile ${target}
+                          benchmark::benchmark benchmark::benchmark_main)
+    set_property(GLOBAL APPEND PROPERTY WEIR_BENCH_TARGETS ${target}_bench)
+  endif()
+endfunction()
+
+# weir_test(<name> SOURCES … LINK … [LABELS …] [TIMEOUT s]): a GoogleTest program, one ctest entry
+# per test case. Default label: unit.
+function(weir_test name)
+  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;LINK;LABELS" ${ARGN})
+  if(NOT ARG_LABELS)
+    set(ARG_LABELS unit)
+  endif()
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 120)
+  endif()
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE weir_compile ${ARG_LINK} GTest::gmock GTest::gtest_main)
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
+    PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT})
+endfunction()

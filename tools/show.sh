@@ -1,0 +1,3 @@
+#!/bin/sh
+# What `./dev run` starts.
+exec build/release/weir demo "$@"
