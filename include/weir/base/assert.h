@@ -12,7 +12,7 @@ namespace weir::inline v0 {
 
 }  // namespace weir::inline v0
 
-#define WEIR_ASSERT(condition) \
+#define WEIR_ASSERT(condition)                         \
   (static_cast<bool>(condition) ? static_cast<void>(0) \
                                 : ::weir::assert_failed(#condition, __FILE__, __LINE__))
 

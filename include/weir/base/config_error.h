@@ -8,11 +8,11 @@ namespace weir::inline v0 {
 /// One thing that is wrong with a configuration, in the operator's words. The layer that validates
 /// fills key, value and allowed; the reader of the file adds file and line.
 struct ConfigError {
-  std::string key;      // "admission.limit.initial"
-  std::string value;    // what was given, printed
-  std::string allowed;  // "1 to 16383", "below critical_watermark (0.95)"
-  std::string file;     // empty when the value did not come from a file
-  int line = 0;         // 1-based; 0 when unknown
+  std::string key{};      // "admission.limit.initial"
+  std::string value{};    // what was given, printed
+  std::string allowed{};  // "1 to 16383", "below critical_watermark (0.95)"
+  std::string file{};     // empty when the value did not come from a file
+  int line = 0;           // 1-based; 0 when unknown
 
   bool operator==(const ConfigError&) const = default;
 };

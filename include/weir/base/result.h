@@ -32,7 +32,7 @@ class [[nodiscard]] Result {
   // NOLINTNEXTLINE(google-explicit-constructor): `return value;` is the point.
   constexpr Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
   template <class G>
-    requires std::is_constructible_v<E, G>
+  requires std::is_constructible_v<E, G>
   // NOLINTNEXTLINE(google-explicit-constructor)
   constexpr Result(unexpected<G> e) : state_(std::in_place_index<1>, std::move(e.value)) {}
 
@@ -98,7 +98,7 @@ class [[nodiscard]] Result<void, E> {
 
   constexpr Result() noexcept = default;
   template <class G>
-    requires std::is_constructible_v<E, G>
+  requires std::is_constructible_v<E, G>
   // NOLINTNEXTLINE(google-explicit-constructor)
   constexpr Result(unexpected<G> e) : state_(std::in_place_index<1>, std::move(e.value)) {}
 

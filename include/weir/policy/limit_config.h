@@ -1,0 +1,55 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include "weir/base/config_error.h"
+#include "weir/base/rng.h"
+#include "weir/base/time.h"
+#include "weir/policy/limit_policy.h"
+
+namespace weir::inline v0 {
+
+enum class LimitKind : std::uint8_t { kFixed, kAimd, kVegas, kGradient2, kAuto };
+
+inline constexpr std::array<std::string_view, 5> kLimitKindNames = {"fixed", "aimd", "vegas",
+                                                                    "gradient2", "auto"};
+[[nodiscard]] constexpr std::string_view name_of(LimitKind kind) noexcept {
+  return kLimitKindNames[static_cast<std::size_t>(kind)];
+}
+[[nodiscard]] constexpr std::optional<LimitKind> limit_kind_named(std::string_view name) noexcept {
+  for (std::size_t i = 0; i < kLimitKindNames.size(); ++i) {
+    if (kLimitKindNames[i] == name) return static_cast<LimitKind>(i);
+  }
+  return std::nullopt;
+}
+
+/// How one scope's concurrency limit is found. The smaller of this limit and max_concurrent binds.
+struct LimitConfig {
+  LimitKind policy = LimitKind::kAuto;
+  std::uint32_t initial_limit = 128;
+  std::uint32_t min_limit = 8;
+  std::uint32_t max_limit = 1024;
+  Duration window_duration = std::chrono::seconds(1);
+  double vegas_alpha = 2.0;   // grow below this estimated queue
+  double vegas_beta = 8.0;    // shrink above it
+  double aimd_backoff = 0.9;  // factor on overload
+
+  /// min(min_limit, initial_limit): an operator who starts below the minimum means it.
+  [[nodiscard]] std::uint32_t effective_min() const noexcept {
+    return initial_limit < min_limit ? initial_limit : min_limit;
+  }
+  [[nodiscard]] LimitBounds bounds() const noexcept {
+    return {.min = effective_min(), .initial = initial_limit, .max = max_limit};
+  }
+  bool operator==(const LimitConfig&) const = default;
+  [[nodiscard]] ConfigErrors validate() const;
+};
+
+/// The policy of that kind. `rng` jitters re-measurement; by value: seeded, replayable.
+[[nodiscard]] std::unique_ptr<LimitPolicy> make_limit_policy(const LimitConfig& config, Rng rng);
+
+}  // namespace weir::inline v0

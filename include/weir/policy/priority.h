@@ -1,0 +1,41 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace weir::inline v0 {
+
+/// How much a request matters. Lower values matter more; kCritical is never refused.
+///   kCritical  probes, leadership, failure detection: claimed by trusted peers or configuration
+///   kHigh      what a person waits for
+///   kNormal    the rest, and whatever names no class or an unknown one
+///   kLow       background work: first to be shed
+enum class Priority : std::uint8_t { kCritical = 0, kHigh = 1, kNormal = 2, kLow = 3 };
+
+inline constexpr std::size_t kPriorityCount = 4;
+inline constexpr std::array<Priority, kPriorityCount> kPriorities = {
+    Priority::kCritical, Priority::kHigh, Priority::kNormal, Priority::kLow};
+
+[[nodiscard]] constexpr std::size_t index_of(Priority p) noexcept {
+  return static_cast<std::size_t>(p);
+}
+
+/// The stable name: on the wire, in metrics, in configuration.
+[[nodiscard]] constexpr std::string_view name_of(Priority p) noexcept {
+  constexpr std::array<std::string_view, kPriorityCount> kNames = {"critical", "high", "normal",
+                                                                   "low"};
+  return kNames[index_of(p)];
+}
+
+/// The class of that name; nothing for any other text. Callers treat nothing as normal.
+[[nodiscard]] constexpr std::optional<Priority> priority_named(std::string_view name) noexcept {
+  for (const Priority p : kPriorities) {
+    if (name == name_of(p)) return p;
+  }
+  return std::nullopt;
+}
+
+}  // namespace weir::inline v0
