@@ -1,0 +1,147 @@
+"""What each layer may include. ARCHITECTURE.md draws the same table."""
+
+from .std_headers import POSIX, SOCKETS, STD
+
+# A layer sees what it names here, and what those see.
+DIRECT = {
+    "base": (),
+    "policy": ("base",),
+    "control": ("policy",),
+    "config": ("policy",),
+    "metrics": ("base",),
+    "http": ("base",),
+    "io": ("base",),
+    "server": ("io", "http", "policy"),
+    "upstream": ("io", "http", "control"),
+    "gateway": ("server", "upstream", "config", "metrics"),
+    "sim": ("control", "config"),
+    "grpc": ("control",),
+}
+# Plain structs with a validate(): anyone above policy may take its own from there.
+CONFIG_HEADERS = "weir/config/"
+CONFIG_HEADER_SUFFIX = "_config.h"
+CONFIG_HEADER_READERS = {"control", "config", "io", "server", "upstream", "gateway", "sim", "grpc"}
+CONFIG_HEADER_LAYERS = {"base", "policy"}
+
+# Third-party headers by prefix, and the layers that may see them.
+PURE = {"base", "policy", "control", "http"}
+SHELL = set(DIRECT) - PURE | {"apps"}
+PACKAGES = {
+    "uv.h": {"io"},
+    "openssl/": {"io", "server"},
+    "nghttp2/": {"http"},
+    "ares.h": {"io"},
+    "toml++/": {"config", "sim"},
+    "CLI/": {"apps"},
+    "fmt/": SHELL,
+    "spdlog/": SHELL,
+    "nlohmann/": SHELL,
+    "grpc": {"grpc"},
+}
+TEST_PACKAGES = ("gtest/", "gmock/")
+BENCH_PACKAGES = ("benchmark/",)
+# Test programs that need a real peer may link the layer that provides one.
+TEST_DIRECT = {"upstream": ("server",), "control": ("config",), "http": (), "io": ()}
+SYSTEM_LAYERS = {"io", "server", "upstream", "gateway", "apps"}
+
+
+def closure(layer):
+    seen, todo = set(), [layer]
+    while todo:
+        name = todo.pop()
+        if name not in seen:
+            seen.add(name)
+            todo.extend(DIRECT[name])
+    return seen
+
+
+ALLOWED = {layer: closure(layer) for layer in DIRECT}
+
+
+def is_config_header(name):
+    return name.startswith(CONFIG_HEADERS) and name.endswith(CONFIG_HEADER_SUFFIX)
+
+
+def check(tree):
+    for file in tree.cpp:
+        if file.layer is not None and file.layer not in DIRECT:
+            yield file.finding(0, f"'{file.layer}' is not a layer; see tools/tidy_rules/layers.py")
+        elif file.layer is not None:
+            yield from _check_layer_file(tree, file)
+        elif file.top == "examples":
+            yield from _check_example(file)
+        elif file.top == "apps":
+            for line, is_system, name in file.includes:
+                if is_system:
+                    yield from _check_system(file, line, name, "apps")
+
+
+def _check_layer_file(tree, file):
+    listed = tree.exceptions.get("includes", file.path) or {"headers": ()}
+    for line, is_system, name in file.includes:
+        if name in listed["headers"]:
+            continue
+        if is_system:
+            yield from _check_system(file, line, name, file.layer)
+        else:
+            yield from _check_weir(file, line, name)
+
+
+def _check_example(file):
+    for line, is_system, name in file.includes:
+        if (name not in STD) if is_system else not name.startswith("weir/"):
+            yield file.finding(line, f"<{name}>: an example uses std and installed headers only")
+
+
+def _check_weir(file, line, name):
+    first, _, rest = name.partition("/")
+    is_installed = first == "weir"
+    layer = rest.partition("/")[0] if is_installed else first
+    if layer not in DIRECT or not rest:
+        yield file.finding(line, f'"{name}": write "weir/<layer>/x.h" or, for a private header, '
+                                 '"<layer>/x.h" from src/')
+        return
+    if file.is_public and not is_installed:
+        yield file.finding(line, f'"{name}" is private: an installed header cannot include it')
+    if is_config_header(file.path.removeprefix("include/")) and file.is_public:
+        if layer not in CONFIG_HEADER_LAYERS and not is_config_header(name):
+            yield file.finding(line, f'"{name}": a *_config.h sees std, base and policy only')
+        return
+    if is_config_header(name) and file.layer in CONFIG_HEADER_READERS:
+        return
+    allowed = set(ALLOWED[file.layer])
+    if file.is_test or file.is_bench:
+        for extra in TEST_DIRECT.get(file.layer, ()):
+            allowed |= ALLOWED[extra]
+    if layer not in allowed:
+        yield file.finding(line, f'"{name}": layer {file.layer} may see '
+                                 f"{', '.join(sorted(allowed))}; not {layer}")
+
+
+def _check_system(file, line, name, layer):
+    if name in STD:
+        return
+    if file.is_public:
+        yield file.finding(line, f"<{name}>: installed headers include std and Weir only")
+        return
+    if file.is_test and (name.startswith(TEST_PACKAGES) or name in POSIX or name in SOCKETS):
+        return
+    if file.is_bench and name.startswith(BENCH_PACKAGES):
+        return
+    if name in SOCKETS:
+        if layer not in ("io", "apps"):
+            yield file.finding(line, f"<{name}>: sockets live in io; take one from there")
+        return
+    if name in POSIX:
+        if layer not in SYSTEM_LAYERS:
+            yield file.finding(line, f"<{name}>: layer {layer} does not talk to the system; "
+                                     "io does, and hands the value down")
+        return
+    for prefix, layers in PACKAGES.items():
+        if name.startswith(prefix):
+            if layer not in layers:
+                yield file.finding(line, f"<{name}>: only {', '.join(sorted(layers))} may use it, "
+                                         f"not {layer}")
+            return
+    yield file.finding(line, f"<{name}>: unknown header; if {layer} needs it, say so in "
+                             "tools/tidy_rules/layers.py")

@@ -1,0 +1,46 @@
+"""How a file looks: columns, whitespace, header guards, names."""
+
+import re
+
+COLUMNS = 100
+_WIDE_SUFFIXES = {"cc", "h", "py", "sh", "cmake"}
+_BLAND_NAMES = {"util", "utils", "common", "helper", "helpers", "misc"}
+_SNAKE = re.compile(r"[a-z0-9]+(_[a-z0-9]+)*")
+
+
+def check(tree):
+    for file in tree.files.values():
+        yield from _check_whitespace(file)
+        if file.suffix in _WIDE_SUFFIXES or file.name in ("CMakeLists.txt", "dev"):
+            for number, line in enumerate(file.lines, 1):
+                if len(line) > COLUMNS and "://" not in line:
+                    yield file.finding(number, f"{len(line)} columns; {COLUMNS} is the limit")
+        if file.is_cpp:
+            yield from _check_cpp(file)
+
+
+def _check_whitespace(file):
+    if file.suffix in ("md", "txt", "") and file.name != "CMakeLists.txt":
+        return
+    if "\r" in file.text:
+        yield file.finding(0, "carriage returns")
+    if file.text and not file.text.endswith("\n"):
+        yield file.finding(len(file.lines), "no newline at the end")
+    for number, line in enumerate(file.lines, 1):
+        if line.endswith((" ", "\t")):
+            yield file.finding(number, "whitespace at the end of the line")
+        if "\t" in line and file.is_cpp:
+            yield file.finding(number, "tab")
+
+
+def _check_cpp(file):
+    if not _SNAKE.fullmatch(file.stem):
+        yield file.finding(0, "file names are snake_case")
+    if file.stem in _BLAND_NAMES:
+        yield file.finding(0, f"`{file.stem}` says nothing: name the file after its one idea")
+    if file.suffix != "h":
+        return
+    if file.code.lstrip().startswith("#pragma once") is False:
+        yield file.finding(1, "a header starts with #pragma once")
+    if file.layer and re.search(r"\bnamespace\s+weir\b(?!::inline v0)", file.code):
+        yield file.finding(0, "write `namespace weir::inline v0`")
