@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "weir/policy/operator_state.h"
+
 namespace weir {
 namespace {
 
@@ -91,6 +93,20 @@ TEST(ClassAdmission, ValidateNamesKeyValueAndRange) {
   EXPECT_EQ(errors[1].key, "class_cap_high");
   EXPECT_EQ(errors[1].value, "16384");
   EXPECT_EQ(errors[1].allowed, "0 to 16383");
+}
+
+TEST(OperatorState, FollowsWhichClassIsAtItsBound) {
+  EXPECT_EQ(operator_state(counts(0, 0, 0, 74), {}, 100), OperatorState::kHealthy);
+  EXPECT_EQ(operator_state(counts(0, 0, 0, 75), {}, 100), OperatorState::kPressured);
+  EXPECT_EQ(operator_state(counts(0, 15, 0, 75), {}, 100), OperatorState::kOverloaded);
+  EXPECT_EQ(operator_state(counts(500, 0, 0, 0), {}, 100), OperatorState::kHealthy);
+}
+
+TEST(OperatorState, ClassCapsCountToo) {
+  ClassRules rules;
+  rules.caps = {0, 0, 10, 5};
+  EXPECT_EQ(operator_state(counts(0, 0, 0, 5), rules, 100), OperatorState::kPressured);
+  EXPECT_EQ(operator_state(counts(0, 0, 10, 0), rules, 100), OperatorState::kOverloaded);
 }
 
 TEST(Priority, NamesRoundTripAndUnknownIsNothing) {

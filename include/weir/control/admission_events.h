@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "weir/base/time.h"
+#include "weir/policy/limit_policy.h"
+#include "weir/policy/priority.h"
+#include "weir/policy/reason.h"
+
+namespace weir::inline v0 {
+
+/// A scope's limit moved, and why.
+struct LimitChange {
+  std::string_view scope;
+  std::uint32_t old_limit = 0;
+  std::uint32_t new_limit = 0;
+  double queue_estimate = 0;
+  Duration latency_avg{};
+  Duration latency_min{};  // the baseline the policy compares with
+  LimitReason reason = LimitReason::kHold;
+};
+
+/// Requests were refused. At most one of these per reason and second; `count` says how many it
+/// stands for.
+struct RefusalNotice {
+  std::string_view scope;
+  Reason reason = Reason::kAdmitted;
+  Priority priority = Priority::kNormal;  // of the request that triggered the notice
+  std::uint64_t count = 0;
+  double memory_usage = 0;
+};
+
+/// A class reached warn_threshold of what it may hold.
+struct ClassWarning {
+  std::string_view scope;
+  Priority priority = Priority::kNormal;
+  std::uint32_t in_flight = 0;
+  std::uint32_t bound = 0;
+};
+
+/// Memory became unreadable (usage then counts as 0 %) or readable again.
+struct MemoryNotice {
+  bool readable = true;
+  double usage = 0;
+};
+
+/// Receives what is worth a log line. Called outside all locks, on whatever thread noticed it;
+/// implementations must be thread-safe, quick, and must not call back into the controller.
+class EventSink {
+ public:
+  EventSink() = default;
+  EventSink(const EventSink&) = delete;
+  EventSink& operator=(const EventSink&) = delete;
+  virtual ~EventSink() = default;
+
+  virtual void on_limit_change(const LimitChange&) noexcept {}
+  virtual void on_refusals(const RefusalNotice&) noexcept {}
+  virtual void on_class_warning(const ClassWarning&) noexcept {}
+  virtual void on_memory(const MemoryNotice&) noexcept {}
+};
+
+}  // namespace weir::inline v0

@@ -1,0 +1,81 @@
+#pragma once
+
+#include <cstdint>
+#include <utility>
+
+#include "weir/base/time.h"
+#include "weir/control/admission_request.h"
+
+namespace weir::inline v0 {
+
+class AdmissionController;
+
+/// One admitted request: owns its unit of the limit, its actor's and peer's count and its bytes
+/// until finish() or destruction.
+///
+/// Promises: whatever happens (finished, destroyed, the handler threw, the rules changed meanwhile)
+/// exactly what was taken is given back, once. A destroyed permit feeds no sample.
+/// Thread-safety: one owner at a time; may cross threads. Cost: 64 bytes; no allocation.
+/// Lifetime: the controller must outlive it (it asserts that).
+class [[nodiscard]] Permit {
+ public:
+  Permit() noexcept = default;
+  Permit(Permit&& other) noexcept : taken_(std::exchange(other.taken_, Taken{})) {}
+  Permit& operator=(Permit&& other) noexcept {
+    if (this != &other) {
+      reset();
+      taken_ = std::exchange(other.taken_, Taken{});
+    }
+    return *this;
+  }
+  ~Permit() { reset(); }
+
+  [[nodiscard]] explicit operator bool() const noexcept { return taken_.owner != nullptr; }
+
+  /// Gives everything back and feeds one sample: the time from grant to now, or, after
+  /// to_streaming(), nothing more (that sample was taken there).
+  void finish(Outcome outcome, TimePoint now) && noexcept;
+
+  /// The response headers are out: takes the latency sample and moves the unit from the limit to
+  /// streams_max, so that a long body does not occupy the limit. Actor and bytes stay held. False:
+  /// streams_max is reached and the unit stays where it is. A second call changes nothing.
+  bool to_streaming(TimePoint now) noexcept;
+
+  /// Charges more bytes, at once or not at all; false means the budget is full and the request
+  /// should end.
+  [[nodiscard]] bool try_grow(std::uint64_t bytes) noexcept;
+  void shrink(std::uint64_t bytes) noexcept;
+
+  [[nodiscard]] Priority priority() const noexcept { return taken_.priority; }
+  [[nodiscard]] ScopeId scope() const noexcept { return taken_.scope; }
+  [[nodiscard]] std::uint64_t bytes() const noexcept { return taken_.bytes; }
+  [[nodiscard]] TimePoint granted_at() const noexcept { return taken_.granted_at; }
+
+ private:
+  friend class AdmissionController;
+
+  static constexpr std::uint32_t kNoEntry = ~std::uint32_t{0};
+
+  /// What to give back. The permit remembers it, so a change of rules cannot unbalance the books.
+  struct Taken {
+    AdmissionController* owner = nullptr;
+    TimePoint granted_at{};
+    std::uint64_t bytes = 0;
+    std::uint32_t actor_entry = kNoEntry;
+    std::uint32_t peer_entry = kNoEntry;
+    ScopeId scope = ScopeId::kFirst;
+    std::uint16_t units = 0;         // in the scope's class word
+    std::uint16_t global_units = 0;  // in the process-wide count
+    std::uint16_t stream_units = 0;  // in the streaming count
+    Priority priority = Priority::kNormal;
+    bool sampled = false;
+    bool total_bytes = false;  // the process-wide budget holds `bytes` too
+  };
+
+  explicit Permit(const Taken& taken) noexcept : taken_(taken) {}
+  void reset() noexcept;
+
+  Taken taken_;
+};
+
+}  // namespace weir::inline v0

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "weir/base/intrusive_list.h"
+#include "weir/base/time.h"
+#include "weir/control/admission_request.h"
+#include "weir/control/permit.h"
+#include "weir/policy/reason.h"
+
+namespace weir::inline v0 {
+
+/// A request parked for a permit. The caller owns the memory (a field of its request object), so
+/// waiting allocates nothing.
+///
+/// Life: idle → waiting → ready (granted or refused) → collected, or waiting → cancelled.
+/// `on_ready` fires once, on the thread that freed the slot, under a lock of the waiting room: it
+/// may only enqueue and wake; it must not call the controller. The owner then calls
+/// AdmissionController::collect() from its own thread. It does not fire for a waiter that
+/// cancel() won, nor for one that enter() decided at once.
+/// Thread-safety: enter and collect by the owner; cancel by any thread.
+class Waiter {
+ public:
+  using Ready = void (*)(Waiter&) noexcept;
+
+  enum class State : std::uint8_t { kIdle, kWaiting, kGranted, kRefused, kCancelled };
+
+  explicit Waiter(Ready on_ready = nullptr, void* context = nullptr) noexcept
+      : on_ready_(on_ready), context_(context) {}
+  Waiter(const Waiter&) = delete;
+  Waiter& operator=(const Waiter&) = delete;
+
+  [[nodiscard]] State state() const noexcept { return state_.load(std::memory_order_acquire); }
+  [[nodiscard]] void* context() const noexcept { return context_; }
+  [[nodiscard]] TimePoint expires_at() const noexcept { return expires_at_; }
+
+ private:
+  friend class AdmissionController;
+  friend class WaitingRoom;
+
+  ListHook<Waiter> hook_;
+  std::atomic<State> state_{State::kIdle};
+  Ready on_ready_;
+  void* context_;
+  Permit permit_;  // holds peer, actor and bytes while waiting, the unit too once granted
+  TimePoint entered_at_{};
+  TimePoint expires_at_{};
+  TimePoint deadline_{};
+  std::uint32_t cost_ = 1;
+  Priority priority_ = Priority::kNormal;
+  Reason reason_ = Reason::kAdmitted;
+};
+
+}  // namespace weir::inline v0
