@@ -1,0 +1,12 @@
+#pragma once
+
+#include <cstddef>
+
+namespace weir::inline v0 {
+
+/// How often this program has called operator new. For tests that hold code to "nothing after
+/// start": list src/base/allocation_probe.cc among the test sources and compare two readings.
+/// Aligned new is not counted. Thread-safety: any thread; the count is of all threads.
+[[nodiscard]] std::size_t allocations_so_far() noexcept;
+
+}  // namespace weir::inline v0

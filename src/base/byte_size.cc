@@ -1,0 +1,107 @@
+#include "weir/base/byte_size.h"
+
+#include <array>
+#include <charconv>
+#include <cstddef>
+#include <system_error>
+
+namespace weir::inline v0 {
+namespace {
+
+struct Unit {
+  std::string_view lower_name;
+  std::uint64_t bytes;
+};
+
+constexpr std::array kUnits = {
+    Unit{"", 1},
+    Unit{"b", 1},
+    Unit{"kb", 1'000},
+    Unit{"mb", 1'000'000},
+    Unit{"gb", 1'000'000'000},
+    Unit{"tb", 1'000'000'000'000},
+    Unit{"kib", std::uint64_t{1} << 10U},
+    Unit{"mib", std::uint64_t{1} << 20U},
+    Unit{"gib", std::uint64_t{1} << 30U},
+    Unit{"tib", std::uint64_t{1} << 40U},
+};
+
+constexpr std::array<std::string_view, 5> kBinaryNames = {"B", "KiB", "MiB", "GiB", "TiB"};
+
+constexpr char lower(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+
+bool same_ignoring_case(std::string_view text, std::string_view lower_name) {
+  if (text.size() != lower_name.size()) return false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (lower(text[i]) != lower_name[i]) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::string_view name_of(ByteSizeFault fault) noexcept {
+  switch (fault) {
+    case ByteSizeFault::kEmpty:
+      return "empty";
+    case ByteSizeFault::kNotANumber:
+      return "not_a_number";
+    case ByteSizeFault::kNotWhole:
+      return "not_whole";
+    case ByteSizeFault::kUnknownUnit:
+      return "unknown_unit";
+    case ByteSizeFault::kOverflow:
+      return "overflow";
+  }
+  WEIR_UNREACHABLE();
+}
+
+Result<ByteSize, ByteSizeFault> parse_byte_size(std::string_view text) noexcept {
+  if (text.empty()) return unexpected(ByteSizeFault::kEmpty);
+  std::uint64_t number = 0;
+  const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (fault == std::errc::invalid_argument) return unexpected(ByteSizeFault::kNotANumber);
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  if (text.starts_with('.')) return unexpected(ByteSizeFault::kNotWhole);
+  while (text.size() > 1 && text.starts_with(' ')) text.remove_prefix(1);
+  for (const Unit& unit : kUnits) {
+    if (!same_ignoring_case(text, unit.lower_name)) continue;
+    // Only now: "99999999999999999999 apples" is wrong about its unit first.
+    if (fault != std::errc{}) return unexpected(ByteSizeFault::kOverflow);
+    if (number > ByteSize::max().bytes() / unit.bytes) return unexpected(ByteSizeFault::kOverflow);
+    return ByteSize(number * unit.bytes);
+  }
+  return unexpected(ByteSizeFault::kUnknownUnit);
+}
+
+std::string to_string(ByteSize size) {
+  std::uint64_t number = size.bytes();
+  std::size_t unit = 0;
+  while (number != 0 && number % 1024 == 0 && unit + 1 < kBinaryNames.size()) {
+    number /= 1024;
+    ++unit;
+  }
+  return std::to_string(number).append(kBinaryNames[unit]);
+}
+
+std::string to_human(ByteSize size) {
+  if (size < kib(1)) return std::to_string(size.bytes()) + " B";
+  std::size_t unit = 1;
+  std::uint64_t unit_bytes = 1024;
+  // A value that would round to 1024.0 of a unit is 1.0 of the next.
+  while (unit + 1 < kBinaryNames.size() && size.bytes() >= unit_bytes * 1024 - (unit_bytes / 20)) {
+    ++unit;
+    unit_bytes *= 1024;
+  }
+  std::uint64_t whole = size.bytes() / unit_bytes;
+  std::uint64_t tenths = ((size.bytes() % unit_bytes) * 10 + unit_bytes / 2) / unit_bytes;
+  if (tenths == 10) {
+    ++whole;
+    tenths = 0;
+  }
+  return (std::to_string(whole) + '.' + std::to_string(tenths) + ' ').append(kBinaryNames[unit]);
+}
+
+}  // namespace weir::inline v0
