@@ -1,21 +1,81 @@
-# Installs headers, libraries, find_package(weir) and pkg-config files.
+# Installs headers, one archive per layer, find_package(weir) and pkg-config.
+#   find_package(weir REQUIRED)                      weir::weir, or single layers: weir::control
+#   find_package(weir REQUIRED COMPONENTS control)   looks only for what that layer links
+#   pkg-config --static --libs weir
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 function(weir_install_package)
   get_property(layers GLOBAL PROPERTY WEIR_LAYERS)
-  install(TARGETS ${layers} EXPORT weirTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-  install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/weir DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-  install(EXPORT weirTargets NAMESPACE weir:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/weir)
+  set(targets ${layers})
+  list(TRANSFORM targets PREPEND weir_)
+
+  add_library(weir_all INTERFACE)
+  add_library(weir::weir ALIAS weir_all)
+  set_target_properties(weir_all PROPERTIES EXPORT_NAME weir)
+  target_link_libraries(weir_all INTERFACE ${targets})
+
+  set(config_dir ${CMAKE_INSTALL_LIBDIR}/cmake/weir)
+  install(TARGETS ${targets} weir_all EXPORT weirTargets
+          ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/weir DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+          FILES_MATCHING PATTERN "*.h")
+  install(EXPORT weirTargets NAMESPACE weir:: DESTINATION ${config_dir})
+  if(TARGET weir)
+    install(TARGETS weir RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  endif()
+
+  weir_write_config("${layers}" ${config_dir})
+  weir_write_pkgconfig("${layers}")
+endfunction()
+
+# weirConfig.cmake: per layer, which layers it stands on and how to find what it links.
+function(weir_write_config layers config_dir)
+  set(WEIR_LAYER_FACTS "")
+  foreach(layer IN LISTS layers)
+    get_target_property(links weir_${layer} INTERFACE_LINK_LIBRARIES)
+    string(REGEX MATCHALL "weir_[a-z]+" below "${links}")
+    list(FILTER below EXCLUDE REGEX "^weir_compile$")
+    list(TRANSFORM below REPLACE "^weir_" "")
+    get_property(keys GLOBAL PROPERTY WEIR_PACKAGES_weir_${layer})
+    set(finds "")
+    foreach(key IN LISTS keys)
+      string(APPEND finds "  ${WEIR_FIND_${key}}\n")
+    endforeach()
+    string(REPLACE ";" " " below "${below}")
+    string(APPEND WEIR_LAYER_FACTS
+      "set(_weir_${layer}_needs ${below})\nmacro(_weir_${layer}_find)\n${finds}endmacro()\n")
+  endforeach()
+  string(REPLACE ";" " " WEIR_LAYER_NAMES "${layers}")
   configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/weirConfig.cmake.in
-    ${CMAKE_CURRENT_BINARY_DIR}/weirConfig.cmake
-    INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/weir)
+    ${CMAKE_CURRENT_BINARY_DIR}/weirConfig.cmake INSTALL_DESTINATION ${config_dir})
   write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/weirConfigVersion.cmake
     COMPATIBILITY SameMinorVersion)
-  configure_file(${PROJECT_SOURCE_DIR}/cmake/weir.pc.in ${CMAKE_CURRENT_BINARY_DIR}/weir.pc @ONLY)
   install(FILES ${CMAKE_CURRENT_BINARY_DIR}/weirConfig.cmake
                 ${CMAKE_CURRENT_BINARY_DIR}/weirConfigVersion.cmake
-          DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/weir)
+          DESTINATION ${config_dir})
+endfunction()
+
+# weir.pc: archives in link order (a layer before those it stands on), their libraries private.
+function(weir_write_pkgconfig layers)
+  set(WEIR_PC_LIBS "")
+  set(requires "")
+  list(REVERSE layers)
+  foreach(layer IN LISTS layers)
+    get_target_property(type weir_${layer} TYPE)
+    if(type STREQUAL "STATIC_LIBRARY")
+      string(APPEND WEIR_PC_LIBS " -lweir_${layer}")
+    endif()
+    get_property(keys GLOBAL PROPERTY WEIR_PACKAGES_weir_${layer})
+    foreach(key IN LISTS keys)
+      list(APPEND requires ${WEIR_PC_${key}})
+    endforeach()
+  endforeach()
+  list(REMOVE_DUPLICATES requires)
+  string(REPLACE ";" ", " WEIR_PC_REQUIRES "${requires}")
+  # Relative to the .pc file: the installed tree may be moved.
+  file(RELATIVE_PATH WEIR_PC_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+  configure_file(${PROJECT_SOURCE_DIR}/cmake/weir.pc.in ${CMAKE_CURRENT_BINARY_DIR}/weir.pc @ONLY)
   install(FILES ${CMAKE_CURRENT_BINARY_DIR}/weir.pc
           DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endfunction()

@@ -25,8 +25,9 @@ function(weir_library layer)
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>
     $<INSTALL_INTERFACE:include>)
-  target_link_libraries(${target} ${scope} ${ARG_DEPENDS} Threads::Threads ${ARG_PACKAGES})
-  set_property(GLOBAL APPEND PROPERTY WEIR_LAYERS ${target})
+  target_link_libraries(${target} ${scope} ${ARG_DEPENDS} Threads::Threads)
+  weir_use_packages(${target} ${scope} ${ARG_PACKAGES})
+  set_property(GLOBAL APPEND PROPERTY WEIR_LAYERS ${layer})
 
   if(WEIR_TESTS AND ARG_TESTS)
     weir_test(${target}_test SOURCES ${ARG_TESTS} LINK ${target} ${ARG_TEST_PACKAGES})
@@ -39,18 +40,3 @@ function(weir_library layer)
   endif()
 endfunction()
 
-# weir_test(<name> SOURCES … LINK … [LABELS …] [TIMEOUT s]): a GoogleTest program, one ctest entry
-# per test case. Default label: unit.
-function(weir_test name)
-  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;LINK;LABELS" ${ARGN})
-  if(NOT ARG_LABELS)
-    set(ARG_LABELS unit)
-  endif()
-  if(NOT ARG_TIMEOUT)
-    set(ARG_TIMEOUT 120)
-  endif()
-  add_executable(${name} ${ARG_SOURCES})
-  target_link_libraries(${name} PRIVATE weir_compile ${ARG_LINK} GTest::gmock GTest::gtest_main)
-  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
-    PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT})
-endfunction()

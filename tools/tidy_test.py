@@ -97,6 +97,15 @@ class Layers(Rule):
         self.fires(layers, "examples/x.cc", self.include('"io/a.h"'), "installed headers only")
         self.fires(layers, "examples/x.cc", self.include("<fmt/core.h>"), "installed headers only")
 
+    def test_a_source_includes_its_own_header_first(self):
+        headers = {"include/weir/base/x.h": "", "src/base/y.h": ""}
+        text = self.include("<span>") + self.include('"weir/base/x.h"')
+        self.fires(layers, "src/base/x.cc", text, "first include", **headers)
+        self.fires(layers, "src/base/x_test.cc", text, "first include", **headers)
+        self.fires(layers, "src/base/y.cc", self.include("<span>"), "first include", **headers)
+        self.silent(layers, "src/base/x.cc", self.include('"weir/base/x.h"') + text, **headers)
+        self.silent(layers, "src/base/z.cc", self.include("<span>"), **headers)
+
     def test_a_listed_source_may(self):
         listed = {EXCEPTIONS_PATH:
                   '[includes]\n"src/base/x.cc" = {headers = ["sys/mman.h"], reason = "r"}\n'}

@@ -64,6 +64,7 @@ def is_config_header(name):
 
 def check(tree):
     for file in tree.cpp:
+        yield from _check_own_header(tree, file)
         if file.layer is not None and file.layer not in DIRECT:
             yield file.finding(0, f"'{file.layer}' is not a layer; see tools/tidy_rules/layers.py")
         elif file.layer is not None:
@@ -85,6 +86,26 @@ def _check_layer_file(tree, file):
             yield from _check_system(file, line, name, file.layer)
         else:
             yield from _check_weir(file, line, name)
+
+
+def _check_own_header(tree, file):
+    """x.cc includes x.h before anything else, which proves that x.h compiles alone; x_test.cc does
+    so for a header that has no x.cc. (cmake/WeirHeaders.cmake compiles the rest.)"""
+    if file.layer is None or file.suffix != "cc":
+        return
+    stem = file.path.removeprefix("src/").removesuffix(".cc")
+    if stem.endswith("_test"):
+        stem = stem.removesuffix("_test")
+        if f"src/{stem}.cc" in tree.paths:
+            return
+    for name in (f"weir/{stem}.h", f"{stem}.h"):
+        folder = "include" if name.startswith("weir/") else "src"
+        if f"{folder}/{name}" not in tree.paths:
+            continue
+        if not file.includes or file.includes[0][1:] != (False, name):
+            yield file.finding(file.includes[0][0] if file.includes else 1,
+                               f'the first include is "{name}": to prove that it compiles alone')
+        return
 
 
 def _check_example(file):

@@ -1,0 +1,67 @@
+# Test programs and fuzz targets. `unit_tests` builds all unit test programs and nothing else,
+# `fuzz_targets` all fuzz targets: the presets that exist for them build only those.
+add_custom_target(unit_tests)
+add_custom_target(fuzz_targets)
+
+# What the sanitizers' runtimes are told; a plain `ctest` gets the same as `./dev test`.
+set(WEIR_TEST_ENVIRONMENT "")
+if(WEIR_SANITIZE)
+  find_program(WEIR_SYMBOLIZER NAMES llvm-symbolizer-14 llvm-symbolizer)
+  set(symbolizer "")
+  if(WEIR_SYMBOLIZER)
+    set(symbolizer ":external_symbolizer_path=${WEIR_SYMBOLIZER}")
+  endif()
+  string(CONCAT asan "ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1"
+         ":check_initialization_order=1:strict_init_order=1:detect_leaks=1${symbolizer}")
+  set(WEIR_TEST_ENVIRONMENT
+    "${asan}"
+    "UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1${symbolizer}"
+    "TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1${symbolizer}")
+endif()
+
+# weir_test(<name> SOURCES … LINK … [LABELS …] [TIMEOUT s]): a GoogleTest program, one ctest entry
+# per test case. Default label: unit.
+function(weir_test name)
+  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;LINK;LABELS" ${ARGN})
+  if(NOT ARG_LABELS)
+    set(ARG_LABELS unit)
+  endif()
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 120)
+  endif()
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE weir_compile ${ARG_LINK} GTest::gmock GTest::gtest_main)
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
+    PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT}
+               ENVIRONMENT "${WEIR_TEST_ENVIRONMENT}")
+  if(unit IN_LIST ARG_LABELS)
+    add_dependencies(unit_tests ${name})
+  endif()
+endfunction()
+
+# weir_fuzz(<name> SOURCES … LINK … [RUNS n] [ARGS libFuzzer options…]): the libFuzzer target
+# fuzz_<name>, and a test of label fuzz that replays corpus/<name>/ beside it and then RUNS (20000)
+# mutations from a fixed seed, so that a red run is the same run everywhere. New inputs go to the
+# build directory. To search longer: build/fuzz/fuzz/fuzz_<name> -max_total_time=600 DIR CORPUS
+function(weir_fuzz name)
+  cmake_parse_arguments(ARG "" "RUNS" "SOURCES;LINK;ARGS" ${ARGN})
+  if(NOT ARG_RUNS)
+    set(ARG_RUNS 20000)
+  endif()
+  add_executable(fuzz_${name} ${ARG_SOURCES})
+  target_link_libraries(fuzz_${name} PRIVATE weir_compile ${ARG_LINK})
+  target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
+  add_dependencies(fuzz_targets fuzz_${name})
+
+  set(found ${CMAKE_CURRENT_BINARY_DIR}/found/${name})
+  file(MAKE_DIRECTORY ${found})
+  set(corpus ${CMAKE_CURRENT_SOURCE_DIR}/corpus/${name})
+  if(NOT IS_DIRECTORY ${corpus})
+    set(corpus "")
+  endif()
+  add_test(NAME fuzz.${name}
+    COMMAND fuzz_${name} -seed=1 -runs=${ARG_RUNS} -timeout=10 -rss_limit_mb=1024
+            -print_final_stats=1 -artifact_prefix=${found}/ ${ARG_ARGS} ${found} ${corpus})
+  set_tests_properties(fuzz.${name} PROPERTIES LABELS fuzz TIMEOUT 300
+    ENVIRONMENT "${WEIR_TEST_ENVIRONMENT}")
+endfunction()

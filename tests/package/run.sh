@@ -1,0 +1,52 @@
+#!/bin/sh
+# run.sh BUILD_DIR COMPILER: see CMakeLists.txt. Everything happens in a scratch directory.
+set -eu
+build=$1
+compiler=$2
+here=$(cd "$(dirname "$0")" && pwd)
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+prefix=$scratch/prefix
+
+step() { printf '== %s\n' "$*"; }
+expect_ok() {
+  out=$("$1")
+  [ "$out" = ok ] || { echo "$1 printed '$out'"; exit 1; }
+}
+
+step "install"
+cmake --install "$build" --prefix "$prefix" >"$scratch/install.log"
+
+# by_find_package NAME LINK [COMPONENTS …]
+by_find_package() {
+  name=$1
+  link=$2
+  shift 2
+  step "find_package(weir $*), $link"
+  {
+    cmake -S "$here/consumer" -B "$scratch/$name" -DCMAKE_PREFIX_PATH="$prefix" \
+      -DCMAKE_CXX_COMPILER="$compiler" -DWEIR_CONSUMER_LINK="$link" \
+      -DWEIR_CONSUMER_COMPONENTS="$(echo "$*" | tr ' ' ';')" &&
+      cmake --build "$scratch/$name"
+  } >"$scratch/$name.log" 2>&1 || { cat "$scratch/$name.log"; exit 1; }
+  expect_ok "$scratch/$name/consumer"
+}
+by_find_package all weir::weir
+by_find_package some weir::policy COMPONENTS policy
+
+step "pkg-config --static weir"
+PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name weir.pc)")
+export PKG_CONFIG_PATH
+# The flags are words.
+# shellcheck disable=SC2046
+"$compiler" $(pkg-config --cflags weir) "$here/consumer/main.cc" -o "$scratch/by_pkg_config" \
+  $(pkg-config --static --libs weir)
+expect_ok "$scratch/by_pkg_config"
+
+step "a component that is not there is refused"
+if cmake -S "$here/consumer" -B "$scratch/bad" -DCMAKE_PREFIX_PATH="$prefix" \
+  -DCMAKE_CXX_COMPILER="$compiler" -DWEIR_CONSUMER_COMPONENTS="COMPONENTS;nonsense" \
+  >"$scratch/bad.log" 2>&1; then
+  echo "find_package(weir COMPONENTS nonsense) succeeded"
+  exit 1
+fi
