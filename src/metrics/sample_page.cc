@@ -1,0 +1,41 @@
+// Prints a page with every family of the table, two series where there are labels, so that promtool
+// judges what TextWriter really writes (a ctest pipes it there).
+#include <array>
+#include <cstdint>
+#include <cstdio>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "metrics/metric.h"
+
+namespace {
+
+void write_family(weir::TextWriter& writer, const weir::MetricInfo& info) {
+  static constexpr std::array<std::string_view, 3> kFirst = {"alpha", "beta", "gamma"};
+  static constexpr std::array<std::string_view, 3> kHostile = {"a\\b", "say \"no\"", "two\nlines"};
+  const std::size_t labels = weir::label_count(info.labels);
+  writer.family(info);
+  for (const auto& values : {kFirst, kHostile}) {
+    const auto given = std::span(values).first(labels);
+    if (info.type == weir::MetricType::kHistogram) {
+      weir::Histogram histogram(weir::kWaitBoundsMs);
+      for (const double v : {0.05, 3.0, 49.0, 1e6}) histogram.observe(v);
+      writer.sample(given, histogram.snapshot().view());
+    } else {
+      writer.sample(given, std::uint64_t{17});
+    }
+    if (labels == 0) break;
+  }
+}
+
+}  // namespace
+
+int main() {
+  std::vector<char> buffer(1 << 20);
+  weir::TextWriter writer(buffer);
+  for (const weir::MetricInfo& info : weir::all_metrics()) write_family(writer, info);
+  if (writer.full()) return 1;
+  std::fwrite(writer.text().data(), 1, writer.text().size(), stdout);
+  return 0;
+}

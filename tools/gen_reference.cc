@@ -1,0 +1,20 @@
+// Prints a document of docs/reference, made from its table:
+//   weir_gen_reference metrics > docs/reference/metrics.md
+// `cmake --build build/release --target reference` writes them all.
+#include <cstdio>
+#include <string>
+#include <string_view>
+
+#include "metrics/reference.h"
+
+int main(int argc, char** argv) {
+  const std::string_view what = argc == 2 ? argv[1] : "";
+  std::string text;
+  if (what == "metrics") text = weir::metrics_reference();
+  if (text.empty()) {
+    std::fputs("usage: weir_gen_reference metrics\n", stderr);
+    return 2;
+  }
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  return 0;
+}
