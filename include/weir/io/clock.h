@@ -1,0 +1,16 @@
+#pragma once
+
+#include <cstdint>
+
+#include "weir/base/time.h"
+
+namespace weir::inline v0::io {
+
+/// The monotonic clock, the origin of every TimePoint outside tests. Cost: about 20 ns. Code that
+/// runs on a Loop asks Loop::now() instead.
+[[nodiscard]] TimePoint monotonic_now() noexcept;
+
+/// Seconds since 1970, for Date headers and logs; may jump.
+[[nodiscard]] std::int64_t unix_seconds() noexcept;
+
+}  // namespace weir::inline v0::io

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace weir::inline v0::io {
+
+/// Where a memory figure came from.
+enum class MemoryOrigin : std::uint8_t { kNone, kCgroup2, kCgroup1, kHost };
+inline constexpr std::array<std::string_view, 4> kMemoryOriginNames = {"none", "cgroup2", "cgroup1",
+                                                                       "host"};
+[[nodiscard]] constexpr std::string_view name_of(MemoryOrigin origin) noexcept {
+  return kMemoryOriginNames[static_cast<std::size_t>(origin)];
+}
+
+/// Where to look. The prefix stands before /proc and /sys, so that tests can give a fake tree.
+struct MemorySource {
+  std::string prefix;  // "" on a real system
+};
+
+/// How much of its memory this process's world uses, as the one who kills it would count.
+struct MemoryReading {
+  double usage = 0;  // used / limit, in [0, 1]; 0 when unreadable
+  std::uint64_t used_bytes = 0;
+  std::uint64_t limit_bytes = 0;
+  MemoryOrigin origin = MemoryOrigin::kNone;
+  bool readable = false;  // false: nothing could be read; the caller says so once
+
+  bool operator==(const MemoryReading&) const = default;
+};
+
+/// The fullest cgroup among this process's own and its ancestors that have a limit (v2, then v1):
+/// working set, that is usage minus inactive file pages, over that limit. Without any limit, the
+/// host's (MemTotal - MemAvailable) / MemTotal.
+///
+/// Promises: never throws; whatever stands in those files gives a reading or `readable` = false.
+/// Thread-safety: any thread. Cost: a few files, some 10 µs; meant for a 500 ms poll, not for
+/// requests.
+[[nodiscard]] MemoryReading read_memory(const MemorySource& source = {});
+
+}  // namespace weir::inline v0::io

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "weir/base/pool_stats.h"
+#include "weir/server/close_reason.h"
+
+namespace weir::inline v0 {
+
+/// What a server has done and holds, at one instant. Counters never go backwards.
+struct ServerStats {
+  // Pools: each a hard bound.
+  PoolStats connections;
+  PoolStats read_regions;  // leased now; capacity = connections
+  PoolStats write_buffers;
+  PoolStats arenas;
+  PoolStats pending_streams;
+  PoolStats backpressure;  // connections whose client does not read
+
+  std::uint64_t accepted = 0;
+  std::uint64_t requests = 0;
+  std::uint64_t responses_1xx = 0, responses_2xx = 0, responses_3xx = 0, responses_4xx = 0,
+                responses_5xx = 0;
+  std::uint64_t bytes_received = 0;
+  std::uint64_t bytes_sent = 0;
+  std::uint64_t bytes_copied_in = 0;  // received bytes moved again (compaction), handlers' own not
+  std::uint64_t tunnels = 0;
+  std::uint64_t idle_connections = 0;
+  std::uint64_t critical_shed = 0;  // must stay 0
+
+  std::uint64_t write_slab_exhaustion_count = 0;
+  std::uint64_t pending_write_queue_len = 0;
+  std::uint8_t pressure_level = 0;  // 0 normal, 1 elevated, 2 high, 3 critical
+
+  std::array<std::uint64_t, static_cast<std::size_t>(CloseReason::kCount)> closed{};
+  std::array<std::uint64_t, static_cast<std::size_t>(RefuseReason::kCount)> refused{};
+
+  [[nodiscard]] std::uint64_t closed_by(CloseReason r) const noexcept {
+    return closed[static_cast<std::size_t>(r)];
+  }
+  [[nodiscard]] std::uint64_t refused_by(RefuseReason r) const noexcept {
+    return refused[static_cast<std::size_t>(r)];
+  }
+};
+
+}  // namespace weir::inline v0
