@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "weir/base/ip_range.h"
+#include "weir/base/result.h"
+
+namespace weir::inline v0 {
+
+enum class NetAddressKind : std::uint8_t {
+  kIp,    // ip and port
+  kAny,   // port on all addresses; to listen only
+  kName,  // a host name (in `text`) and port; to connect only
+  kUnix,  // a path (in `text`); a leading '@' means the abstract namespace
+};
+
+/// Where to listen or to connect, as an operator writes it. Nothing is resolved here.
+struct NetAddress {
+  NetAddressKind kind = NetAddressKind::kAny;
+  IpAddress ip;
+  std::string text;
+  std::uint16_t port = 0;  // 0: any free port, to listen only
+
+  bool operator==(const NetAddress&) const = default;
+
+  /// Whether one can listen there; a name cannot say which of its addresses is meant.
+  [[nodiscard]] bool can_listen() const noexcept { return kind != NetAddressKind::kName; }
+  /// Whether one can connect there.
+  [[nodiscard]] bool can_connect() const noexcept {
+    return kind == NetAddressKind::kUnix || (kind != NetAddressKind::kAny && port != 0);
+  }
+};
+
+/// Why a text is no address.
+enum class NetAddressFault : std::uint8_t {
+  kEmpty,
+  kNoPort,   // "127.0.0.1", "[::1]"
+  kBadPort,  // not 0 to 65535
+  kBadHost,  // neither an address nor a host name; a v6 address without brackets
+  kBadPath,  // empty, relative, with a NUL, or longer than 107 bytes
+};
+[[nodiscard]] std::string_view name_of(NetAddressFault fault) noexcept;
+
+/// What parse_net_address() accepts, for the `allowed` field of a ConfigError.
+inline constexpr std::string_view kNetAddressSyntax =
+    "host:port (127.0.0.1:80, [::1]:80, :80 for all addresses, name:80) or unix:/path";
+
+[[nodiscard]] Result<NetAddress, NetAddressFault> parse_net_address(std::string_view text);
+
+/// The text that parse_net_address() reads back.
+[[nodiscard]] std::string to_string(const NetAddress& address);
+
+}  // namespace weir::inline v0
