@@ -5,6 +5,7 @@
 #include <span>
 
 #include "weir/http/h1/message.h"
+#include "weir/http/h1/request_parser.h"
 #include "weir/http/limits.h"
 
 namespace weir::inline v0::h1 {
@@ -20,7 +21,7 @@ struct BodyStep {
   BodyEvent event = BodyEvent::kNeedMore;
   ParseError error = ParseError::kNone;
   std::size_t consumed = 0;  // with every event: drop so many bytes, after use of the views
-  BodyChunk chunk;
+  BodyChunk chunk{};
 };
 
 /// Takes the framing off a body: spans in, views of the content out, nothing copied.
@@ -74,20 +75,25 @@ class BodyDecoder {
     kTrailers,
     kEndAfterTrailers,
     kDone,
+    kFailed,
   };
 
   BodyStep fail(ParseError error) noexcept;
   BodyStep last(std::size_t consumed, const char* at) noexcept;
+  BodyStep content(std::span<const char> bytes, std::size_t at) noexcept;
+  BodyStep next_of_chunked(std::span<const char> bytes, std::span<HeaderView> storage) noexcept;
+  BodyStep trailer_section(std::span<const char> bytes, std::size_t at,
+                           std::span<HeaderView> storage) noexcept;
+  ParseError read_size_byte(char c) noexcept;
+  ParseError skip_extension(std::span<const char> bytes, std::size_t& at) noexcept;
+  void end_size_line() noexcept;
 
   const HttpLimits* limits_ = nullptr;
   std::uint64_t remaining_ = 0;  // of the body (kLength) or the chunk
   std::uint64_t content_bytes_ = 0;
   std::uint32_t extension_bytes_ = 0;  // this chunk
   std::uint32_t extension_total_ = 0;  // this message
-  std::uint32_t trailer_pos_ = 0;
-  std::uint32_t trailer_mark_ = 0;
-  std::uint32_t trailer_fields_ = 0;
-  std::uint8_t trailer_state_ = 0;
+  HeadCursor trailer_cursor_;
   std::uint8_t size_digits_ = 0;
   State state_ = State::kEmpty;
   ParseError error_ = ParseError::kNone;

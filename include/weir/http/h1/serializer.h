@@ -15,7 +15,8 @@ enum class WriteError : std::uint8_t {
   kBadStartLine,  // method not a token, target or reason with a forbidden byte, status not 100–599
   kBadName,       // not a token
   kBadValue,      // CR, LF, NUL or another control byte
-  kBadFraming,    // a second framing, or a framing field by field()
+  kBadFraming,    // a second framing, one by field(), one where no body may be, a trailer that may
+                  // not
 };
 
 /// The phrase of RFC 9110 for a status; empty if it has none.
@@ -78,14 +79,20 @@ class HeadWriter {
   [[nodiscard]] Result<std::size_t, WriteError> end() noexcept;
 
  private:
+  friend Result<std::size_t, WriteError> write_last_chunk(std::span<char>,
+                                                          std::span<const HeaderView>) noexcept;
+  void continue_after(std::size_t bytes) noexcept { size_ = bytes; }
   void put(std::string_view text) noexcept;
+  void put_line(std::string_view name, std::string_view value) noexcept;
   void fail(WriteError error) noexcept;
 
   std::span<char> out_;
   std::size_t size_ = 0;
+  Version version_ = Version::k11;
   WriteError error_ = WriteError::kDoesNotFit;
   bool failed_ = false;
   bool framed_ = false;
+  bool may_frame_ = true;
 };
 
 /// Room a chunk needs around its payload, so that frame and payload go out in one buffer and one

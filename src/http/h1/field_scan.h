@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+
+#include "weir/http/h1/message.h"
+#include "weir/http/h1/request_parser.h"
+
+namespace weir::inline v0::h1 {
+
+/// Head states from here on belong to scan_fields; smaller ones to the start lines.
+enum FieldState : std::uint8_t {
+  kLineStart = 16,
+  kName,
+  kBlanks,
+  kValue,
+  kValueLf,
+  kEndLf,
+};
+
+/// A cursor at the first byte of a field section.
+[[nodiscard]] inline HeadCursor field_section_at(std::uint32_t pos) noexcept {
+  return {.pos = pos, .mark = pos, .count = 0, .state = kLineStart};
+}
+
+/// The bytes of a message as far as they may be looked at.
+struct HeadBytes {
+  const char* base;
+  const char* end;
+};
+
+/// Judges a field section (head or trailers) from the cursor on, up to and with its empty line.
+///
+/// Resumable: kNeedMore leaves the cursor where the bytes ended, and what is refused is refused at
+/// the same byte however they were cut. With `out`, fields are recorded; that needs a cursor at the
+/// section's first byte and all bytes in one call, so a caller that had to wait scans once more.
+/// On kComplete, cursor.pos is behind the empty line.
+[[nodiscard]] HeadResult scan_fields(HeadBytes bytes, HeadCursor& cursor, std::uint32_t count_max,
+                                     HeaderList* out) noexcept;
+
+}  // namespace weir::inline v0::h1

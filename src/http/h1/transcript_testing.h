@@ -1,0 +1,231 @@
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weir/http/h1/body_decoder.h"
+#include "weir/http/h1/request_parser.h"
+#include "weir/http/h1/response_parser.h"
+
+/// What the codec understood, as text, so that two ways to feed the same bytes can be compared.
+
+namespace weir::inline v0::h1 {
+
+inline std::string lower_case(std::string_view text) {
+  std::string copy(text);
+  for (char& c : copy)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + 32);
+  return copy;
+}
+
+/// Plays the part of a connection: a region that grows by pieces, is parsed, and shrinks by what
+/// was consumed. Every call sees the bytes in a fresh allocation of exactly their size, so a view
+/// kept too long or a read past the end is caught by the address sanitizer.
+class Transcript {
+ public:
+  explicit Transcript(const HttpLimits& limits)
+      : limits_(limits),
+        storage_(limits.header_count_max),
+        trailer_storage_(limits.trailer_count_max) {}
+  virtual ~Transcript() = default;
+  Transcript(const Transcript&) = delete;
+  Transcript& operator=(const Transcript&) = delete;
+
+  void feed(std::string_view piece) {
+    pending_ += piece;
+    bool progress = !stopped_;
+    while (progress) {
+      region_ = std::make_unique<char[]>(pending_.size());
+      std::copy(pending_.begin(), pending_.end(), region_.get());
+      const std::span<const char> bytes(region_.get(), pending_.size());
+      progress = in_body_ ? step_body(bytes) : step_head(bytes);
+      if (stopped_) return;
+    }
+  }
+
+  /// The peer closes.
+  void close() {
+    if (stopped_) return;
+    if (in_body_) {
+      take(decoder_.finish());
+    } else {
+      text_ += pending_.empty() ? "closed\n" : "cut short\n";
+    }
+  }
+
+  [[nodiscard]] const std::string& text() const { return text_; }
+  [[nodiscard]] bool stopped() const { return stopped_; }
+  [[nodiscard]] const std::string& left_over() const { return pending_; }
+  /// Messages whose last piece was seen.
+  [[nodiscard]] int complete() const { return complete_; }
+
+ protected:
+  virtual bool step_head(std::span<const char> bytes) = 0;
+
+  void begin_body(BodyFraming framing) {
+    decoder_ = BodyDecoder(framing, limits_);
+    in_body_ = true;
+    body_.clear();
+  }
+  void stop(const std::string& line) {
+    text_ += line + "\n";
+    stopped_ = true;
+  }
+  void refuse(ParseError error) {
+    stop("error " + std::to_string(status_of(error)) + " " + std::string(to_string(error)));
+  }
+  void list(const HeaderList& fields) {
+    for (const HeaderView& field : fields)
+      text_ += "  " + lower_case(field.name) + ": " + std::string(field.value) +
+               (field.hop_by_hop ? "  (hop)" : "") + "\n";
+  }
+  void consume(std::size_t bytes) { pending_.erase(0, bytes); }
+
+  HttpLimits limits_;
+  std::vector<HeaderView> storage_;
+  std::string text_;
+
+ private:
+  bool step_body(std::span<const char> bytes) {
+    const BodyStep step = decoder_.next(bytes, trailer_storage_);
+    take(step);
+    consume(step.consumed);
+    return step.event != BodyEvent::kNeedMore;
+  }
+  void take(const BodyStep& step) {
+    if (step.event == BodyEvent::kError) refuse(step.error);
+    if (step.event == BodyEvent::kTrailers) {
+      flush_body();
+      text_ += "trailers\n";
+      list(decoder_.trailers());
+    }
+    if (step.event != BodyEvent::kData) return;
+    body_ += step.chunk.text();
+    if (!step.chunk.last()) return;
+    flush_body();
+    text_ += "end\n";
+    in_body_ = false;
+    ++complete_;
+  }
+  /// Where pieces end depends on the cuts, what they add up to does not.
+  void flush_body() {
+    if (!body_.empty()) text_ += "body " + body_ + "\n";
+    body_.clear();
+  }
+
+  std::vector<HeaderView> trailer_storage_;
+  std::string pending_;
+  std::unique_ptr<char[]> region_;
+  BodyDecoder decoder_;
+  std::string body_;
+  bool in_body_ = false;
+  bool stopped_ = false;
+  int complete_ = 0;
+};
+
+inline std::string framing_text(BodyFraming framing) {
+  switch (framing.kind) {
+    case BodyKind::kNone:
+      return "none";
+    case BodyKind::kLength:
+      return "length=" + std::to_string(framing.length);
+    case BodyKind::kChunked:
+      return "chunked";
+    case BodyKind::kUntilClose:
+      break;
+  }
+  return "until-close";
+}
+
+/// A server's side: pipelined requests, until one is refused or asks for a tunnel.
+class RequestTranscript final : public Transcript {
+ public:
+  explicit RequestTranscript(const HttpLimits& limits = {}) : Transcript(limits) {}
+
+ protected:
+  bool step_head(std::span<const char> bytes) override {
+    RequestHead head;
+    const HeadResult result = parser_.parse_head(bytes, storage_, head);
+    if (result.status == ParseStatus::kNeedMore) return false;
+    if (result.status == ParseStatus::kError) {
+      refuse(result.error);
+      return false;
+    }
+    text_ += "request " + std::string(head.meta.method) + " " + std::string(head.meta.scheme) +
+             " " + std::string(head.meta.authority) + " " + std::string(head.meta.path) +
+             (head.version == Version::k11 ? " 1.1 " : " 1.0 ") + framing_text(head.body) +
+             (head.keep_alive ? " keep" : " close") + (head.expect_continue ? " expect" : "") +
+             (head.upgrade ? " upgrade" : "") + (head.te_trailers ? " te" : "") + "\n";
+    list(head.headers);
+    const bool tunnel = head.upgrade || head.method == Method::kConnect;
+    begin_body(head.body);
+    consume(result.consumed);
+    if (tunnel) stop("tunnel");
+    return true;
+  }
+
+ private:
+  RequestParser parser_{limits_};
+};
+
+/// A client's side: the responses to requests like `context`, until one is refused or a tunnel.
+class ResponseTranscript final : public Transcript {
+ public:
+  explicit ResponseTranscript(ResponseContext context = {}, const HttpLimits& limits = {})
+      : Transcript(limits), context_(context) {
+    parser_.begin(context_);
+  }
+
+ protected:
+  bool step_head(std::span<const char> bytes) override {
+    ResponseHead head;
+    const HeadResult result = parser_.parse_head(bytes, storage_, head);
+    if (result.status == ParseStatus::kNeedMore) return false;
+    if (result.status == ParseStatus::kError) {
+      refuse(result.error);
+      return false;
+    }
+    text_ += "response " + std::to_string(head.status) + " " + std::string(head.reason) +
+             (head.version == Version::k11 ? " 1.1 " : " 1.0 ") + framing_text(head.body) +
+             (head.keep_alive ? " keep" : " close") + (head.informational ? " interim" : "") +
+             (head.tunnel ? " tunnel" : "") + "\n";
+    list(head.headers);
+    const bool interim = head.informational;
+    const bool tunnel = head.tunnel;
+    if (!interim) begin_body(head.body);
+    consume(result.consumed);
+    if (tunnel) stop("tunnel");
+    if (!interim) parser_.begin(context_);
+    return true;
+  }
+
+ private:
+  ResponseContext context_;
+  ResponseParser parser_{limits_};
+};
+
+template <class T>
+std::string in_one(T&& transcript, std::string_view bytes) {
+  transcript.feed(bytes);
+  return transcript.text();
+}
+
+template <class T>
+std::string byte_by_byte(T&& transcript, std::string_view bytes) {
+  for (std::size_t i = 0; i < bytes.size(); ++i) transcript.feed(bytes.substr(i, 1));
+  return transcript.text();
+}
+
+template <class T>
+std::string cut_at(T&& transcript, std::string_view bytes, std::size_t cut) {
+  transcript.feed(bytes.substr(0, cut));
+  transcript.feed(bytes.substr(cut));
+  return transcript.text();
+}
+
+}  // namespace weir::inline v0::h1

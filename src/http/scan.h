@@ -1,0 +1,145 @@
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+/// Byte classes of HTTP and the loops that run over them: where does a run of allowed bytes end?
+/// Sixteen bytes at a time where the target has SSE2 (every x86-64), by table elsewhere and in the
+/// last fifteen bytes, so that no load leaves [p, end).
+
+namespace weir::inline v0::scan {
+
+enum ByteClass : std::uint8_t {
+  kToken = 1,   // RFC 9110 tchar
+  kValue = 2,   // field value: visible, space, tab, 0x80 and above
+  kTarget = 4,  // request target: visible ASCII but " # < >
+  kHost = 8,    // registered name or IPv4: letters, digits, - . _ ~
+  kDigit = 16,
+  kHex = 32,
+};
+
+namespace internal {
+
+consteval std::array<std::uint8_t, 256> byte_classes() {
+  std::array<std::uint8_t, 256> table{};
+  for (unsigned c = 0; c < 256; ++c) {
+    const bool digit = c >= '0' && c <= '9';
+    const bool alpha = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    const bool visible = c > 0x20 && c < 0x7f;
+    unsigned bits = 0;
+    bool mark = false;
+    for (const char t :
+         {'!', '#', '$', '%', '&', '\'', '*', '+', '-', '.', '^', '_', '`', '|', '~'})
+      mark = mark || c == static_cast<unsigned char>(t);
+    if (digit || alpha || mark) bits |= kToken;
+    if (visible || c == ' ' || c == '\t' || c >= 0x80) bits |= kValue;
+    if (visible && c != '"' && c != '#' && c != '<' && c != '>') bits |= kTarget;
+    if (digit || alpha || c == '-' || c == '.' || c == '_' || c == '~') bits |= kHost;
+    if (digit) bits |= kDigit;
+    if (digit || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F')) bits |= kHex;
+    table[c] = static_cast<std::uint8_t>(bits);
+  }
+  return table;
+}
+
+}  // namespace internal
+
+inline constexpr std::array<std::uint8_t, 256> kByteClasses = internal::byte_classes();
+
+[[nodiscard]] inline bool is(char c, ByteClass byte_class) noexcept {
+  return (kByteClasses[static_cast<unsigned char>(c)] & byte_class) != 0;
+}
+
+/// The first byte in [p, end) that is not of the class, or end.
+[[nodiscard]] inline const char* skip_by_table(const char* p, const char* end,
+                                               ByteClass byte_class) noexcept {
+  while (p != end && is(*p, byte_class)) ++p;
+  return p;
+}
+
+#if defined(__SSE2__)
+
+namespace internal {
+
+[[nodiscard]] inline __m128i load(const char* p) noexcept {
+  __m128i x;
+  std::memcpy(&x, p, sizeof x);  // an unaligned load
+  return x;
+}
+[[nodiscard]] inline __m128i splat(unsigned c) noexcept {
+  return _mm_set1_epi8(static_cast<char>(c));
+}
+[[nodiscard]] inline __m128i at_most(__m128i x, unsigned c) noexcept {
+  return _mm_cmpeq_epi8(_mm_min_epu8(x, splat(c)), x);
+}
+[[nodiscard]] inline __m128i equal(__m128i x, unsigned c) noexcept {
+  return _mm_cmpeq_epi8(x, splat(c));
+}
+[[nodiscard]] inline unsigned mask(__m128i x) noexcept {
+  return static_cast<unsigned>(_mm_movemask_epi8(x));
+}
+
+[[nodiscard]] inline __m128i not_value(__m128i x) noexcept {
+  return _mm_or_si128(_mm_andnot_si128(equal(x, '\t'), at_most(x, 0x1f)), equal(x, 0x7f));
+}
+[[nodiscard]] inline __m128i not_target(__m128i x) noexcept {
+  const __m128i outside = _mm_or_si128(
+      at_most(x, 0x20), _mm_cmpeq_epi8(_mm_max_epu8(x, splat(0x7f)), x));  // blank, DEL, ≥ 0x80
+  const __m128i quote_hash = equal(_mm_and_si128(x, splat(0xfe)), 0x22);   // " #
+  const __m128i angles = equal(_mm_and_si128(x, splat(0xfd)), 0x3c);       // < >
+  return _mm_or_si128(outside, _mm_or_si128(quote_hash, angles));
+}
+/// Letters, digits, '-': all bytes of the names in use. The other token bytes go by table.
+[[nodiscard]] inline __m128i plain_token(__m128i x) noexcept {
+  const __m128i letter = at_most(_mm_sub_epi8(_mm_or_si128(x, splat(0x20)), splat('a')), 25);
+  const __m128i digit = at_most(_mm_sub_epi8(x, splat('0')), 9);
+  return _mm_or_si128(_mm_or_si128(letter, digit), equal(x, '-'));
+}
+
+}  // namespace internal
+
+[[nodiscard]] inline const char* skip_value(const char* p, const char* end) noexcept {
+  for (; end - p >= 16; p += 16)
+    if (const unsigned m = internal::mask(internal::not_value(internal::load(p))); m != 0)
+      return p + std::countr_zero(m);
+  return skip_by_table(p, end, kValue);
+}
+
+[[nodiscard]] inline const char* skip_target(const char* p, const char* end) noexcept {
+  for (; end - p >= 16; p += 16)
+    if (const unsigned m = internal::mask(internal::not_target(internal::load(p))); m != 0)
+      return p + std::countr_zero(m);
+  return skip_by_table(p, end, kTarget);
+}
+
+[[nodiscard]] inline const char* skip_token(const char* p, const char* end) noexcept {
+  for (; end - p >= 16; p += 16)
+    if (const unsigned m = internal::mask(internal::plain_token(internal::load(p))); m != 0xffff) {
+      p += std::countr_one(m);
+      break;
+    }
+  return skip_by_table(p, end, kToken);
+}
+
+#else
+
+[[nodiscard]] inline const char* skip_value(const char* p, const char* end) noexcept {
+  return skip_by_table(p, end, kValue);
+}
+[[nodiscard]] inline const char* skip_target(const char* p, const char* end) noexcept {
+  return skip_by_table(p, end, kTarget);
+}
+[[nodiscard]] inline const char* skip_token(const char* p, const char* end) noexcept {
+  return skip_by_table(p, end, kToken);
+}
+
+#endif
+
+}  // namespace weir::inline v0::scan
