@@ -1,0 +1,96 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "weir/base/config_error.h"
+#include "weir/policy/priority.h"
+#include "weir/policy/reason.h"
+
+namespace weir::inline v0 {
+
+/// How full the memory is that the process may use.
+///   kNormal     everybody is admitted
+///   kPressured  above the first threshold: low is shed, by low_priority_shed_ratio
+///   kCritical   above the second: normal and low are shed
+/// Critical and high are never refused for memory.
+enum class MemoryLevel : std::uint8_t { kNormal, kPressured, kCritical };
+
+[[nodiscard]] constexpr std::string_view name_of(MemoryLevel level) noexcept {
+  constexpr std::array<std::string_view, 3> kNames = {"normal", "pressured", "critical"};
+  return kNames[static_cast<std::size_t>(level)];
+}
+
+/// The thresholds, as fractions of the memory that may be used.
+struct MemoryRules {
+  double memory_pressure_threshold = 0.85;
+  double memory_critical_threshold = 0.95;
+  double low_priority_shed_ratio = 1.0;  // of low requests, above the first threshold
+  double leave_margin = 0.03;            // a level is left this far below where it is entered
+
+  bool operator==(const MemoryRules&) const = default;
+  [[nodiscard]] ConfigErrors validate() const;
+};
+
+/// The level after a reading. A level is entered above its threshold T and left at T − leave_margin
+/// or below, so usage that swings around T does not flap. A reading that is no number counts as 0:
+/// memory that cannot be read must not stop a service (the reader reports it).
+[[nodiscard]] constexpr MemoryLevel next_memory_level(MemoryLevel before, double usage,
+                                                      const MemoryRules& rules) noexcept {
+  const auto holds = [usage, &rules](double threshold, bool already) {
+    return usage > (already ? threshold - rules.leave_margin : threshold);
+  };
+  if (holds(rules.memory_critical_threshold, before == MemoryLevel::kCritical)) {
+    return MemoryLevel::kCritical;
+  }
+  if (holds(rules.memory_pressure_threshold, before != MemoryLevel::kNormal)) {
+    return MemoryLevel::kPressured;
+  }
+  return MemoryLevel::kNormal;
+}
+
+/// Spreads a share of refusals evenly over a counted sequence: of any N requests in a row (by
+/// ordinal), exactly floor or ceil of ratio × N are shed. Not random: two runs agree, and a small
+/// sample is as fair as a large one. The ratio is held in millionths.
+class ShedShare {
+ public:
+  constexpr ShedShare() noexcept = default;
+  constexpr explicit ShedShare(double ratio) noexcept
+      : per_million_(!(ratio > 0.0) ? 0
+                     : ratio >= 1.0 ? kMillion
+                                    : static_cast<std::uint32_t>(ratio * kMillion + 0.5)) {}
+
+  /// Is the request of this ordinal (0, 1, 2, …; the caller's counter) among those shed?
+  [[nodiscard]] constexpr bool sheds(std::uint64_t ordinal) const noexcept {
+    // Request n is shed when the line y = ratio × x passes a whole number between n and n + 1. The
+    // pattern repeats every million, so the counter may run on for ever (and wrap once in an age).
+    const std::uint64_t n = ordinal % kMillion;
+    return (n + 1) * per_million_ / kMillion > n * per_million_ / kMillion;
+  }
+  [[nodiscard]] constexpr std::uint32_t per_million() const noexcept { return per_million_; }
+
+ private:
+  static constexpr std::uint32_t kMillion = 1'000'000;
+  std::uint32_t per_million_ = kMillion;
+};
+
+/// True if the decision depends on the low requests' counter; only then should it be advanced.
+[[nodiscard]] constexpr bool counts_low_request(MemoryLevel level, Priority priority) noexcept {
+  return level == MemoryLevel::kPressured && priority == Priority::kLow;
+}
+
+/// Reason::kMemory or kAdmitted. `low_ordinal` is read only if counts_low_request().
+///
+/// Promises: total and pure; critical and high are always admitted; a higher level never admits a
+/// class that a lower one refuses.
+[[nodiscard]] constexpr Reason decide_memory(MemoryLevel level, Priority priority,
+                                             std::uint64_t low_ordinal, ShedShare share) noexcept {
+  if (priority != Priority::kNormal && priority != Priority::kLow) return Reason::kAdmitted;
+  if (level == MemoryLevel::kCritical) return Reason::kMemory;
+  if (counts_low_request(level, priority) && share.sheds(low_ordinal)) return Reason::kMemory;
+  return Reason::kAdmitted;
+}
+
+}  // namespace weir::inline v0

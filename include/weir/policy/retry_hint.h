@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "weir/base/config_error.h"
+#include "weir/base/rng.h"
+#include "weir/base/time.h"
+
+namespace weir::inline v0 {
+
+/// How fast work leaves, and how much must leave before a newcomer's turn.
+struct DrainState {
+  double drained_per_second = 0;  // requests finished, measured lately
+  std::uint32_t ahead = 0;        // waiting, plus one
+  bool fresh = false;             // measured within the last few windows, and something finishes
+};
+
+/// When a newcomer's turn would come: ahead / rate; nothing when the rate says nothing. At most an
+/// hour, which stands for "not in any useful time".
+[[nodiscard]] std::optional<Duration> expected_wait(const DrainState& drain) noexcept;
+
+/// The bounds of the hint that a refused client gets.
+struct RetryHintRules {
+  Duration hint_min = std::chrono::milliseconds(50);
+  Duration hint_unknown = std::chrono::milliseconds(100);  // when the drain rate says nothing
+  Duration hint_max = std::chrono::seconds(30);
+  double jitter = 0.5;  // the hint is stretched by up to this share
+
+  bool operator==(const RetryHintRules&) const = default;
+  [[nodiscard]] ConfigErrors validate() const;
+};
+
+/// When a refused client should come back: uniform in [w, w × (1 + jitter)], where w is the
+/// expected wait (hint_unknown if there is none) within [hint_min, hint_max / (1 + jitter)].
+///
+/// Promises: within [hint_min, hint_max] for valid rules; never shorter than the wait it is made
+/// from unless hint_max says so; spread even at the bounds, because clients told one instant come
+/// back at one instant. Draws from `rng` exactly once.
+[[nodiscard]] Duration retry_hint(const DrainState& drain, const RetryHintRules& rules,
+                                  Rng& rng) noexcept;
+
+/// The value of a Retry-After header: whole seconds, rounded up, at least 1.
+[[nodiscard]] constexpr std::int64_t retry_after_seconds(Duration hint) noexcept {
+  constexpr std::int64_t kSecond = 1'000'000'000;
+  const std::int64_t ns = hint.count();
+  if (ns <= kSecond) return 1;
+  return ns / kSecond + (ns % kSecond != 0 ? 1 : 0);
+}
+
+/// The value of the millisecond hints, rounded up: a client must not come early.
+[[nodiscard]] constexpr std::int64_t retry_after_millis(Duration hint) noexcept {
+  constexpr std::int64_t kMilli = 1'000'000;
+  const std::int64_t ns = hint.count();
+  if (ns <= 0) return 0;
+  return ns / kMilli + (ns % kMilli != 0 ? 1 : 0);
+}
+
+}  // namespace weir::inline v0

@@ -1,0 +1,35 @@
+#pragma once
+
+#include "weir/policy/limit_config.h"
+
+namespace weir::inline v0 {
+
+/// Additive increase, multiplicative decrease: deaf to latency, it listens only to the protected
+/// service's own "overload".
+///
+///   a window with an overload outcome:  limit × backoff, rounded down, at least 1 less
+///   otherwise, if half the limit was in use at some time:  limit + 1
+///   otherwise:  as it is (an unused limit says nothing about the service)
+class AimdLimit final : public LimitPolicy {
+ public:
+  explicit AimdLimit(const LimitConfig& config) noexcept;
+
+  [[nodiscard]] LimitDecision on_window(const LimitSample& window) noexcept override;
+  [[nodiscard]] std::uint32_t limit() const noexcept override { return limit_; }
+  [[nodiscard]] WindowRules window_rules() const noexcept override;
+  void set_bounds(const LimitBounds& bounds) noexcept override;
+  [[nodiscard]] std::string_view name() const noexcept override {
+    return name_of(LimitKind::kAimd);
+  }
+
+ private:
+  [[nodiscard]] LimitReason back_off() noexcept;
+  [[nodiscard]] LimitReason grow(const LimitSample& window) noexcept;
+
+  double backoff_;
+  Duration window_;
+  LimitBounds bounds_;
+  std::uint32_t limit_;
+};
+
+}  // namespace weir::inline v0

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "weir/policy/limit_policy.h"
+
+namespace weir::inline v0 {
+
+/// The least a limit may become: min, or initial if that is lower, and never 0, from which no limit
+/// could ever learn again.
+[[nodiscard]] constexpr std::uint32_t lowest(const LimitBounds& bounds) noexcept {
+  return std::max<std::uint32_t>(1, std::min(bounds.min, bounds.initial));
+}
+
+/// The nearest limit that the bounds allow; where they cross, the floor wins.
+[[nodiscard]] constexpr std::uint32_t in_bounds(std::uint32_t limit,
+                                                const LimitBounds& bounds) noexcept {
+  return std::max(lowest(bounds), std::min(limit, bounds.max));
+}
+
+}  // namespace weir::inline v0

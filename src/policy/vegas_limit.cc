@@ -1,0 +1,55 @@
+#include "policy/vegas_limit.h"
+
+#include <algorithm>
+
+#include "policy/limit_range.h"
+
+namespace weir::inline v0 {
+
+VegasLimit::VegasLimit(const LimitConfig& config, Duration baseline) noexcept
+    : alpha_(config.vegas_alpha),
+      beta_(config.vegas_beta),
+      window_(config.window_duration),
+      bounds_(config.bounds()),
+      limit_(in_bounds(config.initial_limit, bounds_)),
+      baseline_(baseline) {}
+
+LimitDecision VegasLimit::on_window(const LimitSample& window) noexcept {
+  LimitDecision decision{.limit = limit_, .reason = LimitReason::kNoSamples};
+  if (window.sample_count > 0) {
+    baseline_ = std::min(baseline_, std::max(window.latency_avg, Duration(0)));
+    if (baseline_ > Duration(0)) {
+      decision.queue_estimate =
+          window.in_flight * (1.0 - to_seconds(baseline_) / to_seconds(window.latency_avg));
+      decision.reason = step(decision.queue_estimate);
+      decision.limit = limit_;
+    }
+  }
+  if (baseline_ != kUnknownBaseline) decision.baseline = baseline_;
+  return decision;
+}
+
+LimitReason VegasLimit::step(double queue) noexcept {
+  if (queue < alpha_) {
+    if (limit_ >= bounds_.max) return LimitReason::kAtCeiling;
+    ++limit_;
+    return LimitReason::kGrow;
+  }
+  if (queue > beta_) {
+    if (limit_ <= lowest(bounds_)) return LimitReason::kAtFloor;
+    --limit_;
+    return LimitReason::kQueueing;
+  }
+  return LimitReason::kHold;
+}
+
+WindowRules VegasLimit::window_rules() const noexcept {
+  return {.duration = window_, .duration_min = window_, .early_close_samples = 0};
+}
+
+void VegasLimit::set_bounds(const LimitBounds& bounds) noexcept {
+  bounds_ = bounds;
+  limit_ = in_bounds(limit_, bounds_);
+}
+
+}  // namespace weir::inline v0
