@@ -10,6 +10,7 @@
 #include "weir/base/time.h"
 #include "weir/policy/class_admission.h"
 #include "weir/policy/limit_config.h"
+#include "weir/policy/memory_shedding.h"
 
 namespace weir::inline v0 {
 
@@ -21,7 +22,8 @@ enum class RuleMode : std::uint8_t { kOff, kShadow, kEnforce };
 
 inline constexpr std::array<std::string_view, 3> kRuleModeNames = {"off", "shadow", "enforce"};
 
-struct RuleModes {
+/// One word, so that a decision reads all modes at once.
+struct alignas(8) RuleModes {
   RuleMode deadline = RuleMode::kEnforce;
   RuleMode memory = RuleMode::kEnforce;
   RuleMode peer = RuleMode::kEnforce;
@@ -46,9 +48,7 @@ struct AdmissionConfig {
   std::uint64_t bytes_max = std::uint64_t{4} << 30U;         // per actor
   std::uint64_t total_bytes_max = std::uint64_t{64} << 30U;  // over all actors; 0 = no budget
 
-  double memory_pressure_threshold = 0.85;  // above: low is shed
-  double memory_critical_threshold = 0.95;  // above: normal too
-  double low_priority_shed_ratio = 1.0;     // share of low that is shed above the first
+  MemoryRules memory;  // thresholds above which low, then normal, is shed
 
   Duration high_wait_max = std::chrono::milliseconds(100);
   Duration normal_wait_max = std::chrono::milliseconds(50);
@@ -82,13 +82,7 @@ inline ConfigErrors AdmissionConfig::validate() const {
   check_range(errors, "inflight_max", inflight_max, 1U, kClassUnitsMax);
   check_range(errors, "bytes_max", bytes_max, std::uint64_t{1}, kActorBytesMax);
   check_range(errors, "total_bytes_max", total_bytes_max, std::uint64_t{0}, kActorBytesMax);
-  check_range(errors, "memory_pressure_threshold", memory_pressure_threshold, 0.05, 1.0);
-  check_range(errors, "memory_critical_threshold", memory_critical_threshold, 0.05, 1.0);
-  if (memory_critical_threshold < memory_pressure_threshold) {
-    add_error(errors, "memory_critical_threshold", "below memory_pressure_threshold",
-              "at least memory_pressure_threshold");
-  }
-  check_range(errors, "low_priority_shed_ratio", low_priority_shed_ratio, 0.0, 1.0);
+  append_errors(errors, "", memory.validate());
   check_range(errors, "high_wait_max_ms", high_wait_max, Duration(0), Duration(seconds(60)));
   check_range(errors, "normal_wait_max_ms", normal_wait_max, Duration(0), Duration(seconds(60)));
   check_range(errors, "waiting_max", waiting_max, 0U, 65536U);

@@ -26,7 +26,7 @@ struct Entered {
   enum class Kind : std::uint8_t { kAdmitted, kRefused, kWaiting };
   Kind kind = Kind::kRefused;
   Reason reason = Reason::kAdmitted;  // when refused
-  Permit permit;                      // when admitted
+  Permit permit{};                    // when admitted
 };
 
 /// Decides for one request whether it may start: now, in a moment, or not at all, and why not.
@@ -110,9 +110,10 @@ class AdmissionController {
   /// Bytes that a controller of this configuration holds, all allocated at start.
   [[nodiscard]] static std::size_t memory_bytes(const AdmissionConfig& config) noexcept;
 
+  class Impl;  // opaque
+
  private:
   friend class Permit;
-  class Impl;
   std::unique_ptr<Impl> impl_;
 };
 

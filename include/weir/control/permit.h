@@ -69,11 +69,13 @@ class [[nodiscard]] Permit {
     std::uint16_t stream_units = 0;  // in the streaming count
     Priority priority = Priority::kNormal;
     bool sampled = false;
-    bool total_bytes = false;  // the process-wide budget holds `bytes` too
+    bool total_bytes = false;        // the process-wide budget holds `bytes` too
+    bool critical_overflow = false;  // counted beside the class word
   };
 
   explicit Permit(const Taken& taken) noexcept : taken_(taken) {}
   void reset() noexcept;
+  void drop_holdings() noexcept;
 
   Taken taken_;
 };

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "weir/base/assert.h"
 #include "weir/base/intrusive_list.h"
 #include "weir/base/time.h"
 #include "weir/control/admission_request.h"
@@ -30,6 +31,8 @@ class Waiter {
       : on_ready_(on_ready), context_(context) {}
   Waiter(const Waiter&) = delete;
   Waiter& operator=(const Waiter&) = delete;
+  /// A waiter that is in line, or ready and not collected, holds something: it must not die.
+  ~Waiter() { WEIR_ASSERT(state() == State::kIdle || state() == State::kCancelled); }
 
   [[nodiscard]] State state() const noexcept { return state_.load(std::memory_order_acquire); }
   [[nodiscard]] void* context() const noexcept { return context_; }
@@ -43,13 +46,17 @@ class Waiter {
   std::atomic<State> state_{State::kIdle};
   Ready on_ready_;
   void* context_;
-  Permit permit_;  // holds peer, actor and bytes while waiting, the unit too once granted
+  Permit permit_;  // holds peer, actor and bytes while waiting
   TimePoint entered_at_{};
   TimePoint expires_at_{};
   TimePoint deadline_{};
   std::uint32_t cost_ = 1;
+  std::uint16_t units_ = 0;         // granted in the scope
+  std::uint16_t global_units_ = 0;  // granted in the process
+  ScopeId scope_ = ScopeId::kFirst;
   Priority priority_ = Priority::kNormal;
   Reason reason_ = Reason::kAdmitted;
+  bool entering_ = false;  // enter() is still running: it reports, on_ready does not fire
 };
 
 }  // namespace weir::inline v0

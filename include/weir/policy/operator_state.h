@@ -19,17 +19,34 @@ enum class OperatorState : std::uint8_t { kHealthy, kPressured, kOverloaded };
   return kNames[static_cast<std::size_t>(state)];
 }
 
-/// The state in which a newcomer of cost 1 would find the scope at this limit.
+/// The state in which a newcomer of cost 1 would find the scope, given the bound and cap of normal
+/// and of low.
+struct StateBounds {
+  std::uint32_t normal_bound = 1;
+  std::uint32_t normal_cap = 0;
+  std::uint32_t low_bound = 1;
+  std::uint32_t low_cap = 0;
+};
+[[nodiscard]] constexpr OperatorState operator_state(const ClassCounts& counts,
+                                                     const StateBounds& at) noexcept {
+  if (decide_class(counts, {Priority::kNormal}, at.normal_bound, at.normal_cap) !=
+      Reason::kAdmitted) {
+    return OperatorState::kOverloaded;
+  }
+  if (decide_class(counts, {Priority::kLow}, at.low_bound, at.low_cap) != Reason::kAdmitted) {
+    return OperatorState::kPressured;
+  }
+  return OperatorState::kHealthy;
+}
+
+/// The same, from the rules and the limit in force.
 [[nodiscard]] constexpr OperatorState operator_state(const ClassCounts& counts,
                                                      const ClassRules& rules,
                                                      std::uint32_t limit) noexcept {
-  const auto has_room = [&](Priority p) {
-    return decide_class(counts, {p, false, 1}, share_bound(limit, rules.share_permille(p, false)),
-                        rules.caps[index_of(p)]) == Reason::kAdmitted;
-  };
-  if (!has_room(Priority::kNormal)) return OperatorState::kOverloaded;
-  if (!has_room(Priority::kLow)) return OperatorState::kPressured;
-  return OperatorState::kHealthy;
+  return operator_state(counts, {.normal_bound = share_bound(limit, rules.share_normal_permille),
+                                 .normal_cap = rules.caps[index_of(Priority::kNormal)],
+                                 .low_bound = share_bound(limit, rules.share_low_permille),
+                                 .low_cap = rules.caps[index_of(Priority::kLow)]});
 }
 
 }  // namespace weir::inline v0

@@ -1,0 +1,288 @@
+#include "weir/control/admission_controller.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "weir/policy/retry_hint.h"
+
+#include "control/admission_impl.h"
+
+namespace weir::inline v0 {
+
+namespace {
+constexpr auto kRelaxed = std::memory_order_relaxed;
+}  // namespace
+
+using Impl = AdmissionController::Impl;
+
+void LiveRules::store(const AdmissionConfig& config) noexcept {
+  per_peer_limit.store(config.per_peer_limit, kRelaxed);
+  inflight_max.store(config.inflight_max, kRelaxed);
+  bytes_max.store(config.bytes_max, kRelaxed);
+  total_bytes_max.store(config.total_bytes_max, kRelaxed);
+  high_wait_max.store(config.high_wait_max, kRelaxed);
+  normal_wait_max.store(config.normal_wait_max, kRelaxed);
+  waiting_max.store(config.waiting_max, kRelaxed);
+  streams_max.store(config.streams_max, kRelaxed);
+  warn_threshold.store(config.warn_threshold, kRelaxed);
+  modes.store(config.modes, kRelaxed);
+}
+
+// ---- construction and scopes
+
+Impl::Impl(const AdmissionConfig& configured, Rng seed, EventSink* sink)
+    : events(sink),
+      rng(seed),
+      actors(configured.actor_table_size),
+      peers(configured.peer_table_size),
+      scopes(std::make_unique<std::atomic<Scope*>[]>(configured.scopes_max)),
+      config(configured) {
+  WEIR_ASSERT(configured.validate().empty());
+  name_key = {.k0 = rng.next_u64(), .k1 = rng.next_u64()};
+  process.shared = configured.scopes_max > 1;
+  apply(configured);
+  add_scope("default", make_limit_policy(config.limit, rng.fork()), config.limit.effective_min(),
+            true);
+}
+
+Impl::~Impl() {
+  // A permit or a waiter that outlives its controller would give back into freed memory.
+  WEIR_ASSERT(actors.idle() && peers.idle());
+  WEIR_ASSERT(process.units.held() == 0 && streaming.held() == 0 && total_bytes.held() == 0);
+  for (std::uint32_t i = 0; i < scope_count.load(); ++i) {
+    const std::unique_ptr<Scope> scope(scopes[i].exchange(nullptr));
+    WEIR_ASSERT(scope->gate.sheddable() == 0 && scope->room.waiting() == 0);
+    WEIR_ASSERT(scope->gate.counts().of(Priority::kCritical) == 0);
+  }
+}
+
+ScopeId Impl::add_scope(std::string_view name, std::unique_ptr<LimitPolicy> policy,
+                        std::uint32_t limit_min, bool follows_default) {
+  const std::scoped_lock lock(config_mutex);
+  const std::uint32_t index = scope_count.load(kRelaxed);
+  WEIR_ASSERT(index < config.scopes_max);
+  auto scope = std::make_unique<Scope>(name, std::move(policy), process, follows_default);
+  scope->note_limit_min(limit_min);
+  scope->set_rules(config.classes, config.modes, gate_process_max());
+  scopes[index].store(scope.release(), std::memory_order_release);
+  scope_count.store(index + 1, std::memory_order_release);
+  return static_cast<ScopeId>(index);
+}
+
+void Impl::apply(const AdmissionConfig& next) noexcept {
+  live.store(next);
+  memory.set_rules(next.memory);
+  process.max.store(next.max_concurrent, kRelaxed);
+  const std::uint32_t count = scope_count.load(kRelaxed);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    scope_at(static_cast<ScopeId>(i)).set_rules(next.classes, next.modes, gate_process_max());
+  }
+}
+
+AdmissionController::AdmissionController(const AdmissionConfig& config, Rng seed, EventSink* events)
+    : impl_(std::make_unique<Impl>(config, seed, events)) {}
+
+AdmissionController::~AdmissionController() = default;
+
+ScopeId AdmissionController::add_scope(std::string_view name, const LimitConfig& limit) {
+  WEIR_ASSERT(limit.validate().empty());
+  Rng rng = [this] {
+    const std::scoped_lock lock(impl_->config_mutex);
+    return impl_->rng.fork();
+  }();
+  return impl_->add_scope(name, make_limit_policy(limit, rng), limit.effective_min(), false);
+}
+
+ScopeId AdmissionController::add_scope(std::string_view name, std::unique_ptr<LimitPolicy> policy) {
+  return impl_->add_scope(name, std::move(policy), 1, false);
+}
+
+void AdmissionController::set_policy(ScopeId scope, std::unique_ptr<LimitPolicy> policy) {
+  impl_->scope_at(scope).set_policy(std::move(policy));
+}
+
+Identity AdmissionController::identify(std::string_view name) const noexcept {
+  return {.key = siphash128(impl_->name_key, name), .label = name};
+}
+
+Identity AdmissionController::identify_secret(std::string_view secret) const noexcept {
+  return {.key = siphash128(impl_->name_key, secret), .label = {}};
+}
+
+// ---- decisions
+
+Result<Permit, Reason> AdmissionController::collect(Waiter& waiter, TimePoint now) noexcept {
+  Scope& scope = impl_->scope_at(waiter.scope_);
+  scope.room.settle(waiter, now);
+  const bool granted = waiter.state() == Waiter::State::kGranted;
+  waiter.state_.store(Waiter::State::kIdle, std::memory_order_relaxed);
+  Permit permit = std::move(waiter.permit_);
+  if (!granted) {
+    permit.drop_holdings();
+    impl_->count_refusal(scope, waiter.priority_, waiter.reason_, now);
+    return unexpected(waiter.reason_);
+  }
+  permit.taken_.units = waiter.units_;
+  permit.taken_.global_units = waiter.global_units_;
+  permit.taken_.granted_at = now;
+  scope.window.note_in_flight(scope.gate.sheddable());
+  scope.counters.add_at(&ScopeCounters::acquired, index_of(waiter.priority_));
+  return permit;
+}
+
+bool AdmissionController::cancel(Waiter& waiter) noexcept {
+  if (waiter.state() != Waiter::State::kWaiting) return false;
+  if (!impl_->scope_at(waiter.scope_).room.leave(waiter)) return false;
+  waiter.permit_.drop_holdings();
+  return true;
+}
+
+Result<Permit, Reason> AdmissionController::admit(const AdmissionRequest& request, Parker& parker,
+                                                  TimePoint now) noexcept {
+  Waiter waiter([](Waiter& w) noexcept { static_cast<Parker*>(w.context())->unpark(); }, &parker);
+  Entered entered = enter(request, waiter, now);
+  if (entered.kind == Entered::Kind::kAdmitted) return std::move(entered.permit);
+  if (entered.kind == Entered::Kind::kRefused) return unexpected(entered.reason);
+  for (;;) {
+    const TimePoint woke = parker.park_until(waiter.expires_at());
+    if (waiter.state() != Waiter::State::kWaiting) return collect(waiter, woke);
+    if (woke < waiter.expires_at()) continue;
+    if (!cancel(waiter)) return collect(waiter, woke);
+    const bool late = waiter.deadline_ != TimePoint{} && waiter.deadline_ <= woke;
+    const Reason reason = late ? Reason::kDeadline : Reason::kOverload;
+    impl_->count_refusal(impl_->scope_at(request.scope), request.priority, reason, woke);
+    return unexpected(reason);
+  }
+}
+
+// ---- time and environment
+
+TimePoint AdmissionController::next_expiry() const noexcept {
+  TimePoint first = TimePoint::max();
+  for (std::size_t i = 0; i < scope_count(); ++i) {
+    first = std::min(first, impl_->scope_at(static_cast<ScopeId>(i)).room.next_expiry());
+  }
+  return first;
+}
+
+void AdmissionController::expire(TimePoint now) noexcept {
+  for (std::size_t i = 0; i < scope_count(); ++i) {
+    Scope& scope = impl_->scope_at(static_cast<ScopeId>(i));
+    scope.room.expire(now);
+    scope.refresh_drain(now);
+    impl_->step_limiter(scope, now);
+    impl_->warn_if_near_bound(scope, now);
+  }
+}
+
+void AdmissionController::set_memory(double usage, bool readable) noexcept {
+  bool changed = false;
+  {
+    const std::scoped_lock lock(impl_->config_mutex);
+    changed = impl_->memory.readable() != readable;
+    impl_->memory.set(usage, readable);
+  }
+  if (changed && impl_->events != nullptr) {
+    impl_->events->on_memory({.readable = readable, .usage = impl_->memory.usage()});
+  }
+}
+
+void AdmissionController::reconfigure(const AdmissionConfig& config) noexcept {
+  WEIR_ASSERT(config.validate().empty());
+  const std::scoped_lock lock(impl_->config_mutex);
+  AdmissionConfig next = config;
+  next.actor_table_size = impl_->config.actor_table_size;
+  next.peer_table_size = impl_->config.peer_table_size;
+  next.scopes_max = impl_->config.scopes_max;
+  const LimitConfig before = std::exchange(impl_->config, next).limit;
+  impl_->apply(next);
+  if (before == next.limit) return;
+  LimitConfig same_algorithm = before;
+  same_algorithm.initial_limit = next.limit.initial_limit;
+  same_algorithm.min_limit = next.limit.min_limit;
+  same_algorithm.max_limit = next.limit.max_limit;
+  const bool bounds_only = same_algorithm == next.limit;
+  for (std::size_t i = 0; i < scope_count(); ++i) {
+    Scope& scope = impl_->scope_at(static_cast<ScopeId>(i));
+    if (!scope.follows_default()) continue;
+    if (!bounds_only) {
+      LimitConfig from_here = next.limit;
+      from_here.initial_limit =
+          std::clamp(scope.limit(), next.limit.effective_min(), next.limit.max_limit);
+      scope.set_policy(make_limit_policy(from_here, impl_->rng.fork()));
+    }
+    scope.note_limit_min(next.limit.effective_min());
+    scope.set_bounds(next.limit.bounds());
+  }
+}
+
+void AdmissionController::set_limit_bounds(ScopeId scope, const LimitBounds& bounds) noexcept {
+  impl_->scope_at(scope).note_limit_min(bounds.min);
+  impl_->scope_at(scope).set_bounds(bounds);
+}
+
+// ---- what is going on
+
+bool AdmissionController::is_overloaded(ScopeId scope, TimePoint now) const noexcept {
+  return impl_->memory.level() != MemoryLevel::kNormal ||
+         impl_->scope_at(scope).overload.persists(now);
+}
+
+Duration AdmissionController::retry_after(ScopeId scope, TimePoint now, Rng& rng) const noexcept {
+  const Scope& s = impl_->scope_at(scope);
+  const double rate = s.drain.per_second(now);
+  return retry_hint({.drained_per_second = rate, .ahead = s.room.waiting() + 1, .fresh = rate > 0},
+                    {}, rng);
+}
+
+AdmissionStats AdmissionController::stats() const noexcept {
+  AdmissionStats out;
+  for (std::size_t i = 0; i < scope_count(); ++i) {
+    const Scope& scope = impl_->scope_at(static_cast<ScopeId>(i));
+    for (const Priority p : kPriorities) {
+      out.admitted += scope.counters.sum_at(&ScopeCounters::acquired, index_of(p));
+      out.rejected += scope.counters.sum_at(&ScopeCounters::shed, index_of(p));
+    }
+    out.critical_shed += scope.counters.sum_at(&ScopeCounters::shed, index_of(Priority::kCritical));
+    out.in_flight += scope.gate.sheddable();
+  }
+  out.streaming = impl_->streaming.held();
+  out.bytes = impl_->total_bytes.held();
+  out.memory_usage = impl_->memory.usage();
+  out.memory_readable = impl_->memory.readable();
+  out.actors = impl_->actors.used();
+  out.peers = impl_->peers.used();
+  return out;
+}
+
+ScopeStats AdmissionController::scope_stats(ScopeId scope, TimePoint now) const noexcept {
+  ScopeStats out = impl_->scope_at(scope).stats(now);
+  out.overloaded = is_overloaded(scope, now);
+  return out;
+}
+
+std::size_t AdmissionController::scope_count() const noexcept {
+  return impl_->scope_count.load(std::memory_order_acquire);
+}
+
+std::vector<BudgetRow> AdmissionController::top_actors(std::size_t count) const {
+  return impl_->actors.top(count);
+}
+
+std::vector<BudgetRow> AdmissionController::top_peers(std::size_t count) const {
+  return impl_->peers.top(count);
+}
+
+AdmissionConfig AdmissionController::config() const {
+  const std::scoped_lock lock(impl_->config_mutex);
+  return impl_->config;
+}
+
+std::size_t AdmissionController::memory_bytes(const AdmissionConfig& config) noexcept {
+  return sizeof(Impl) + BudgetTable::memory_bytes(config.actor_table_size) +
+         BudgetTable::memory_bytes(config.peer_table_size) +
+         config.scopes_max * (sizeof(Scope) + sizeof(std::atomic<Scope*>));
+}
+
+}  // namespace weir::inline v0

@@ -1,0 +1,378 @@
+// The decision: steps 1 to 7 in their order, and the way back.
+#include <algorithm>
+#include <utility>
+
+#include "control/admission_impl.h"
+
+namespace weir::inline v0 {
+
+namespace {
+constexpr auto kRelaxed = std::memory_order_relaxed;
+
+bool critical(const AdmissionRequest& request) noexcept {
+  return request.priority == Priority::kCritical;
+}
+}  // namespace
+
+using Impl = AdmissionController::Impl;
+using Taken = Impl::Taken;
+
+Reason Impl::check_memory(const AdmissionRequest& request, Scope& scope) noexcept {
+  const RuleMode mode = live.modes.load(kRelaxed).memory;
+  if (mode == RuleMode::kOff || !memory.sheds(request.priority)) return Reason::kAdmitted;
+  if (mode == RuleMode::kEnforce) return Reason::kMemory;
+  shadow(scope, Reason::kMemory);
+  return Reason::kAdmitted;
+}
+
+Reason Impl::check_too_large(const AdmissionRequest& request, Scope& scope,
+                             const RuleModes& modes) noexcept {
+  const bool over_actor = request.actor.present() && modes.actor != RuleMode::kOff &&
+                          request.bytes > live.bytes_max.load(kRelaxed);
+  const std::uint64_t total_max = live.total_bytes_max.load(kRelaxed);
+  const bool over_total =
+      modes.bytes != RuleMode::kOff && total_max != 0 && request.bytes > total_max;
+  if (!over_actor && !over_total) return Reason::kAdmitted;
+  const bool enforced = (over_actor && modes.actor == RuleMode::kEnforce) ||
+                        (over_total && modes.bytes == RuleMode::kEnforce);
+  if (enforced) return Reason::kTooLarge;
+  shadow(scope, Reason::kTooLarge);
+  return Reason::kAdmitted;
+}
+
+Reason Impl::take_peer(const AdmissionRequest& request, Scope& scope, RuleMode mode,
+                       Taken& taken) noexcept {
+  if (!request.peer.present() || mode == RuleMode::kOff) return Reason::kAdmitted;
+  const bool force = mode == RuleMode::kShadow || critical(request);
+  const BudgetCaps caps{.count_max = live.per_peer_limit.load(kRelaxed), .bytes_max = 0};
+  const BudgetTable::Charged charged = peers.charge(request.peer, 0, caps, force);
+  taken.peer_entry = charged.entry;
+  if (charged.over && mode == RuleMode::kShadow && !critical(request)) {
+    shadow(scope, Reason::kPeerLimit);
+  }
+  return charged.result == BudgetTable::Charge::kOk || force ? Reason::kAdmitted
+                                                             : Reason::kPeerLimit;
+}
+
+Reason Impl::take_actor(const AdmissionRequest& request, Scope& scope, RuleMode mode,
+                        Taken& taken) noexcept {
+  if (!request.actor.present() || mode == RuleMode::kOff) return Reason::kAdmitted;
+  const bool force = mode == RuleMode::kShadow || critical(request);
+  const BudgetCaps caps{.count_max = live.inflight_max.load(kRelaxed),
+                        .bytes_max = live.bytes_max.load(kRelaxed)};
+  const BudgetTable::Charged charged = actors.charge(request.actor, request.bytes, caps, force);
+  taken.actor_entry = charged.entry;
+  const Reason reason =
+      charged.result == BudgetTable::Charge::kBytes ? Reason::kActorBytes : Reason::kActorInflight;
+  if (charged.over && mode == RuleMode::kShadow && !critical(request)) shadow(scope, reason);
+  return charged.result == BudgetTable::Charge::kOk || force ? Reason::kAdmitted : reason;
+}
+
+Reason Impl::take_total_bytes(const AdmissionRequest& request, Scope& scope, RuleMode mode,
+                              Taken& taken) noexcept {
+  taken.bytes = request.bytes;
+  taken.total_bytes = mode != RuleMode::kOff;
+  if (mode == RuleMode::kOff || request.bytes == 0) return Reason::kAdmitted;
+  const std::uint64_t max = live.total_bytes_max.load(kRelaxed);
+  if (max == 0 || critical(request)) {
+    total_bytes.add(request.bytes);
+    return Reason::kAdmitted;
+  }
+  if (total_bytes.try_add(request.bytes, max)) return Reason::kAdmitted;
+  if (mode == RuleMode::kEnforce) {
+    taken.total_bytes = false;
+    return Reason::kBytes;
+  }
+  total_bytes.add(request.bytes);
+  shadow(scope, Reason::kBytes);
+  return Reason::kAdmitted;
+}
+
+Reason Impl::take_holdings(const AdmissionRequest& request, Scope& scope, TimePoint now,
+                           Taken& taken) noexcept {
+  const RuleModes modes = live.modes.load(kRelaxed);
+  const bool late = request.deadline != TimePoint{} && request.deadline <= now;
+  if (late && !critical(request) && modes.deadline != RuleMode::kOff) {
+    if (modes.deadline == RuleMode::kEnforce) return Reason::kDeadline;
+    shadow(scope, Reason::kDeadline);
+  }
+  if (!critical(request)) {
+    if (const Reason r = check_memory(request, scope); r != Reason::kAdmitted) return r;
+    if (const Reason r = check_too_large(request, scope, modes); r != Reason::kAdmitted) return r;
+  }
+  Reason reason = take_peer(request, scope, modes.peer, taken);
+  if (reason == Reason::kAdmitted) reason = take_actor(request, scope, modes.actor, taken);
+  if (reason == Reason::kAdmitted) reason = take_total_bytes(request, scope, modes.bytes, taken);
+  if (reason != Reason::kAdmitted) give_back_holdings(taken);
+  return reason;
+}
+
+Take Impl::take_seat(const AdmissionRequest& request, Scope& scope, Taken& taken) noexcept {
+  const ClassGate::Attempt attempt =
+      scope.gate.try_take({request.priority, request.hedge, request.cost}, false);
+  if (attempt.would != Take::kTaken) {
+    shadow(scope, attempt.would == Take::kClassCap ? Reason::kClassLimit : Reason::kOverload);
+  }
+  if (attempt.take != Take::kTaken) return attempt.take;
+  const std::uint16_t units = attempt.seat.units;
+  if (process.shared && !critical(request) && units > 0) {
+    if (live.modes.load(kRelaxed).limit != RuleMode::kEnforce) {
+      process.units.add(units);
+    } else if (!process.units.try_add(units, process.max.load(kRelaxed))) {
+      scope.give_back(attempt.seat, request.priority, TimePoint{});
+      return Take::kProcess;
+    }
+    taken.global_units = units;
+  }
+  taken.units = units;
+  taken.critical_overflow = attempt.seat.counted_critical_overflow;
+  scope.window.note_in_flight(attempt.in_flight);
+  return Take::kTaken;
+}
+
+void Impl::give_back_holdings(Taken& taken) noexcept {
+  if (taken.total_bytes && taken.bytes > 0) total_bytes.sub(taken.bytes);
+  if (taken.actor_entry != Permit::kNoEntry) actors.give_back(taken.actor_entry, taken.bytes);
+  if (taken.peer_entry != Permit::kNoEntry) peers.give_back(taken.peer_entry, 0);
+  taken.total_bytes = false;
+  taken.bytes = 0;
+  taken.actor_entry = Permit::kNoEntry;
+  taken.peer_entry = Permit::kNoEntry;
+}
+
+void Impl::give_back_seat(Taken& taken, TimePoint now) noexcept {
+  if (taken.global_units > 0) process.units.sub(taken.global_units);
+  if (taken.stream_units > 0) streaming.sub(taken.stream_units);
+  const Seat seat{.units = taken.units, .counted_critical_overflow = taken.critical_overflow};
+  taken.global_units = 0;
+  taken.stream_units = 0;
+  taken.units = 0;
+  scope_at(taken.scope).give_back(seat, taken.priority, now);
+}
+
+void Impl::count_admitted(const AdmissionRequest& request, Scope& scope) noexcept {
+  scope.counters.add_at(&ScopeCounters::acquired, index_of(request.priority));
+}
+
+void Impl::count_refusal(Scope& scope, Priority priority, Reason reason, TimePoint now) noexcept {
+  scope.counters.add_at(&ScopeCounters::refused, index_of(reason));
+  scope.counters.add_at(&ScopeCounters::shed, index_of(priority));
+  if (reason == Reason::kOverload) {
+    scope.counters.add(&ScopeCounters::limit_hits);
+    scope.overload.note(now);
+  }
+  if (events == nullptr) return;
+  const std::uint64_t count = notices.refusals.note(index_of(reason), now);
+  if (count == 0) return;
+  events->on_refusals({.scope = scope.name(),
+                       .reason = reason,
+                       .priority = priority,
+                       .count = count,
+                       .memory_usage = memory.usage()});
+}
+
+void Impl::warn_if_near_bound(Scope& scope, TimePoint now) noexcept {
+  if (events == nullptr) return;
+  const ClassCounts counts = scope.gate.counts();
+  const double share = live.warn_threshold.load(kRelaxed);
+  for (const Priority p : {Priority::kHigh, Priority::kNormal, Priority::kLow}) {
+    const std::uint32_t cap = scope.gate.cap(p);
+    const std::uint32_t bound = scope.gate.bound(p);
+    const std::uint32_t used = cap != 0 ? counts.of(p) : counts.sheddable();
+    const std::uint32_t most = cap != 0 ? std::min(cap, bound) : bound;
+    if (counts.of(p) == 0 || used < share * most) continue;
+    if (notices.warnings.note(index_of(p), now) == 0) continue;
+    events->on_class_warning(
+        {.scope = scope.name(), .priority = p, .in_flight = used, .bound = most});
+  }
+}
+
+Result<Permit, Reason> AdmissionController::try_admit(const AdmissionRequest& request,
+                                                      TimePoint now) noexcept {
+  Scope& scope = impl_->scope_at(request.scope);
+  Taken taken{
+      .owner = this, .granted_at = now, .scope = request.scope, .priority = request.priority};
+  Reason reason = impl_->take_holdings(request, scope, now, taken);
+  if (reason == Reason::kAdmitted) {
+    const Take take = impl_->take_seat(request, scope, taken);
+    if (take == Take::kTaken) {
+      impl_->count_admitted(request, scope);
+      return Permit(taken);
+    }
+    impl_->give_back_holdings(taken);
+    reason = take == Take::kClassCap ? Reason::kClassLimit : Reason::kOverload;
+  }
+  impl_->count_refusal(scope, request.priority, reason, now);
+  return unexpected(reason);
+}
+
+Entered AdmissionController::enter(const AdmissionRequest& request, Waiter& waiter,
+                                   TimePoint now) noexcept {
+  Scope& scope = impl_->scope_at(request.scope);
+  Taken taken{
+      .owner = this, .granted_at = now, .scope = request.scope, .priority = request.priority};
+  Reason reason = impl_->take_holdings(request, scope, now, taken);
+  if (reason == Reason::kAdmitted) {
+    const Take take = impl_->take_seat(request, scope, taken);
+    if (take == Take::kTaken) {
+      impl_->count_admitted(request, scope);
+      return {.kind = Entered::Kind::kAdmitted, .permit = Permit(taken)};
+    }
+    if (take == Take::kLimit) return impl_->wait(request, waiter, scope, taken, now);
+    impl_->give_back_holdings(taken);
+    reason = take == Take::kClassCap ? Reason::kClassLimit : Reason::kOverload;
+  }
+  impl_->count_refusal(scope, request.priority, reason, now);
+  return {.kind = Entered::Kind::kRefused, .reason = reason};
+}
+
+Entered Impl::wait(const AdmissionRequest& request, Waiter& waiter, Scope& scope, Taken& taken,
+                   TimePoint now) noexcept {
+  const bool patient = !request.hedge && (request.priority == Priority::kHigh ||
+                                          request.priority == Priority::kNormal);
+  const Duration tier = request.priority == Priority::kHigh ? live.high_wait_max.load(kRelaxed)
+                                                            : live.normal_wait_max.load(kRelaxed);
+  scope.refresh_drain(now);
+  if (patient && tier > Duration(0)) {
+    WEIR_ASSERT(waiter.state() != Waiter::State::kWaiting);
+    waiter.permit_ = Permit(taken);
+    waiter.scope_ = request.scope;
+    waiter.priority_ = request.priority;
+    waiter.cost_ = request.cost;
+    waiter.units_ = 0;
+    waiter.global_units_ = 0;
+    waiter.entered_at_ = now;
+    waiter.deadline_ = request.deadline;
+    waiter.expires_at_ = now + tier;
+    if (request.deadline != TimePoint{}) {
+      waiter.expires_at_ = std::min(waiter.expires_at_, request.deadline);
+    }
+    scope.room.enter(waiter, live.waiting_max.load(kRelaxed), scope.drain.per_second(now), now);
+    const Waiter::State state = waiter.state();
+    if (state == Waiter::State::kWaiting) {
+      scope.counters.add(&ScopeCounters::limit_hits);
+      scope.overload.note(now);
+      return {.kind = Entered::Kind::kWaiting};
+    }
+    Result<Permit, Reason> result = taken.owner->collect(waiter, now);
+    if (result) return {.kind = Entered::Kind::kAdmitted, .permit = std::move(result).value()};
+    return {.kind = Entered::Kind::kRefused, .reason = result.error()};
+  }
+  give_back_holdings(taken);
+  count_refusal(scope, request.priority, Reason::kOverload, now);
+  return {.kind = Entered::Kind::kRefused, .reason = Reason::kOverload};
+}
+
+void Impl::step_limiter(Scope& scope, TimePoint now) noexcept {
+  LimitChange change;
+  if (scope.step_limiter(now, change) && events != nullptr) events->on_limit_change(change);
+}
+
+// Feeds the limiter once per permit: at the response headers, or when it ends without any.
+void Impl::record(Taken& taken, Outcome outcome, TimePoint now) noexcept {
+  if (taken.sampled) return;
+  taken.sampled = true;
+  Scope& scope = scope_at(taken.scope);
+  bool look = false;
+  switch (outcome) {
+    case Outcome::kOk:
+      look = scope.window.record(taken.granted_at, now);
+      break;
+    case Outcome::kIgnored: {
+      // Whoever gave up after longer than the baseline waited at least that long: a sample from
+      // below. A quick cancel says nothing.
+      const Duration baseline = scope.baseline();
+      if (baseline > Duration(0) && now - taken.granted_at > baseline) {
+        look = scope.window.record(taken.granted_at, now);
+      }
+      break;
+    }
+    case Outcome::kOverload:
+      scope.counters.add(&ScopeCounters::overloads);
+      look = true;
+      break;
+    case Outcome::kError:
+      break;
+  }
+  if (look) step_limiter(scope, now);
+}
+
+// ---- the way back
+
+void Permit::finish(Outcome outcome, TimePoint now) && noexcept {
+  if (taken_.owner == nullptr) return;
+  AdmissionController::Impl& impl = *taken_.owner->impl_;
+  impl.record(taken_, outcome, now);
+  impl.give_back_holdings(taken_);
+  impl.scope_at(taken_.scope).counters.add(&ScopeCounters::finished);
+  impl.give_back_seat(taken_, now);
+  taken_ = Taken{};
+}
+
+void Permit::reset() noexcept {
+  if (taken_.owner == nullptr) return;
+  AdmissionController::Impl& impl = *taken_.owner->impl_;
+  impl.give_back_holdings(taken_);
+  impl.scope_at(taken_.scope).counters.add(&ScopeCounters::finished);
+  impl.give_back_seat(taken_, TimePoint{});
+  taken_ = Taken{};
+}
+
+// A waiter's permit that never got its unit: nothing finished.
+void Permit::drop_holdings() noexcept {
+  if (taken_.owner == nullptr) return;
+  taken_.owner->impl_->give_back_holdings(taken_);
+  taken_ = Taken{};
+}
+
+bool Permit::to_streaming(TimePoint now) noexcept {
+  WEIR_ASSERT(taken_.owner != nullptr);
+  if (taken_.stream_units > 0) return true;
+  AdmissionController::Impl& impl = *taken_.owner->impl_;
+  impl.record(taken_, Outcome::kOk, now);
+  const std::uint16_t units = taken_.units > 0 ? taken_.units : std::uint16_t{1};
+  if (taken_.priority == Priority::kCritical) {
+    impl.streaming.add(units);
+  } else if (!impl.streaming.try_add(units, impl.live.streams_max.load())) {
+    return false;
+  }
+  impl.scope_at(taken_.scope).counters.add(&ScopeCounters::finished);
+  impl.give_back_seat(taken_, now);
+  taken_.stream_units = units;
+  return true;
+}
+
+bool Permit::try_grow(std::uint64_t bytes) noexcept {
+  WEIR_ASSERT(taken_.owner != nullptr);
+  AdmissionController::Impl& impl = *taken_.owner->impl_;
+  const RuleModes modes = impl.live.modes.load();
+  const bool exempt = taken_.priority == Priority::kCritical;
+  if (taken_.total_bytes) {
+    const std::uint64_t max = impl.live.total_bytes_max.load();
+    if (exempt || max == 0 || modes.bytes != RuleMode::kEnforce) {
+      impl.total_bytes.add(bytes);
+    } else if (!impl.total_bytes.try_add(bytes, max)) {
+      return false;
+    }
+  }
+  if (taken_.actor_entry != kNoEntry) {
+    const bool bounded = !exempt && modes.actor == RuleMode::kEnforce;
+    const std::uint64_t max = bounded ? impl.live.bytes_max.load() : kActorBytesMax;
+    if (!impl.actors.grow(taken_.actor_entry, bytes, max)) {
+      if (taken_.total_bytes) impl.total_bytes.sub(bytes);
+      return false;
+    }
+  }
+  taken_.bytes += bytes;
+  return true;
+}
+
+void Permit::shrink(std::uint64_t bytes) noexcept {
+  WEIR_ASSERT(taken_.owner != nullptr && bytes <= taken_.bytes);
+  AdmissionController::Impl& impl = *taken_.owner->impl_;
+  if (taken_.total_bytes && bytes > 0) impl.total_bytes.sub(bytes);
+  if (taken_.actor_entry != kNoEntry && bytes > 0) impl.actors.shrink(taken_.actor_entry, bytes);
+  taken_.bytes -= bytes;
+}
+
+}  // namespace weir::inline v0

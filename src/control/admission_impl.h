@@ -1,0 +1,103 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <mutex>
+
+#include "weir/control/admission_controller.h"
+
+#include "control/bounded_count.h"
+#include "control/budget_table.h"
+#include "control/memory_gate.h"
+#include "control/notice_limiter.h"
+#include "control/scope.h"
+
+namespace weir::inline v0 {
+
+/// The numbers that every decision reads, each an atomic: reconfiguration stores them one by one
+/// while requests are in flight, and a decision sees each either old or new.
+struct LiveRules {
+  std::atomic<std::uint32_t> per_peer_limit{0};
+  std::atomic<std::uint32_t> inflight_max{0};
+  std::atomic<std::uint64_t> bytes_max{0};
+  std::atomic<std::uint64_t> total_bytes_max{0};
+  std::atomic<Duration> high_wait_max{Duration(0)};
+  std::atomic<Duration> normal_wait_max{Duration(0)};
+  std::atomic<std::uint32_t> waiting_max{0};
+  std::atomic<std::uint32_t> streams_max{0};
+  std::atomic<double> warn_threshold{0};
+  std::atomic<RuleModes> modes{};
+
+  void store(const AdmissionConfig& config) noexcept;
+};
+
+class AdmissionController::Impl {
+ public:
+  Impl(const AdmissionConfig& config, Rng seed, EventSink* events);
+  ~Impl();
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+
+  using Taken = Permit::Taken;
+
+  // Steps 1 to 5. On refusal everything is given back.
+  [[nodiscard]] Reason take_holdings(const AdmissionRequest& request, Scope& scope, TimePoint now,
+                                     Taken& taken) noexcept;
+  [[nodiscard]] Reason check_memory(const AdmissionRequest& request, Scope& scope) noexcept;
+  [[nodiscard]] Reason check_too_large(const AdmissionRequest& request, Scope& scope,
+                                       const RuleModes& modes) noexcept;
+  [[nodiscard]] Reason take_peer(const AdmissionRequest& request, Scope& scope, RuleMode mode,
+                                 Taken& taken) noexcept;
+  [[nodiscard]] Reason take_actor(const AdmissionRequest& request, Scope& scope, RuleMode mode,
+                                  Taken& taken) noexcept;
+  [[nodiscard]] Reason take_total_bytes(const AdmissionRequest& request, Scope& scope,
+                                        RuleMode mode, Taken& taken) noexcept;
+  // Steps 6 and 7.
+  [[nodiscard]] Take take_seat(const AdmissionRequest& request, Scope& scope,
+                               Taken& taken) noexcept;
+
+  [[nodiscard]] Entered wait(const AdmissionRequest& request, Waiter& waiter, Scope& scope,
+                             Taken& taken, TimePoint now) noexcept;
+
+  void give_back_holdings(Taken& taken) noexcept;
+  void give_back_seat(Taken& taken, TimePoint now) noexcept;
+  void count_admitted(const AdmissionRequest& request, Scope& scope) noexcept;
+  void count_refusal(Scope& scope, Priority priority, Reason reason, TimePoint now) noexcept;
+  void shadow(Scope& scope, Reason reason) noexcept {
+    scope.counters.add_at(&ScopeCounters::would_refuse, index_of(reason));
+  }
+  void record(Taken& taken, Outcome outcome, TimePoint now) noexcept;
+  void step_limiter(Scope& scope, TimePoint now) noexcept;
+  void warn_if_near_bound(Scope& scope, TimePoint now) noexcept;
+
+  [[nodiscard]] Scope& scope_at(ScopeId id) const noexcept {
+    Scope* scope = scopes[static_cast<std::size_t>(id)].load(std::memory_order_acquire);
+    WEIR_ASSERT(scope != nullptr);
+    return *scope;
+  }
+  ScopeId add_scope(std::string_view name, std::unique_ptr<LimitPolicy> policy,
+                    std::uint32_t limit_min, bool follows_default);
+  void apply(const AdmissionConfig& config) noexcept;
+  [[nodiscard]] std::uint32_t gate_process_max() const noexcept {
+    return process.shared ? 0 : config.max_concurrent;
+  }
+
+  EventSink* events;
+  SipKey name_key;
+  Rng rng;  // under config_mutex
+  LiveRules live;
+  MemoryGate memory;
+  ProcessGate process;
+  BoundedCount<std::uint32_t> streaming;
+  BoundedCount<std::uint64_t> total_bytes;
+  BudgetTable actors;
+  BudgetTable peers;
+  NoticeLimiter notices;
+  std::unique_ptr<std::atomic<Scope*>[]> scopes;  // scopes_max of them, owned
+  std::atomic<std::uint32_t> scope_count{0};
+  mutable std::mutex config_mutex;
+  AdmissionConfig config;  // under config_mutex, except what is fixed at start
+};
+
+}  // namespace weir::inline v0

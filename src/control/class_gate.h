@@ -1,0 +1,149 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdint>
+
+#include "weir/base/assert.h"
+#include "weir/config/admission_config.h"
+#include "weir/policy/class_admission.h"
+#include "weir/policy/operator_state.h"
+#include "weir/policy/priority.h"
+
+namespace weir::inline v0 {
+
+/// The units that one request took from a gate.
+struct Seat {
+  std::uint16_t units = 0;
+  bool counted_critical_overflow = false;
+};
+
+/// What try_take() found.
+enum class Take : std::uint8_t {
+  kTaken,
+  kClassCap,  // refuse: the class's fixed cap
+  kLimit,     // the share of the limit is used up, or somebody waits in front: may wait
+  kProcess,   // refuse: max_concurrent, where this gate stands for the whole process
+};
+
+/// The class counts of one scope and who waits for them, in one 64-bit word:
+///
+///   bits  0–13 critical · 14–27 high · 28–41 normal · 42–55 low · 56 high waits · 57 normal waits
+///
+/// Promises: checking cap and share and counting the request are one compare-exchange, so neither
+/// is ever exceeded. A newcomer that sees a waiter of its own or a higher class does not overtake.
+/// Thread-safety: any member, any thread; set_rules() calls are serialised by the owner; waiter
+/// bits are set and cleared under the waiting room's lock.
+class ClassGate {
+ public:
+  /// Installs caps and shares for a limit in force. `process_max` > 0: this gate is the only one,
+  /// and enforces max_concurrent itself.
+  void set_rules(const ClassRules& rules, const RuleModes& modes, std::uint32_t limit,
+                 std::uint32_t process_max) noexcept;
+
+  struct Attempt {
+    Take take = Take::kLimit;
+    Take would = Take::kTaken;  // verdict of rules in shadow mode
+    Seat seat{};
+    std::uint32_t in_flight = 0;  // sheddable units after taking
+  };
+  /// `overtake`: the waiting room itself asks, for its first in line.
+  [[nodiscard]] Attempt try_take(const ClassRequest& request, bool overtake) noexcept;
+
+  /// Returns true if somebody waits: the caller must then pump the waiting room.
+  [[nodiscard]] bool give_back(const Seat& seat, Priority priority) noexcept;
+
+  void set_waiting(bool high, bool normal) noexcept;
+
+  [[nodiscard]] ClassCounts counts() const noexcept;
+  [[nodiscard]] std::uint32_t sheddable() const noexcept { return counts().sheddable(); }
+  /// The units up to which a class may fill the scope.
+  [[nodiscard]] std::uint32_t bound(Priority priority) const noexcept;
+  [[nodiscard]] std::uint32_t cap(Priority priority) const noexcept;
+  [[nodiscard]] OperatorState state() const noexcept;
+
+ private:
+  static constexpr std::uint32_t kBits = 14;
+  static constexpr std::uint64_t kMask = kClassUnitsMax;
+  static constexpr std::uint64_t kHighWaits = std::uint64_t{1} << 56U;
+  static constexpr std::uint64_t kNormalWaits = std::uint64_t{1} << 57U;
+  static constexpr std::uint64_t kAnyWaits = kHighWaits | kNormalWaits;
+  static constexpr std::size_t kHedge = kPriorityCount;  // index of the hedges' bound
+
+  [[nodiscard]] static constexpr std::uint32_t shift_of(Priority p) noexcept {
+    return kBits * static_cast<std::uint32_t>(p);
+  }
+  [[nodiscard]] static constexpr ClassCounts unpack(std::uint64_t word) noexcept {
+    return {{static_cast<std::uint32_t>(word & kMask),
+             static_cast<std::uint32_t>((word >> kBits) & kMask),
+             static_cast<std::uint32_t>((word >> (2 * kBits)) & kMask),
+             static_cast<std::uint32_t>((word >> (3 * kBits)) & kMask)}};
+  }
+  /// Waiters that a newcomer of this kind must queue behind.
+  [[nodiscard]] static constexpr std::uint64_t in_front(const ClassRequest& r) noexcept {
+    return r.priority == Priority::kHigh && !r.hedge ? kHighWaits : kAnyWaits;
+  }
+  [[nodiscard]] Attempt take_critical(std::uint32_t cost) noexcept;
+  [[nodiscard]] Attempt take_unenforced(const ClassRequest& request) noexcept;
+
+  alignas(64) std::atomic<std::uint64_t> word_{0};
+  std::atomic<std::uint32_t> critical_overflow_{0};
+
+  // Read by every decision, written by reconfiguration and limit changes only.
+  alignas(64) std::array<std::atomic<std::uint32_t>, kPriorityCount + 1> bounds_{};
+  std::array<std::atomic<std::uint32_t>, kPriorityCount> caps_{};
+  std::atomic<std::uint32_t> process_max_{0};
+  std::atomic<bool> enforced_{true};  // both rules enforce: the common, short path
+  std::atomic<RuleMode> cap_mode_{RuleMode::kEnforce};
+  std::atomic<RuleMode> limit_mode_{RuleMode::kEnforce};
+};
+
+// Inline: they are most of what a decision costs.
+
+inline ClassGate::Attempt ClassGate::try_take(const ClassRequest& request, bool overtake) noexcept {
+  if (request.priority == Priority::kCritical) return take_critical(request.cost);
+  if (!enforced_.load(std::memory_order_relaxed)) return take_unenforced(request);
+
+  const std::size_t kind = request.hedge ? kHedge : index_of(request.priority);
+  const std::uint32_t bound =
+      std::min(bounds_[kind].load(std::memory_order_relaxed),
+               bounds_[index_of(request.priority)].load(std::memory_order_relaxed));
+  const std::uint32_t cap = caps_[index_of(request.priority)].load(std::memory_order_relaxed);
+  const std::uint32_t process_max = process_max_.load(std::memory_order_relaxed);
+  ClassRequest charged = request;
+  charged.cost = charged_cost(request.cost, bound, cap);
+  if (process_max != 0) charged.cost = std::min(charged.cost, process_max);
+
+  std::uint64_t word = word_.load(std::memory_order_relaxed);
+  for (;;) {
+    const ClassCounts counts = unpack(word);
+    const Reason verdict = decide_class(counts, charged, bound, cap);
+    if (verdict == Reason::kClassLimit) return {.take = Take::kClassCap};
+    if (verdict != Reason::kAdmitted) return {.take = Take::kLimit};
+    const std::uint32_t in_flight = counts.sheddable() + charged.cost;
+    if (process_max != 0 && in_flight > process_max) return {.take = Take::kProcess};
+    if (!overtake && (word & in_front(request)) != 0) return {.take = Take::kLimit};
+    const std::uint64_t next = word + (std::uint64_t{charged.cost} << shift_of(request.priority));
+    if (word_.compare_exchange_weak(word, next, std::memory_order_acq_rel,
+                                    std::memory_order_relaxed)) {
+      return {.take = Take::kTaken,
+              .seat = {.units = static_cast<std::uint16_t>(charged.cost)},
+              .in_flight = in_flight};
+    }
+  }
+}
+
+inline bool ClassGate::give_back(const Seat& seat, Priority priority) noexcept {
+  if (seat.units == 0) return false;
+  if (seat.counted_critical_overflow) {
+    critical_overflow_.fetch_sub(seat.units, std::memory_order_relaxed);
+    return false;
+  }
+  const std::uint64_t before =
+      word_.fetch_sub(std::uint64_t{seat.units} << shift_of(priority), std::memory_order_acq_rel);
+  WEIR_ASSERT(((before >> shift_of(priority)) & kMask) >= seat.units);
+  return (before & kAnyWaits) != 0;
+}
+
+}  // namespace weir::inline v0

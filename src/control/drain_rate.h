@@ -1,0 +1,51 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "weir/base/time.h"
+
+namespace weir::inline v0 {
+
+/// How many requests a scope finishes per second: what a newcomer's wait is estimated from.
+///
+/// A measurement spans at least 100 ms; it is fresh for one second after it was taken.
+/// Thread-safety: any member, any thread; one of them takes the measurement. Cost: loads only,
+/// unless a measurement is due.
+class DrainRate {
+ public:
+  static constexpr std::int64_t kSpanMinNs = 100'000'000;
+  static constexpr std::int64_t kFreshNs = 1'000'000'000;
+
+  /// `finished`: a callable that returns the ever-growing count; called only if one is due.
+  template <class Finished>
+  void refresh(TimePoint now, Finished&& finished) noexcept {
+    std::int64_t at = measured_ns_.load(std::memory_order_relaxed);
+    const std::int64_t span = to_ns(now) - at;
+    if (at != 0 && span < kSpanMinNs) return;
+    if (!measured_ns_.compare_exchange_strong(at, to_ns(now), std::memory_order_acq_rel)) return;
+    const std::uint64_t count = finished();
+    const std::uint64_t before = finished_.exchange(count, std::memory_order_relaxed);
+    // After a long silence the span says nothing about now: start over.
+    const bool usable = at != 0 && span <= kFreshNs && count >= before;
+    const double rate =
+        usable ? static_cast<double>(count - before) * 1e9 / static_cast<double>(span) : 0;
+    const double old = per_second_.load(std::memory_order_relaxed);
+    const bool smooth = usable && old > 0;
+    per_second_.store(smooth ? 0.5 * old + 0.5 * rate : rate, std::memory_order_relaxed);
+  }
+
+  /// Zero when there is no fresh measurement.
+  [[nodiscard]] double per_second(TimePoint now) const noexcept {
+    const std::int64_t at = measured_ns_.load(std::memory_order_relaxed);
+    if (at == 0 || to_ns(now) - at > kFreshNs) return 0;
+    return per_second_.load(std::memory_order_relaxed);
+  }
+
+ private:
+  std::atomic<std::int64_t> measured_ns_{0};
+  std::atomic<std::uint64_t> finished_{0};
+  std::atomic<double> per_second_{0};
+};
+
+}  // namespace weir::inline v0

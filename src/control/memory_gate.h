@@ -1,0 +1,55 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "weir/policy/memory_shedding.h"
+#include "weir/policy/priority.h"
+
+namespace weir::inline v0 {
+
+/// The memory rule for all threads: readings come in now and then, decisions read one byte.
+/// Thread-safety: sheds() and the getters from any thread; set() and set_rules() are serialised by
+/// the owner. Cost: one load per decision, unless memory is short.
+class MemoryGate {
+ public:
+  void set_rules(const MemoryRules& rules) noexcept {
+    rules_ = rules;
+    share_.store(ShedShare(rules.low_priority_shed_ratio), std::memory_order_relaxed);
+    set(usage(), readable());
+  }
+
+  void set(double usage, bool readable) noexcept {
+    const double counted = readable ? usage : 0.0;
+    usage_.store(counted, std::memory_order_relaxed);
+    readable_.store(readable, std::memory_order_relaxed);
+    level_.store(next_memory_level(level_.load(std::memory_order_relaxed), counted, rules_),
+                 std::memory_order_relaxed);
+  }
+
+  [[nodiscard]] bool sheds(Priority priority) noexcept {
+    const MemoryLevel level = level_.load(std::memory_order_relaxed);
+    if (level == MemoryLevel::kNormal) return false;
+    const std::uint64_t ordinal = counts_low_request(level, priority)
+                                      ? low_requests_.fetch_add(1, std::memory_order_relaxed)
+                                      : 0;
+    return decide_memory(level, priority, ordinal, share_.load(std::memory_order_relaxed)) !=
+           Reason::kAdmitted;
+  }
+
+  [[nodiscard]] MemoryLevel level() const noexcept {
+    return level_.load(std::memory_order_relaxed);
+  }
+  [[nodiscard]] double usage() const noexcept { return usage_.load(std::memory_order_relaxed); }
+  [[nodiscard]] bool readable() const noexcept { return readable_.load(std::memory_order_relaxed); }
+
+ private:
+  MemoryRules rules_;
+  std::atomic<ShedShare> share_{};
+  std::atomic<MemoryLevel> level_{MemoryLevel::kNormal};
+  std::atomic<double> usage_{0};
+  std::atomic<bool> readable_{true};
+  std::atomic<std::uint64_t> low_requests_{0};
+};
+
+}  // namespace weir::inline v0

@@ -1,0 +1,142 @@
+#include "control/scope.h"
+
+#include <utility>
+
+namespace weir::inline v0 {
+
+namespace {
+constexpr auto kRelaxed = std::memory_order_relaxed;
+}  // namespace
+
+class Scope::Claim {
+ public:
+  enum class How : std::uint8_t { kTry, kWait };
+  Claim(std::atomic_flag& flag, How how) noexcept : flag_(flag) {
+    held_ = !flag_.test_and_set(std::memory_order_acquire);
+    while (!held_ && how == How::kWait) {
+      flag_.wait(true, kRelaxed);
+      held_ = !flag_.test_and_set(std::memory_order_acquire);
+    }
+  }
+  Claim(const Claim&) = delete;
+  Claim& operator=(const Claim&) = delete;
+  ~Claim() {
+    if (!held_) return;
+    flag_.clear(std::memory_order_release);
+    flag_.notify_all();
+  }
+  [[nodiscard]] bool held() const noexcept { return held_; }
+
+ private:
+  std::atomic_flag& flag_;
+  bool held_;
+};
+
+Scope::Scope(std::string_view name, std::unique_ptr<LimitPolicy> policy, ProcessGate& process,
+             bool follows_default)
+    : room(gate, process), window(counters), name_(name), follows_default_(follows_default) {
+  set_policy(std::move(policy));
+}
+
+void Scope::set_policy(std::unique_ptr<LimitPolicy> policy) noexcept {
+  {
+    const Claim claim(claimed_, Claim::How::kWait);
+    std::swap(policy_, policy);
+    window.set_rules(policy_->window_rules());
+    window.ignore_before(TimePoint{});
+    limit_reason_.store(LimitReason::kConfigured, kRelaxed);
+    install_limit(policy_->limit());
+  }
+  room.pump(TimePoint{});
+}
+
+void Scope::set_rules(const ClassRules& rules, const RuleModes& modes,
+                      std::uint32_t process_max) noexcept {
+  {
+    const Claim claim(claimed_, Claim::How::kWait);
+    rules_ = rules;
+    modes_ = modes;
+    process_max_ = process_max;
+    install_limit(limit());
+  }
+  room.pump(TimePoint{});
+}
+
+void Scope::set_bounds(const LimitBounds& bounds) noexcept {
+  {
+    const Claim claim(claimed_, Claim::How::kWait);
+    policy_->set_bounds(bounds);
+    install_limit(policy_->limit());
+  }
+  room.pump(TimePoint{});
+}
+
+void Scope::install_limit(std::uint32_t limit) noexcept {
+  limit_.store(limit, kRelaxed);
+  gate.set_rules(rules_, modes_, limit, process_max_);
+}
+
+bool Scope::step_limiter(TimePoint now, LimitChange& change) noexcept {
+  if (!window.is_due(now)) return false;
+  bool raised = false;
+  {
+    const Claim claim(claimed_, Claim::How::kTry);
+    if (!claim.held() || !window.is_due(now)) return false;
+    const LimitSample sample = window.close(now, gate.sheddable());
+    if (sample.opened_at == TimePoint{}) return false;  // that only opened the first window
+    const LimitDecision decision = policy_->on_window(sample);
+    const std::uint32_t old_limit = limit();
+    window.set_rules(policy_->window_rules());
+    window.ignore_before(decision.samples_from);
+    if (sample.sample_count > 0) latency_avg_ns_.store(sample.latency_avg.count(), kRelaxed);
+    baseline_ns_.store(decision.baseline.count(), kRelaxed);
+    queue_estimate_.store(decision.queue_estimate, kRelaxed);
+    limit_reason_.store(decision.reason, kRelaxed);
+    if (decision.limit == old_limit) return false;
+    install_limit(decision.limit);
+    change = {.scope = name_,
+              .old_limit = old_limit,
+              .new_limit = decision.limit,
+              .queue_estimate = decision.queue_estimate,
+              .latency_avg = sample.latency_avg,
+              .latency_min = decision.baseline,
+              .reason = decision.reason};
+    raised = decision.limit > old_limit;
+  }
+  if (raised) room.pump(now);
+  return true;
+}
+
+ScopeStats Scope::stats(TimePoint now) const noexcept {
+  ScopeStats out;
+  out.name = name_;
+  const ClassCounts counts = gate.counts();
+  for (const Priority p : kPriorities) {
+    const std::size_t i = index_of(p);
+    ClassStats& c = out.classes[i];
+    c.in_flight = counts.units[i];
+    c.bound = p == Priority::kCritical ? 0 : gate.bound(p);
+    c.cap = gate.cap(p);
+    c.acquired = counters.sum_at(&ScopeCounters::acquired, i);
+    c.shed = counters.sum_at(&ScopeCounters::shed, i);
+    c.waited = room.waited(p);
+  }
+  for (std::size_t i = 0; i < kReasonCount; ++i) {
+    out.refused[i] = counters.sum_at(&ScopeCounters::refused, i);
+    out.would_refuse[i] = counters.sum_at(&ScopeCounters::would_refuse, i);
+  }
+  out.in_flight = counts.sheddable();
+  out.waiting = room.waiting();
+  out.limit = limit();
+  out.limit_min = limit_min_.load(kRelaxed);
+  out.queue_estimate = queue_estimate_.load(kRelaxed);
+  out.latency_avg = Duration(latency_avg_ns_.load(kRelaxed));
+  out.baseline = baseline();
+  out.limit_reason = limit_reason_.load(kRelaxed);
+  out.drain_per_second = drain.per_second(now);
+  out.state = gate.state();
+  out.overloaded = overload.persists(now);
+  return out;
+}
+
+}  // namespace weir::inline v0

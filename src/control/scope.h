@@ -1,0 +1,89 @@
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "weir/config/admission_config.h"
+#include "weir/control/admission_events.h"
+#include "weir/control/admission_stats.h"
+#include "weir/policy/limit_policy.h"
+
+#include "control/class_gate.h"
+#include "control/drain_rate.h"
+#include "control/overload_signal.h"
+#include "control/sample_window.h"
+#include "control/scope_counters.h"
+#include "control/waiting_room.h"
+
+namespace weir::inline v0 {
+
+/// One limit and all that belongs to it: the class word, who waits, the samples, the policy.
+///
+/// Thread-safety: any member, any thread. The policy is touched only by whoever holds the claim
+/// (one atomic flag, tried on the data path, never waited for there).
+class Scope {
+ public:
+  Scope(std::string_view name, std::unique_ptr<LimitPolicy> policy, ProcessGate& process,
+        bool follows_default);
+
+  void set_rules(const ClassRules& rules, const RuleModes& modes,
+                 std::uint32_t process_max) noexcept;
+  void set_bounds(const LimitBounds& bounds) noexcept;
+  void note_limit_min(std::uint32_t limit_min) noexcept {
+    limit_min_.store(limit_min, std::memory_order_relaxed);
+  }
+  void set_policy(std::unique_ptr<LimitPolicy> policy) noexcept;
+
+  /// Closes the window if it is due and moves the limit. True if `change` was filled in.
+  bool step_limiter(TimePoint now, LimitChange& change) noexcept;
+
+  /// A unit came back: serve who waits.
+  void give_back(const Seat& seat, Priority priority, TimePoint now) noexcept {
+    if (gate.give_back(seat, priority)) room.pump(now);
+  }
+  void refresh_drain(TimePoint now) noexcept {
+    drain.refresh(now, [this] { return counters.sum(&ScopeCounters::finished); });
+  }
+
+  [[nodiscard]] ScopeStats stats(TimePoint now) const noexcept;
+  [[nodiscard]] std::uint32_t limit() const noexcept {
+    return limit_.load(std::memory_order_relaxed);
+  }
+  [[nodiscard]] Duration baseline() const noexcept {
+    return Duration(baseline_ns_.load(std::memory_order_relaxed));
+  }
+  [[nodiscard]] std::string_view name() const noexcept { return name_; }
+  [[nodiscard]] bool follows_default() const noexcept { return follows_default_; }
+
+  ScopeCounterSlots counters;
+  ClassGate gate;
+  WaitingRoom room;
+  SampleWindow window;
+  DrainRate drain;
+  OverloadSignal overload;
+
+ private:
+  /// The right to touch the policy; spins only for reconfiguration.
+  class Claim;
+  void install_limit(std::uint32_t limit) noexcept;
+
+  std::string name_;
+  bool follows_default_;
+  std::atomic_flag claimed_ = ATOMIC_FLAG_INIT;
+  // Under the claim:
+  std::unique_ptr<LimitPolicy> policy_;
+  ClassRules rules_;
+  RuleModes modes_;
+  std::uint32_t process_max_ = 0;
+  // Published:
+  std::atomic<std::uint32_t> limit_{0};
+  std::atomic<std::uint32_t> limit_min_{0};
+  std::atomic<double> queue_estimate_{0};
+  std::atomic<std::int64_t> latency_avg_ns_{0};
+  std::atomic<std::int64_t> baseline_ns_{0};
+  std::atomic<LimitReason> limit_reason_{LimitReason::kConfigured};
+};
+
+}  // namespace weir::inline v0

@@ -1,0 +1,77 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+
+#include "weir/base/intrusive_list.h"
+#include "weir/base/time.h"
+#include "weir/control/admission_stats.h"
+#include "weir/control/waiter.h"
+
+#include "control/bounded_count.h"
+#include "control/class_gate.h"
+
+namespace weir::inline v0 {
+
+/// The process-wide bound, where several scopes share it.
+struct ProcessGate {
+  BoundedCount<std::uint32_t> units;
+  std::atomic<std::uint32_t> max{0};
+  bool shared = false;  // false: the only scope's gate enforces the bound itself
+};
+
+/// Who waits for a unit of one scope: high before normal, each first come first served.
+///
+/// Every change of who waits happens under one lock together with the waiter bits in the gate's
+/// word, and whoever gives a unit back looks at those bits in the same atomic operation: so either
+/// the releaser sees the waiter and pumps, or the waiter, which tries once more after setting its
+/// bit, sees the unit. No wake-up is lost.
+/// Thread-safety: any member, any thread. Cost: one lock; O(1) per hand-over; expire() looks at
+/// every waiter.
+class WaitingRoom {
+ public:
+  WaitingRoom(ClassGate& gate, ProcessGate& process) noexcept : gate_(gate), process_(process) {}
+
+  /// Puts `waiter` (its request fields filled in) in line and tries at once. On return it is
+  /// granted, refused (room full, or it would wait too long), or waiting.
+  void enter(Waiter& waiter, std::uint32_t waiting_max, double drain_per_second,
+             TimePoint now) noexcept;
+  /// True if the waiter was still in line.
+  bool leave(Waiter& waiter) noexcept;
+  /// Waits until no callback of this waiter is running. Notes how long a granted one waited.
+  void settle(Waiter& waiter, TimePoint now) noexcept;
+  /// Hands free units to the first in line. `now` zero: unknown, nobody is expired.
+  void pump(TimePoint now) noexcept;
+  /// Refuses those whose time is over.
+  void expire(TimePoint now) noexcept;
+
+  [[nodiscard]] TimePoint next_expiry() const noexcept;
+  [[nodiscard]] std::uint32_t waiting() const noexcept {
+    return waiting_.load(std::memory_order_relaxed);
+  }
+  [[nodiscard]] WaitHistogram waited(Priority priority) const noexcept;
+
+ private:
+  using Line = IntrusiveList<Waiter, &Waiter::hook_>;
+
+  [[nodiscard]] Line& line_of(Priority p) noexcept {
+    return p == Priority::kHigh ? high_ : normal_;
+  }
+  void pump_locked(TimePoint now) noexcept;
+  [[nodiscard]] bool serve(Line& line, TimePoint now) noexcept;
+  void expire_line(Line& line, TimePoint now) noexcept;
+  void decide(Line& line, Waiter& waiter, Waiter::State state, Reason reason) noexcept;
+  void publish() noexcept;
+
+  ClassGate& gate_;
+  ProcessGate& process_;
+  mutable std::mutex mutex_;
+  Line high_;
+  Line normal_;
+  std::array<WaitHistogram, kPriorityCount> waited_{};
+  std::atomic<std::uint32_t> waiting_{0};
+};
+
+}  // namespace weir::inline v0
