@@ -56,6 +56,13 @@ TEST(Aimd, SmallLimitsStillShrinkAndStopAtTheFloor) {
   EXPECT_EQ(decision.reason, LimitReason::kAtFloor);
 }
 
+TEST(Aimd, ShrinksEvenByAFactorThatDoesNot) {
+  LimitConfig config = starting_at(100);
+  config.aimd_backoff = 1.0;  // validate() refuses it; the promise holds all the same
+  AimdLimit aimd(config);
+  EXPECT_EQ(aimd.on_window(overloaded()).limit, 99U);
+}
+
 TEST(Aimd, IsNeverStuckAtTheFloor) {
   LimitConfig config = starting_at(1);
   config.min_limit = 1;

@@ -269,6 +269,13 @@ TEST(Pressure, CriticalTimesOutEnoughToComeBelowTheHighWatermark) {
   EXPECT_EQ(evaluate(state).connections_to_timeout, 151U);  // 849 of 1000
 }
 
+TEST(Pressure, RoundingOfTheUsageDoesNotMiscountClosures) {
+  // 1938 / (1938 / 2018) is a hair above 2018 in floating point.
+  const PressureState state{.handle_slab_usage = 1938.0 / 2018.0, .active_connections = 1938};
+  EXPECT_EQ(evaluate_pressure(state, {.high_watermark = 0.5}).connections_to_timeout,
+            1938U - 1008U);
+}
+
 TEST(Pressure, CriticalTimesOutAtLeastOneWhateverPoolIsFull) {
   PressureState state{.arena_slab_usage = 0.99, .handle_slab_usage = 0.1, .active_connections = 10};
   EXPECT_EQ(evaluate(state).connections_to_timeout, 1U);
