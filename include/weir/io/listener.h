@@ -32,12 +32,13 @@ struct ListenEnvironment {
   std::string_view fds;    // LISTEN_FDS
   std::string_view pid;    // LISTEN_PID
   std::string_view names;  // LISTEN_FDNAMES, colon-separated; may be empty
+  int first_fd = 3;        // as the protocol says; tests choose another
 };
 struct InheritedSocket {
   Fd fd;
   std::string name;
 };
-/// Takes over those descriptors (3, 4, …). Nothing if they were meant for another process. Call it
+/// Takes over those descriptors. Nothing if they were meant for another process. Call it
 /// once: a second call would own them twice.
 [[nodiscard]] std::vector<InheritedSocket> inherited_sockets(const ListenEnvironment& environment);
 

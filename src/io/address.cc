@@ -1,0 +1,154 @@
+#include "weir/io/address.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstddef>
+#include <cstring>
+
+#include <arpa/inet.h>
+
+#include "io/sockaddr.h"
+
+namespace weir::inline v0::io {
+namespace {
+
+Result<std::uint16_t, IoError> parse_port(std::string_view text) {
+  std::uint16_t port = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
+  if (error != std::errc() || end != text.data() + text.size())
+    return unexpected(IoError::kInvalid);
+  return port;
+}
+
+Result<Address, IoError> parse_ip(std::string_view host) {
+  Address address;
+  const std::string text(host);
+  if (::inet_pton(AF_INET, text.c_str(), address.ip.data()) == 1) {
+    address.family = Family::kV4;
+    return address;
+  }
+  if (::inet_pton(AF_INET6, text.c_str(), address.ip.data()) == 1) {
+    address.family = Family::kV6;
+    return address;
+  }
+  return unexpected(IoError::kInvalid);
+}
+
+}  // namespace
+
+std::string Address::to_string() const {
+  char text[INET6_ADDRSTRLEN] = {};
+  switch (family) {
+    case Family::kV4:
+      ::inet_ntop(AF_INET, ip.data(), text, sizeof text);
+      return std::string(text) + ':' + std::to_string(port);
+    case Family::kV6:
+      ::inet_ntop(AF_INET6, ip.data(), text, sizeof text);
+      return '[' + std::string(text) + "]:" + std::to_string(port);
+    case Family::kUnix:
+      return "unix";
+    case Family::kUnset:
+      break;
+  }
+  return "unset";
+}
+
+std::string SocketName::to_string() const {
+  return address.family == Family::kUnix ? "unix:" + path : address.to_string();
+}
+
+Result<SocketName, IoError> parse_socket_name(std::string_view text) {
+  SocketName name;
+  if (text.starts_with("unix:")) {
+    name.address.family = Family::kUnix;
+    name.path = text.substr(5);
+    if (name.path.empty() || name.path.size() >= sizeof(sockaddr_un::sun_path)) {
+      return unexpected(IoError::kInvalid);
+    }
+    return name;
+  }
+  const std::size_t colon = text.rfind(':');
+  if (colon == std::string_view::npos) return unexpected(IoError::kInvalid);
+  std::string_view host = text.substr(0, colon);
+  const Result<std::uint16_t, IoError> port = parse_port(text.substr(colon + 1));
+  if (!port) return unexpected(port.error());
+  const bool bracketed = host.size() >= 2 && host.front() == '[' && host.back() == ']';
+  if (bracketed) host = host.substr(1, host.size() - 2);
+  if (host.empty() || host == "*") host = "::";
+  Result<Address, IoError> address = parse_ip(host);
+  if (!address) return unexpected(address.error());
+  if (bracketed && address->family != Family::kV6) return unexpected(IoError::kInvalid);
+  if (!bracketed && address->family == Family::kV6 && host != "::") {
+    return unexpected(IoError::kInvalid);  // "::1:80" could mean two things
+  }
+  name.address = *address;
+  name.address.port = *port;
+  return name;
+}
+
+Result<RawAddress, IoError> to_raw(const SocketName& name) noexcept {
+  RawAddress raw;
+  const Address& from = name.address;
+  switch (from.family) {
+    case Family::kV4:
+      raw.v4.sin_family = AF_INET;
+      raw.v4.sin_port = htons(from.port);
+      std::memcpy(&raw.v4.sin_addr, from.ip.data(), 4);
+      raw.size = sizeof raw.v4;
+      return raw;
+    case Family::kV6:
+      raw.v6.sin6_family = AF_INET6;
+      raw.v6.sin6_port = htons(from.port);
+      raw.v6.sin6_scope_id = from.scope;
+      std::memcpy(&raw.v6.sin6_addr, from.ip.data(), 16);
+      raw.size = sizeof raw.v6;
+      return raw;
+    case Family::kUnix: {
+      if (name.path.empty() || name.path.size() >= sizeof raw.local.sun_path) break;
+      raw.local.sun_family = AF_UNIX;
+      std::memcpy(raw.local.sun_path, name.path.data(), name.path.size());
+      raw.size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name.path.size());
+      if (name.path.front() == '@') {
+        raw.local.sun_path[0] = '\0';  // abstract: the length ends the name
+      } else {
+        ++raw.size;
+      }
+      return raw;
+    }
+    case Family::kUnset:
+      break;
+  }
+  return unexpected(IoError::kInvalid);
+}
+
+Address from_raw(const RawAddress& raw) noexcept {
+  Address address;
+  switch (raw.any.sa_family) {
+    case AF_INET:
+      address.family = Family::kV4;
+      address.port = ntohs(raw.v4.sin_port);
+      std::memcpy(address.ip.data(), &raw.v4.sin_addr, 4);
+      break;
+    case AF_INET6: {
+      address.port = ntohs(raw.v6.sin6_port);
+      const auto* bytes = raw.v6.sin6_addr.s6_addr;
+      if (IN6_IS_ADDR_V4MAPPED(&raw.v6.sin6_addr)) {  // a v4 client of a v6 socket is a v4 client
+        address.family = Family::kV4;
+        std::memcpy(address.ip.data(), bytes + 12, 4);
+      } else {
+        address.family = Family::kV6;
+        address.scope = raw.v6.sin6_scope_id;
+        std::memcpy(address.ip.data(), bytes, 16);
+      }
+      break;
+    }
+    case AF_UNIX:
+      address.family = Family::kUnix;
+      break;
+    default:
+      break;
+  }
+  return address;
+}
+
+}  // namespace weir::inline v0::io

@@ -1,0 +1,228 @@
+#include "weir/io/listener.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstddef>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "weir/base/assert.h"
+
+#include "io/loop_impl.h"
+#include "io/sockaddr.h"
+#include "io/socket_options.h"
+
+namespace weir::inline v0::io {
+namespace {
+
+/// A Unix socket whose owner died leaves its file; one that answers is somebody's.
+void remove_stale_file(const SocketName& name) {
+  if (name.address.family != Family::kUnix || name.path.front() == '@') return;
+  struct stat info {};
+  if (::lstat(name.path.c_str(), &info) != 0 || !S_ISSOCK(info.st_mode)) return;
+  const Result<Fd, IoError> probe = connect_to(name, {});
+  if (!probe && probe.error() == IoError::kRefused) static_cast<void>(::unlink(name.path.c_str()));
+}
+
+Fd reserve_descriptor() {
+  return Fd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+}
+
+}  // namespace
+
+Result<Fd, IoError> listen_on(const SocketName& name, const ListenOptions& options) {
+  const Result<RawAddress, IoError> raw = to_raw(name);
+  if (!raw) return unexpected(raw.error());
+  remove_stale_file(name);
+  const Family family = name.address.family;
+  Fd fd(::socket(raw->any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!fd) return unexpected(io_error_of(errno));
+  const int on = 1;
+  const int off = 0;
+  if (family != Family::kUnix) {
+    static_cast<void>(::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on));
+  }
+  if (family == Family::kV6) {
+    static_cast<void>(::setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off));
+  }
+  set_options(fd.get(), family, options.socket);
+  if (::bind(fd.get(), &raw->any, raw->size) != 0) return unexpected(io_error_of(errno));
+  if (family == Family::kUnix && name.path.front() != '@' &&
+      ::chmod(name.path.c_str(), options.unix_mode) != 0) {
+    return unexpected(io_error_of(errno));
+  }
+  if (::listen(fd.get(), static_cast<int>(options.backlog)) != 0) {
+    return unexpected(io_error_of(errno));
+  }
+  return fd;
+}
+
+std::vector<InheritedSocket> inherited_sockets(const ListenEnvironment& environment) {
+  const auto number = [](std::string_view text) {
+    int value = -1;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    return error == std::errc() && end == text.data() + text.size() ? value : -1;
+  };
+  std::vector<InheritedSocket> found;
+  if (number(environment.pid) != static_cast<int>(::getpid())) return found;
+  std::string_view names = environment.names;
+  const int count = std::min(number(environment.fds), 1024);
+  for (int i = 0; i < count; ++i) {
+    const std::size_t colon = names.find(':');
+    InheritedSocket socket{Fd(environment.first_fd + i), std::string(names.substr(0, colon))};
+    names = colon == std::string_view::npos ? std::string_view{} : names.substr(colon + 1);
+    const int flags = ::fcntl(socket.fd.get(), F_GETFL);
+    if (flags < 0) {
+      static_cast<void>(socket.fd.release());  // not ours to close: there is no such descriptor
+      continue;
+    }
+    static_cast<void>(::fcntl(socket.fd.get(), F_SETFL, flags | O_NONBLOCK));
+    static_cast<void>(::fcntl(socket.fd.get(), F_SETFD, FD_CLOEXEC));
+    found.push_back(std::move(socket));
+  }
+  return found;
+}
+
+SocketName bound_name(int fd) {
+  RawAddress raw;
+  if (::getsockname(fd, &raw.any, &raw.size) != 0) return {};
+  SocketName name{from_raw(raw), {}};
+  if (raw.any.sa_family == AF_INET6) name.address.family = Family::kV6;
+  if (name.address.family == Family::kUnix) {
+    const std::size_t length = raw.size - offsetof(sockaddr_un, sun_path);
+    name.path.assign(raw.local.sun_path, length);
+    if (!name.path.empty() && name.path.front() == '\0') {
+      name.path.front() = '@';
+    } else {
+      while (!name.path.empty() && name.path.back() == '\0') name.path.pop_back();
+    }
+  }
+  return name;
+}
+
+class Listener::Impl final : public SocketEvents {
+ public:
+  Result<void, IoError> start(Loop& loop, Fd listening, const ListenOptions& options,
+                              AcceptSink& sink) {
+    name_ = bound_name(listening.get());
+    options_ = options;
+    sink_ = &sink;
+    retry_.on_fire(Timer::Fired::to<&Impl::retry>(*this));
+    reserve_ = reserve_descriptor();
+    Result<void, IoError> opened = socket_.open(loop, std::move(listening), *this);
+    if (opened) watch();
+    return opened;
+  }
+
+  void set_paused(bool paused) {
+    paused_ = paused;
+    if (socket_.is_open()) watch();
+  }
+
+  void close(Callback<> closed) {
+    closed_ = closed;
+    socket_.loop().cancel(retry_);
+    socket_.close(Callback<>::to<&Impl::on_closed>(*this));
+  }
+
+  void on_readable() override {
+    for (std::uint32_t left = options_.accept_budget; left > 0 && watching(); --left) {
+      RawAddress peer;
+      const int fd = accept(peer);
+      if (fd < 0) return failed(io_error_of(errno));
+      accepted_.fetch_add(1, std::memory_order_relaxed);
+      sink_->on_accepted(Fd(fd), from_raw(peer));
+    }
+  }
+  void on_writable() override {}
+  void on_disconnected() override {}
+
+  SocketName name_;
+  std::atomic<std::uint64_t> accepted_{0};
+  std::atomic<std::uint64_t> failed_{0};
+
+ private:
+  [[nodiscard]] bool watching() const { return socket_.is_open() && !paused_ && !resting_; }
+  void watch() { socket_.watch({.read = watching(), .write = false}); }
+
+  int accept(RawAddress& peer) {
+    return socket_.loop().impl().calls->accept(socket_.fd(), &peer.any, &peer.size);
+  }
+
+  void failed(IoError error) {
+    // A peer that gave up while it waited (kReset and the like) is nobody's failure.
+    if (error != IoError::kNoFds && error != IoError::kNoMemory) return;
+    failed_.fetch_add(1, std::memory_order_relaxed);
+    if (error == IoError::kNoFds) turn_one_away();
+    resting_ = true;
+    watch();
+    socket_.loop().arm(retry_, socket_.loop().now() + options_.retry_after);
+    sink_->on_accept_failed(error);
+  }
+
+  void turn_one_away() {
+    reserve_.reset();
+    RawAddress peer;
+    const Fd unwanted(accept(peer));
+    // `unwanted` is closed before the reserve is taken again at the next retry.
+  }
+
+  void retry(TimePoint) {
+    if (!reserve_) reserve_ = reserve_descriptor();
+    resting_ = false;
+    watch();
+  }
+
+  void on_closed() {
+    reserve_.reset();
+    closed_();
+  }
+
+  Socket socket_;
+  Timer retry_;
+  ListenOptions options_;
+  AcceptSink* sink_ = nullptr;
+  Callback<> closed_;
+  Fd reserve_;
+  bool paused_ = false;
+  bool resting_ = false;  // until the retry timer fires
+};
+
+Listener::Listener() : impl_(std::make_unique<Impl>()) {}
+Listener::~Listener() = default;
+
+Result<void, IoError> Listener::start(Loop& loop, Fd listening, const ListenOptions& options,
+                                      AcceptSink& sink) {
+  return impl_->start(loop, std::move(listening), options, sink);
+}
+
+void Listener::pause() noexcept {
+  impl_->set_paused(true);
+}
+
+void Listener::resume() noexcept {
+  impl_->set_paused(false);
+}
+
+void Listener::close(Callback<> closed) noexcept {
+  impl_->close(closed);
+}
+
+SocketName Listener::name() const {
+  return impl_->name_;
+}
+
+std::uint64_t Listener::accepted() const noexcept {
+  return impl_->accepted_.load(std::memory_order_relaxed);
+}
+
+std::uint64_t Listener::failed() const noexcept {
+  return impl_->failed_.load(std::memory_order_relaxed);
+}
+
+}  // namespace weir::inline v0::io

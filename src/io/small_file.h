@@ -1,0 +1,33 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace weir::inline v0::io {
+
+/// The first 4 KB of a small kernel file (/proc, /sys), read in one go.
+class SmallFile {
+ public:
+  explicit SmallFile(const std::string& path) noexcept;
+
+  [[nodiscard]] bool readable() const noexcept { return readable_; }
+  /// Without trailing white space; empty if it cannot be read.
+  [[nodiscard]] std::string_view text() const noexcept { return {bytes_.data(), size_}; }
+
+ private:
+  std::array<char, 4096> bytes_;
+  std::size_t size_ = 0;
+  bool readable_ = false;
+};
+
+/// The decimal number that `text` starts with (after blanks), if what follows is its end or a
+/// blank.
+[[nodiscard]] std::optional<std::uint64_t> whole_number(std::string_view text) noexcept;
+
+/// Takes the next line off the front of `text`.
+[[nodiscard]] std::string_view next_line(std::string_view& text) noexcept;
+
+}  // namespace weir::inline v0::io
