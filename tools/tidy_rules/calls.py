@@ -11,44 +11,59 @@ VIRTUAL = frozenset({"base", "policy", "control", "config", "metrics", "http", "
 
 @dataclasses.dataclass(frozen=True)
 class Ban:
+    hints: tuple       # a source without any of these words cannot match: looked for first
     pattern: re.Pattern
     where: frozenset   # layers whose sources may not
     in_tests: frozenset  # layers whose unit tests may not either
     instead: str
 
 
-def _ban(pattern, instead, where=ALL, in_tests=frozenset()):
-    return Ban(re.compile(pattern), frozenset(where), frozenset(in_tests), instead)
+def _ban(hints, pattern, instead, where=ALL, in_tests=frozenset()):
+    return Ban(tuple(hints.split()), re.compile(pattern), frozenset(where), frozenset(in_tests),
+               instead)
 
 
 BANS = (
-    _ban(r"\b(?:steady_clock|system_clock|high_resolution_clock|clock_gettime|gettimeofday)\b",
+    _ban("_clock clock_gettime gettimeofday",
+         r"\b(?:steady_clock|system_clock|high_resolution_clock|clock_gettime|gettimeofday)\b",
          "take `now` (TimePoint) as an argument; io reads the clock", ALL - {"io"}, VIRTUAL),
-    _ban(r"\b(?:std::)?time\s*\(\s*(?:nullptr|NULL|0)\s*\)",
+    _ban("time",
+         r"\b(?:std::)?time\s*\(\s*(?:nullptr|NULL|0)\s*\)",
          "take `now` (TimePoint) as an argument; io reads the clock", ALL - {"io"}, VIRTUAL),
-    _ban(r"\b(?:sleep_for|sleep_until|usleep|nanosleep|clock_nanosleep)\b",
+    _ban("sleep",
+         r"\b(?:sleep_for|sleep_until|usleep|nanosleep|clock_nanosleep)\b",
          "use a timer of the loop, or next_expiry()/expire(now)", ALL - {"io"}, ALL),
-    _ban(r"\bstd::(?:thread|jthread)\b(?!::)|\bstd::async\b|\bpthread_create\b",
+    _ban("std::thread std::jthread std::async pthread_create",
+         r"\bstd::(?:thread|jthread)\b(?!::)|\bstd::async\b|\bpthread_create\b",
          "io starts the threads", ALL - {"io", "examples"}),
-    _ban(r"\brandom_device\b|\bgetrandom\b",
+    _ban("random_device getrandom",
+         r"\brandom_device\b|\bgetrandom\b",
          "take an Rng (weir/base/rng.h) by value; io seeds it once", ALL - {"io"}, VIRTUAL),
-    _ban(r"\bmt19937(?:_64)?\b|\bdefault_random_engine\b|\bminstd_rand0?\b"
+    _ban("mt19937 random_engine minstd_rand rand( rand48",
+         r"\bmt19937(?:_64)?\b|\bdefault_random_engine\b|\bminstd_rand0?\b"
          r"|(?<![\w.>])(?:std::)?s?rand\s*\(|\bdrand48\b",
          "use Rng (weir/base/rng.h): seeded, and the same on every compiler", ALL, ALL),
-    _ban(r"\b(?:std::)?(?:secure_)?getenv\b",
+    _ban("getenv",
+         r"\b(?:std::)?(?:secure_)?getenv\b",
          "the environment is read by config and handed down", ALL - {"config", "apps"}),
-    _ban(r"(?<!\w)v?printf\s*\(|(?<!\w)puts\s*\(|(?<!\w)putchar\s*\(|\bstd::(?:cout|cerr|clog)\b"
+    _ban("printf puts putchar std::cout std::cerr std::clog",
+         r"(?<!\w)v?printf\s*\(|(?<!\w)puts\s*\(|(?<!\w)putchar\s*\(|\bstd::(?:cout|cerr|clog)\b"
          r"|(?<!\w)v?fprintf\s*\(\s*std(?:err|out)\b",
          "a library returns text or calls its EventSink; apps print", ALL - {"apps", "examples"}),
-    _ban(r"\bthrow\b|\btry\s*\{|\bcatch\s*\(",
+    _ban("throw try catch",
+         r"\bthrow\b|\btry\s*\{|\bcatch\s*\(",
          "errors are values: Result<T, one-byte enum>",
          {"base", "policy", "control", "http", "server"}),
-    _ban(r"(?<!\w)assert\s*\(", "WEIR_ASSERT, which is on in release", ALL, ALL),
-    _ban(r"\b(?:std::)?(?:abort|exit|_Exit|quick_exit|_exit)\s*\(",
+    _ban("assert",
+         r"(?<!\w)assert\s*\(", "WEIR_ASSERT, which is on in release", ALL, ALL),
+    _ban("abort exit _Exit",
+         r"\b(?:std::)?(?:abort|exit|_Exit|quick_exit|_exit)\s*\(",
          "WEIR_ASSERT for a bug, a Result for anything else", ALL - {"apps", "examples"}),
-    _ban(r"(?<!\w)(?:sprintf|vsprintf|strcpy|strcat|strtok|gets|atoi|atol|atof)\s*\(",
+    _ban("sprintf strcpy strcat strtok gets ato",
+         r"(?<!\w)(?:sprintf|vsprintf|strcpy|strcat|strtok|gets|atoi|atol|atof)\s*\(",
          "std::from_chars, std::to_chars, snprintf, string_view", ALL, ALL),
-    _ban(r"\bstd::(?:stoi|stol|stoll|stoul|stoull|stof|stod)\b",
+    _ban("std::sto",
+         r"\bstd::(?:stoi|stol|stoll|stoul|stoull|stof|stod)\b",
          "std::from_chars: no exception, no locale", ALL),
 )
 _USING_NAMESPACE = re.compile(r"^\s*using\s+namespace\b", re.MULTILINE)
@@ -66,6 +81,8 @@ def check(tree):
             continue
         for ban in BANS:
             if layer not in (ban.in_tests if file.is_test else ban.where):
+                continue
+            if not any(hint in file.code for hint in ban.hints):
                 continue
             for match in ban.pattern.finditer(file.code):
                 call = match.group().strip()
