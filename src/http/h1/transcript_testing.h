@@ -1,11 +1,12 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
-#include <initializer_list>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "weir/http/h1/body_decoder.h"
@@ -22,6 +23,22 @@ inline std::string lower_case(std::string_view text) {
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + 32);
   return copy;
 }
+
+/// One message as a whole.
+struct SeenMessage {
+  using Fields = std::vector<std::pair<std::string, std::string>>;
+  std::string method;  // requests
+  std::string authority;
+  std::string path;
+  unsigned status = 0;  // responses
+  bool http11 = true;
+  bool keep_alive = false;
+  bool tunnel = false;
+  bool complete = false;
+  Fields fields;  // names in lower case
+  std::string body;
+  Fields trailers;
+};
 
 /// Plays the part of a connection: a region that grows by pieces, is parsed, and shrinks by what
 /// was consumed. Every call sees the bytes in a fresh allocation of exactly their size, so a view
@@ -61,8 +78,14 @@ class Transcript {
   [[nodiscard]] const std::string& text() const { return text_; }
   [[nodiscard]] bool stopped() const { return stopped_; }
   [[nodiscard]] const std::string& left_over() const { return pending_; }
+  /// Every message whose head was accepted, 1xx too.
+  [[nodiscard]] const std::vector<SeenMessage>& messages() const { return messages_; }
+  [[nodiscard]] ParseError error() const { return error_; }
   /// Messages whose last piece was seen.
-  [[nodiscard]] int complete() const { return complete_; }
+  [[nodiscard]] int complete() const {
+    return static_cast<int>(std::count_if(messages_.begin(), messages_.end(),
+                                          [](const SeenMessage& m) { return m.complete; }));
+  }
 
  protected:
   virtual bool step_head(std::span<const char> bytes) = 0;
@@ -70,16 +93,17 @@ class Transcript {
   void begin_body(BodyFraming framing) {
     decoder_ = BodyDecoder(framing, limits_);
     in_body_ = true;
-    body_.clear();
   }
   void stop(const std::string& line) {
     text_ += line + "\n";
     stopped_ = true;
   }
   void refuse(ParseError error) {
+    error_ = error;
     stop("error " + std::to_string(status_of(error)) + " " + std::string(to_string(error)));
   }
-  void list(const HeaderList& fields) {
+  void list(const HeaderList& fields, SeenMessage::Fields& seen) {
+    for (const HeaderView& field : fields) seen.emplace_back(lower_case(field.name), field.value);
     for (const HeaderView& field : fields)
       text_ += "  " + lower_case(field.name) + ": " + std::string(field.value) +
                (field.hop_by_hop ? "  (hop)" : "") + "\n";
@@ -89,6 +113,7 @@ class Transcript {
   HttpLimits limits_;
   std::vector<HeaderView> storage_;
   std::string text_;
+  std::vector<SeenMessage> messages_;
 
  private:
   bool step_body(std::span<const char> bytes) {
@@ -100,32 +125,30 @@ class Transcript {
   void take(const BodyStep& step) {
     if (step.event == BodyEvent::kError) refuse(step.error);
     if (step.event == BodyEvent::kTrailers) {
-      flush_body();
+      write_body();
       text_ += "trailers\n";
-      list(decoder_.trailers());
+      list(decoder_.trailers(), messages_.back().trailers);
     }
     if (step.event != BodyEvent::kData) return;
-    body_ += step.chunk.text();
+    messages_.back().body += step.chunk.text();
     if (!step.chunk.last()) return;
-    flush_body();
+    if (messages_.back().trailers.empty()) write_body();
     text_ += "end\n";
     in_body_ = false;
-    ++complete_;
+    messages_.back().complete = true;
   }
   /// Where pieces end depends on the cuts, what they add up to does not.
-  void flush_body() {
-    if (!body_.empty()) text_ += "body " + body_ + "\n";
-    body_.clear();
+  void write_body() {
+    if (!messages_.back().body.empty()) text_ += "body " + messages_.back().body + "\n";
   }
 
   std::vector<HeaderView> trailer_storage_;
   std::string pending_;
   std::unique_ptr<char[]> region_;
   BodyDecoder decoder_;
-  std::string body_;
+  ParseError error_ = ParseError::kNone;
   bool in_body_ = false;
   bool stopped_ = false;
-  int complete_ = 0;
 };
 
 inline std::string framing_text(BodyFraming framing) {
@@ -161,8 +184,15 @@ class RequestTranscript final : public Transcript {
              (head.version == Version::k11 ? " 1.1 " : " 1.0 ") + framing_text(head.body) +
              (head.keep_alive ? " keep" : " close") + (head.expect_continue ? " expect" : "") +
              (head.upgrade ? " upgrade" : "") + (head.te_trailers ? " te" : "") + "\n";
-    list(head.headers);
     const bool tunnel = head.upgrade || head.method == Method::kConnect;
+    SeenMessage& seen = messages_.emplace_back();
+    seen.method = head.meta.method;
+    seen.authority = head.meta.authority;
+    seen.path = head.meta.path;
+    seen.http11 = head.version == Version::k11;
+    seen.keep_alive = head.keep_alive;
+    seen.tunnel = tunnel;
+    list(head.headers, seen.fields);
     begin_body(head.body);
     consume(result.consumed);
     if (tunnel) stop("tunnel");
@@ -194,9 +224,14 @@ class ResponseTranscript final : public Transcript {
              (head.version == Version::k11 ? " 1.1 " : " 1.0 ") + framing_text(head.body) +
              (head.keep_alive ? " keep" : " close") + (head.informational ? " interim" : "") +
              (head.tunnel ? " tunnel" : "") + "\n";
-    list(head.headers);
     const bool interim = head.informational;
     const bool tunnel = head.tunnel;
+    SeenMessage& seen = messages_.emplace_back();
+    seen.status = head.status;
+    seen.http11 = head.version == Version::k11;
+    seen.keep_alive = head.keep_alive;
+    seen.tunnel = tunnel;
+    list(head.headers, seen.fields);
     if (!interim) begin_body(head.body);
     consume(result.consumed);
     if (tunnel) stop("tunnel");
