@@ -27,6 +27,7 @@ void LiveRules::store(const AdmissionConfig& config) noexcept {
   streams_max.store(config.streams_max, kRelaxed);
   warn_threshold.store(config.warn_threshold, kRelaxed);
   modes.store(config.modes, kRelaxed);
+  all_enforced.store(config.modes == RuleModes{}, kRelaxed);
 }
 
 // ---- construction and scopes

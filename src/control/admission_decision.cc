@@ -88,8 +88,40 @@ Reason Impl::take_total_bytes(const AdmissionRequest& request, Scope& scope, Rul
   return Reason::kAdmitted;
 }
 
-Reason Impl::take_holdings(const AdmissionRequest& request, Scope& scope, TimePoint now,
-                           Taken& taken) noexcept {
+// The common case in few instructions: every rule is enforced and nothing is short. All else goes
+// rule by rule.
+[[gnu::always_inline]] inline Reason Impl::take_holdings(const AdmissionRequest& request,
+                                                         Scope& scope, TimePoint now,
+                                                         Taken& taken) noexcept {
+  const bool late = request.deadline != TimePoint{} && request.deadline <= now;
+  const std::uint64_t total_max = live.total_bytes_max.load(kRelaxed);
+  const std::uint64_t bytes_max = live.bytes_max.load(kRelaxed);
+  const bool plain = live.all_enforced.load(kRelaxed) && memory.level() == MemoryLevel::kNormal &&
+                     !critical(request) && !late && !request.peer.present() &&
+                     request.bytes <= bytes_max && total_max != 0 && request.bytes <= total_max;
+  if (!plain) [[unlikely]]
+    return take_holdings_by_rule(request, scope, now, taken);
+  if (request.actor.present()) {
+    const BudgetCaps caps{.count_max = live.inflight_max.load(kRelaxed), .bytes_max = bytes_max};
+    const BudgetTable::Charged charged = actors.charge(request.actor, request.bytes, caps, false);
+    if (charged.result != BudgetTable::Charge::kOk) [[unlikely]] {
+      return charged.result == BudgetTable::Charge::kBytes ? Reason::kActorBytes
+                                                           : Reason::kActorInflight;
+    }
+    taken.actor_entry = charged.entry;
+  }
+  taken.bytes = request.bytes;
+  taken.total_bytes = true;
+  if (request.bytes != 0 && !total_bytes.try_add(request.bytes, total_max)) [[unlikely]] {
+    taken.total_bytes = false;
+    give_back_holdings(taken);
+    return Reason::kBytes;
+  }
+  return Reason::kAdmitted;
+}
+
+Reason Impl::take_holdings_by_rule(const AdmissionRequest& request, Scope& scope, TimePoint now,
+                                   Taken& taken) noexcept {
   const RuleModes modes = live.modes.load(kRelaxed);
   const bool late = request.deadline != TimePoint{} && request.deadline <= now;
   if (late && !critical(request) && modes.deadline != RuleMode::kOff) {
@@ -107,7 +139,8 @@ Reason Impl::take_holdings(const AdmissionRequest& request, Scope& scope, TimePo
   return reason;
 }
 
-Take Impl::take_seat(const AdmissionRequest& request, Scope& scope, Taken& taken) noexcept {
+[[gnu::always_inline]] inline Take Impl::take_seat(const AdmissionRequest& request, Scope& scope,
+                                                   Taken& taken) noexcept {
   const ClassGate::Attempt attempt =
       scope.gate.try_take({request.priority, request.hedge, request.cost}, false);
   if (attempt.would != Take::kTaken) {
@@ -130,7 +163,7 @@ Take Impl::take_seat(const AdmissionRequest& request, Scope& scope, Taken& taken
   return Take::kTaken;
 }
 
-void Impl::give_back_holdings(Taken& taken) noexcept {
+inline void Impl::give_back_holdings(Taken& taken) noexcept {
   if (taken.total_bytes && taken.bytes > 0) total_bytes.sub(taken.bytes);
   if (taken.actor_entry != Permit::kNoEntry) actors.give_back(taken.actor_entry, taken.bytes);
   if (taken.peer_entry != Permit::kNoEntry) peers.give_back(taken.peer_entry, 0);
@@ -140,7 +173,7 @@ void Impl::give_back_holdings(Taken& taken) noexcept {
   taken.peer_entry = Permit::kNoEntry;
 }
 
-void Impl::give_back_seat(Taken& taken, TimePoint now) noexcept {
+inline void Impl::give_back_seat(Taken& taken, TimePoint now) noexcept {
   if (taken.global_units > 0) process.units.sub(taken.global_units);
   if (taken.stream_units > 0) streaming.sub(taken.stream_units);
   const Seat seat{.units = taken.units, .counted_critical_overflow = taken.critical_overflow};
@@ -190,20 +223,25 @@ void Impl::warn_if_near_bound(Scope& scope, TimePoint now) noexcept {
 Result<Permit, Reason> AdmissionController::try_admit(const AdmissionRequest& request,
                                                       TimePoint now) noexcept {
   Scope& scope = impl_->scope_at(request.scope);
-  Taken taken{
-      .owner = this, .granted_at = now, .scope = request.scope, .priority = request.priority};
+  Result<Permit, Reason> result(std::in_place);
+  Taken& taken = result->taken_;
+  taken.granted_at = now;
+  taken.scope = request.scope;
+  taken.priority = request.priority;
   Reason reason = impl_->take_holdings(request, scope, now, taken);
-  if (reason == Reason::kAdmitted) {
+  if (reason == Reason::kAdmitted) [[likely]] {
     const Take take = impl_->take_seat(request, scope, taken);
-    if (take == Take::kTaken) {
+    if (take == Take::kTaken) [[likely]] {
+      taken.owner = this;
       impl_->count_admitted(request, scope);
-      return Permit(taken);
+      return result;
     }
     impl_->give_back_holdings(taken);
     reason = take == Take::kClassCap ? Reason::kClassLimit : Reason::kOverload;
   }
   impl_->count_refusal(scope, request.priority, reason, now);
-  return unexpected(reason);
+  result = unexpected(reason);
+  return result;
 }
 
 Entered AdmissionController::enter(const AdmissionRequest& request, Waiter& waiter,
@@ -269,7 +307,7 @@ void Impl::step_limiter(Scope& scope, TimePoint now) noexcept {
 }
 
 // Feeds the limiter once per permit: at the response headers, or when it ends without any.
-void Impl::record(Taken& taken, Outcome outcome, TimePoint now) noexcept {
+inline void Impl::record(Taken& taken, Outcome outcome, TimePoint now) noexcept {
   if (taken.sampled) return;
   taken.sampled = true;
   Scope& scope = scope_at(taken.scope);
@@ -306,7 +344,7 @@ void Permit::finish(Outcome outcome, TimePoint now) && noexcept {
   impl.give_back_holdings(taken_);
   impl.scope_at(taken_.scope).counters.add(&ScopeCounters::finished);
   impl.give_back_seat(taken_, now);
-  taken_ = Taken{};
+  taken_.owner = nullptr;
 }
 
 void Permit::reset() noexcept {

@@ -28,6 +28,7 @@ struct LiveRules {
   std::atomic<std::uint32_t> streams_max{0};
   std::atomic<double> warn_threshold{0};
   std::atomic<RuleModes> modes{};
+  std::atomic<bool> all_enforced{false};
 
   void store(const AdmissionConfig& config) noexcept;
 };
@@ -44,6 +45,8 @@ class AdmissionController::Impl {
   // Steps 1 to 5. On refusal everything is given back.
   [[nodiscard]] Reason take_holdings(const AdmissionRequest& request, Scope& scope, TimePoint now,
                                      Taken& taken) noexcept;
+  [[nodiscard]] Reason take_holdings_by_rule(const AdmissionRequest& request, Scope& scope,
+                                             TimePoint now, Taken& taken) noexcept;
   [[nodiscard]] Reason check_memory(const AdmissionRequest& request, Scope& scope) noexcept;
   [[nodiscard]] Reason check_too_large(const AdmissionRequest& request, Scope& scope,
                                        const RuleModes& modes) noexcept;

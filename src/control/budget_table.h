@@ -119,7 +119,7 @@ class BudgetTable {
   std::size_t next_victim_ = 0;  // guarded by structure_
 };
 
-// Inline: the data path.
+// Inline, and by force: a returned struct that goes through memory costs more than the charge.
 
 inline std::size_t BudgetTable::find(const Hash128& key) const noexcept {
   const std::uint64_t tag = tag_of(key);
@@ -137,9 +137,9 @@ inline std::size_t BudgetTable::find(const Hash128& key) const noexcept {
 }
 
 // Charges an entry that was `who`'s a moment ago; `moved` says that it is not any more.
-inline BudgetTable::Charged BudgetTable::charge_known(std::size_t index, const Identity& who,
-                                                      std::uint64_t bytes, const BudgetCaps& caps,
-                                                      bool force, bool& moved) noexcept {
+[[gnu::always_inline]] inline BudgetTable::Charged BudgetTable::charge_known(
+    std::size_t index, const Identity& who, std::uint64_t bytes, const BudgetCaps& caps, bool force,
+    bool& moved) noexcept {
   Entry& entry = entries_[index];
   const auto& tag = buckets_[index / kWays].tags[index % kWays];
   const auto is_ours = [&] {
@@ -150,15 +150,21 @@ inline BudgetTable::Charged BudgetTable::charge_known(std::size_t index, const I
   for (;;) {
     moved = (word & kClosed) != 0 || !is_ours();
     if (moved) return {};
+    // Neither sum can overflow: both terms are below 2^42, or refused just here.
     const bool over_count = count_of(word) >= caps.count_max;
-    const bool over_bytes = bytes > caps.bytes_max || (word & kBytesMask) > caps.bytes_max - bytes;
-    const bool word_full = count_of(word) == kCountMask || bytes > kBytesMask - (word & kBytesMask);
-    if (!force && (over_count || over_bytes)) {
-      entry.refused.fetch_add(1, std::memory_order_relaxed);
-      return {.result = over_count ? Charge::kCount : Charge::kBytes};
-    }
+    const bool over_bytes = bytes > caps.bytes_max || (word & kBytesMask) + bytes > caps.bytes_max;
     const bool over = over_count || over_bytes;
-    if (word_full) return {.result = over_count ? Charge::kCount : Charge::kBytes, .over = over};
+    if (over) [[unlikely]] {
+      const Charge why = over_count ? Charge::kCount : Charge::kBytes;
+      if (!force) {
+        entry.refused.fetch_add(1, std::memory_order_relaxed);
+        return {.result = why};
+      }
+      // A rule that only watches charges on, up to what the word can hold.
+      if (count_of(word) == kCountMask || bytes > kBytesMask - (word & kBytesMask)) {
+        return {.result = why, .over = true};
+      }
+    }
     if (entry.word.compare_exchange_weak(word, word + kOne + bytes, std::memory_order_acq_rel,
                                          std::memory_order_acquire)) {
       // The generation has 7 bits: rule out that the entry went once around all of them between
@@ -173,8 +179,10 @@ inline BudgetTable::Charged BudgetTable::charge_known(std::size_t index, const I
   }
 }
 
-inline BudgetTable::Charged BudgetTable::charge(const Identity& who, std::uint64_t bytes,
-                                                const BudgetCaps& caps, bool force) noexcept {
+[[gnu::always_inline]] inline BudgetTable::Charged BudgetTable::charge(const Identity& who,
+                                                                       std::uint64_t bytes,
+                                                                       const BudgetCaps& caps,
+                                                                       bool force) noexcept {
   for (;;) {
     std::size_t entry = find(who.key);
     if (entry == kNotFound) entry = make_room(who);

@@ -12,10 +12,12 @@ constexpr auto kAcqRel = std::memory_order_acq_rel;
 void ClassGate::set_rules(const ClassRules& rules, const RuleModes& modes, std::uint32_t limit,
                           std::uint32_t process_max) noexcept {
   for (const Priority p : kPriorities) {
-    bounds_[index_of(p)].store(share_bound(limit, rules.share_permille(p, false)), kRelaxed);
+    for (const bool hedge : {false, true}) {
+      bounds_[bound_index({p, hedge, 1})].store(share_bound(limit, rules.share_permille(p, hedge)),
+                                                kRelaxed);
+    }
     caps_[index_of(p)].store(rules.caps[index_of(p)], kRelaxed);
   }
-  bounds_[kHedge].store(share_bound(limit, rules.share_hedge_permille), kRelaxed);
   process_max_.store(process_max, kRelaxed);
   cap_mode_.store(modes.class_cap, kRelaxed);
   limit_mode_.store(modes.limit, kRelaxed);
@@ -70,9 +72,7 @@ ClassGate::Attempt ClassGate::take_critical(std::uint32_t cost) noexcept {
 ClassGate::Attempt ClassGate::take_unenforced(const ClassRequest& request) noexcept {
   const RuleMode cap_mode = cap_mode_.load(kRelaxed);
   const RuleMode limit_mode = limit_mode_.load(kRelaxed);
-  const std::size_t kind = request.hedge ? kHedge : index_of(request.priority);
-  const std::uint32_t bound =
-      std::min(bounds_[kind].load(kRelaxed), bounds_[index_of(request.priority)].load(kRelaxed));
+  const std::uint32_t bound = bounds_[bound_index(request)].load(kRelaxed);
   const std::uint32_t cap = caps_[index_of(request.priority)].load(kRelaxed);
   ClassRequest charged = request;
   charged.cost = charged_cost(request.cost, bound, cap);

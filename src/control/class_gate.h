@@ -69,7 +69,6 @@ class ClassGate {
   static constexpr std::uint64_t kHighWaits = std::uint64_t{1} << 56U;
   static constexpr std::uint64_t kNormalWaits = std::uint64_t{1} << 57U;
   static constexpr std::uint64_t kAnyWaits = kHighWaits | kNormalWaits;
-  static constexpr std::size_t kHedge = kPriorityCount;  // index of the hedges' bound
 
   [[nodiscard]] static constexpr std::uint32_t shift_of(Priority p) noexcept {
     return kBits * static_cast<std::uint32_t>(p);
@@ -79,6 +78,9 @@ class ClassGate {
              static_cast<std::uint32_t>((word >> kBits) & kMask),
              static_cast<std::uint32_t>((word >> (2 * kBits)) & kMask),
              static_cast<std::uint32_t>((word >> (3 * kBits)) & kMask)}};
+  }
+  [[nodiscard]] static constexpr std::size_t bound_index(const ClassRequest& r) noexcept {
+    return index_of(r.priority) + (r.hedge ? kPriorityCount : 0);
   }
   /// Waiters that a newcomer of this kind must queue behind.
   [[nodiscard]] static constexpr std::uint64_t in_front(const ClassRequest& r) noexcept {
@@ -91,7 +93,8 @@ class ClassGate {
   std::atomic<std::uint32_t> critical_overflow_{0};
 
   // Read by every decision, written by reconfiguration and limit changes only.
-  alignas(64) std::array<std::atomic<std::uint32_t>, kPriorityCount + 1> bounds_{};
+  // First half: requests; second half: hedges of that class.
+  alignas(64) std::array<std::atomic<std::uint32_t>, 2 * kPriorityCount> bounds_{};
   std::array<std::atomic<std::uint32_t>, kPriorityCount> caps_{};
   std::atomic<std::uint32_t> process_max_{0};
   std::atomic<bool> enforced_{true};  // both rules enforce: the common, short path
@@ -99,16 +102,14 @@ class ClassGate {
   std::atomic<RuleMode> limit_mode_{RuleMode::kEnforce};
 };
 
-// Inline: they are most of what a decision costs.
+// Inline, and by force: a returned struct that goes through memory costs more than the take.
 
-inline ClassGate::Attempt ClassGate::try_take(const ClassRequest& request, bool overtake) noexcept {
+[[gnu::always_inline]] inline ClassGate::Attempt ClassGate::try_take(const ClassRequest& request,
+                                                                     bool overtake) noexcept {
   if (request.priority == Priority::kCritical) return take_critical(request.cost);
   if (!enforced_.load(std::memory_order_relaxed)) return take_unenforced(request);
 
-  const std::size_t kind = request.hedge ? kHedge : index_of(request.priority);
-  const std::uint32_t bound =
-      std::min(bounds_[kind].load(std::memory_order_relaxed),
-               bounds_[index_of(request.priority)].load(std::memory_order_relaxed));
+  const std::uint32_t bound = bounds_[bound_index(request)].load(std::memory_order_relaxed);
   const std::uint32_t cap = caps_[index_of(request.priority)].load(std::memory_order_relaxed);
   const std::uint32_t process_max = process_max_.load(std::memory_order_relaxed);
   ClassRequest charged = request;

@@ -36,6 +36,11 @@ class [[nodiscard]] Result {
   // NOLINTNEXTLINE(google-explicit-constructor)
   constexpr Result(unexpected<G> e) : state_(std::in_place_index<1>, std::move(e.value)) {}
 
+  /// Builds the value in place, without a move.
+  template <class... Args>
+  constexpr explicit Result(std::in_place_t /*tag*/, Args&&... args)
+      : state_(std::in_place_index<0>, std::forward<Args>(args)...) {}
+
   [[nodiscard]] constexpr bool has_value() const noexcept { return state_.index() == 0; }
   constexpr explicit operator bool() const noexcept { return has_value(); }
 
