@@ -104,6 +104,7 @@ TEST(IntrusiveList, RemovalBehindTheIteratorIsFine) {
 TEST(IntrusiveList, AgreesWithAListUnderRandomUse) {
   Rng rng(41);
   std::vector<std::unique_ptr<Item>> items;
+  items.reserve(24);
   for (int i = 0; i < 24; ++i) items.push_back(std::make_unique<Item>(i));
   Items list;
   std::list<int> model;

@@ -32,8 +32,10 @@ TEST(Ring, RefusesWhenFullAndLeavesTheArgumentAlone) {
   EXPECT_TRUE(ring.full());
   auto second = std::make_unique<int>(2);
   EXPECT_FALSE(ring.push_back(std::move(second)));
-  ASSERT_NE(second, nullptr);  // NOLINT(bugprone-use-after-move): a refusal moves nothing
+  // NOLINTBEGIN(bugprone-use-after-move): a refusal moves nothing
+  ASSERT_NE(second, nullptr);
   EXPECT_EQ(*second, 2);
+  // NOLINTEND(bugprone-use-after-move)
   EXPECT_EQ(*ring.front(), 1);
   EXPECT_EQ(ring.size(), 1U);
 }

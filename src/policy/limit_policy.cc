@@ -25,7 +25,6 @@ std::unique_ptr<LimitPolicy> make_limit_policy(const LimitConfig& config, Rng) {
     case LimitKind::kAimd:
       return std::make_unique<AimdLimit>(config);
     case LimitKind::kVegas:
-      return std::make_unique<VegasLimit>(config);
     // These two have no class of their own yet; what they get says so by its name().
     case LimitKind::kGradient2:
     case LimitKind::kAuto:

@@ -23,7 +23,7 @@ class ByteSize {
   }
 
   [[nodiscard]] constexpr std::uint64_t bytes() const noexcept { return bytes_; }
-  auto operator<=>(const ByteSize&) const = default;
+  auto operator<=>(const ByteSize&) const = default;  // NOLINT(modernize-use-nullptr): no pointer
 
   constexpr ByteSize& operator+=(ByteSize other) noexcept {
     bytes_ = bytes_ > max().bytes_ - other.bytes_ ? max().bytes_ : bytes_ + other.bytes_;

@@ -57,10 +57,7 @@ struct MemoryRules {
 class ShedShare {
  public:
   constexpr ShedShare() noexcept = default;
-  constexpr explicit ShedShare(double ratio) noexcept
-      : per_million_(!(ratio > 0.0) ? 0
-                     : ratio >= 1.0 ? kMillion
-                                    : static_cast<std::uint32_t>(ratio * kMillion + 0.5)) {}
+  constexpr explicit ShedShare(double ratio) noexcept : per_million_(rounded(ratio)) {}
 
   /// Is the request of this ordinal (0, 1, 2, …; the caller's counter) among those shed?
   [[nodiscard]] constexpr bool sheds(std::uint64_t ordinal) const noexcept {
@@ -73,6 +70,14 @@ class ShedShare {
 
  private:
   static constexpr std::uint32_t kMillion = 1'000'000;
+
+  static constexpr std::uint32_t rounded(double ratio) noexcept {
+    if (!(ratio > 0.0)) return 0;  // NaN too
+    if (ratio >= 1.0) return kMillion;
+    // NOLINTNEXTLINE(bugprone-incorrect-roundings): positive, small, and lround is not constexpr
+    return static_cast<std::uint32_t>(ratio * kMillion + 0.5);
+  }
+
   std::uint32_t per_million_ = kMillion;
 };
 
