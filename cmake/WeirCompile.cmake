@@ -34,6 +34,7 @@ if(WEIR_FUZZ)
   add_link_options(-fsanitize=fuzzer-no-link)
 endif()
 if(WEIR_COVERAGE)
-  add_compile_options(--coverage -fprofile-abs-path)
+  # Atomic: tests count from several threads at once.
+  add_compile_options(--coverage -fprofile-abs-path -fprofile-update=atomic)
   add_link_options(--coverage)
 endif()
