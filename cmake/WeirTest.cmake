@@ -39,29 +39,37 @@ function(weir_test name)
   endif()
 endfunction()
 
-# weir_fuzz(<name> SOURCES … LINK … [RUNS n] [ARGS libFuzzer options…]): the libFuzzer target
-# fuzz_<name>, and a test of label fuzz that replays corpus/<name>/ beside it and then RUNS (20000)
-# mutations from a fixed seed, so that a red run is the same run everywhere. New inputs go to the
-# build directory. To search longer: build/fuzz/fuzz/fuzz_<name> -max_total_time=600 DIR CORPUS
+# weir_fuzz(<name> LINK … [DICT file] [RUNS n]): the libFuzzer target <name> from <name>.cc, and a
+# test of label fuzz that replays corpus/<name>/ beside it and then tries RUNS (20000) mutations, or
+# as many as fit into WEIR_FUZZ_SECONDS. The seed is fixed: a red run is the same run everywhere.
+# What a run finds stays in the build directory. To search longer:
+#   build/fuzz/fuzz/<name> -max_total_time=600 build/fuzz/fuzz/found/<name> fuzz/corpus/<name>
+set(WEIR_FUZZ_SECONDS 20 CACHE STRING "How long ctest runs each fuzz target at most")
 function(weir_fuzz name)
-  cmake_parse_arguments(ARG "" "RUNS" "SOURCES;LINK;ARGS" ${ARGN})
+  cmake_parse_arguments(ARG "" "DICT;RUNS" "LINK" ${ARGN})
   if(NOT ARG_RUNS)
     set(ARG_RUNS 20000)
   endif()
-  add_executable(fuzz_${name} ${ARG_SOURCES})
-  target_link_libraries(fuzz_${name} PRIVATE weir_compile ${ARG_LINK})
-  target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
-  add_dependencies(fuzz_targets fuzz_${name})
+  add_executable(${name} ${name}.cc)
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
+  target_link_libraries(${name} PRIVATE weir_compile ${ARG_LINK})
+  target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+  add_dependencies(fuzz_targets ${name})
 
   set(found ${CMAKE_CURRENT_BINARY_DIR}/found/${name})
   file(MAKE_DIRECTORY ${found})
+  set(options -seed=1 -runs=${ARG_RUNS} -max_total_time=${WEIR_FUZZ_SECONDS} -timeout=10
+      -rss_limit_mb=1024 -verbosity=0 -print_final_stats=1
+      -artifact_prefix=${CMAKE_CURRENT_BINARY_DIR}/${name}-)
+  if(ARG_DICT)
+    list(APPEND options -dict=${CMAKE_CURRENT_SOURCE_DIR}/${ARG_DICT})
+  endif()
   set(corpus ${CMAKE_CURRENT_SOURCE_DIR}/corpus/${name})
   if(NOT IS_DIRECTORY ${corpus})
     set(corpus "")
   endif()
-  add_test(NAME fuzz.${name}
-    COMMAND fuzz_${name} -seed=1 -runs=${ARG_RUNS} -timeout=10 -rss_limit_mb=1024
-            -print_final_stats=1 -artifact_prefix=${found}/ ${ARG_ARGS} ${found} ${corpus})
-  set_tests_properties(fuzz.${name} PROPERTIES LABELS fuzz TIMEOUT 300
+  add_test(NAME fuzz.${name} COMMAND ${name} ${options} ${found} ${corpus})
+  math(EXPR limit "${WEIR_FUZZ_SECONDS} + 60")
+  set_tests_properties(fuzz.${name} PROPERTIES LABELS fuzz TIMEOUT ${limit}
     ENVIRONMENT "${WEIR_TEST_ENVIRONMENT}")
 endfunction()

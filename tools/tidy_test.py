@@ -264,6 +264,11 @@ class Sources(Rule):
             "src/http/CMakeLists.txt": "weir_library(http SOURCES h1/x.cc)\n",
             EXCEPTIONS_PATH: '[untested]\n"src/http/h1/x.cc" = "by y_test.cc"\n'})
 
+    def test_the_ways_to_list_a_source(self):
+        for text in ("weir_fuzz(x LINK weir_http)\n", "f(${CMAKE_CURRENT_SOURCE_DIR}/x.cc)\n",
+                     "f(${PROJECT_SOURCE_DIR}/fuzz/x.cc)\n", "f(../fuzz/x.cc)\n"):
+            self.silent(sources, "fuzz/x.cc", "", **{"fuzz/CMakeLists.txt": text})
+
     def test_a_comment_lists_nothing(self):
         self.fires(sources, "fuzz/x.cc", "", "dead code", **{"fuzz/CMakeLists.txt": "# x.cc\n"})
 

@@ -3,6 +3,7 @@
 import re
 
 _TOKEN = re.compile(r"[\w./+-]+\.cc\b")
+_FUZZ = re.compile(r"^\s*weir_fuzz\((\w+)")  # builds <name>.cc
 
 
 def check(tree):
@@ -30,10 +31,12 @@ def _listed_sources(tree):
         if file.name != "CMakeLists.txt":
             continue
         for number, line in enumerate(file.lines, 1):
-            for name in _TOKEN.findall(line.partition("#")[0]):
-                if "$" not in line or "}/" not in line:
-                    path = _join(file.folder, name)
-                    listed.setdefault(path, (file, number))
+            line = line.partition("#")[0].replace("${CMAKE_CURRENT_SOURCE_DIR}/", "")
+            names = _TOKEN.findall(line.replace("${PROJECT_SOURCE_DIR}", ""))
+            names += [f"{name}.cc" for name in _FUZZ.findall(line)]
+            for name in names:
+                listed.setdefault(_join("" if name.startswith("/") else file.folder, name),
+                                  (file, number))
     return listed
 
 
@@ -42,6 +45,6 @@ def _join(folder, name):
     for part in name.split("/"):
         if part == "..":
             parts = parts[:-1]
-        elif part != ".":
+        elif part not in ("", "."):
             parts.append(part)
     return "/".join(parts)
