@@ -8,7 +8,7 @@ import unittest
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
-from tidy_rules import calls, docs, layers, layout, sizes, sources, words  # noqa: E402
+from tidy_rules import calls, docs, layers, layout, sizes, sources, tables, words  # noqa: E402
 from tidy_rules.tree import EXCEPTIONS_PATH, File, Tree  # noqa: E402
 
 
@@ -298,6 +298,29 @@ class Docs(Rule):
     def test_readme_and_license(self):
         self.fires(docs, "README.md", "hello\n", "./dev test")
         self.fires(docs, "LICENSE", "all mine\n", "Apache")
+
+
+class Tables(Rule):
+    METRIC = 'WEIR_METRIC(A,\n   "weir_a", Counter, "1", "", "Help.")\n'
+    OPTION = ('WEIR_OPTION("tls", "cert", Text, x, 0, 0, "", Live, "h")\n'
+              'WEIR_ROUTE_OPTION("host", Text, x, 0, 0, "", Live, "h")\n')
+
+    def test_a_metric_and_its_page(self):
+        table, page = "src/metrics/metrics.def", "docs/reference/metrics.md"
+        self.silent(tables, table, self.METRIC, **{page: "| `weir_a` | counter |\n| `scope` |\n"})
+        self.fires(tables, table, self.METRIC, "`weir_a` is not in", **{page: "| `weir_b` |\n"})
+        self.fires(tables, table, self.METRIC, "`weir_b` is not in", **{page: "| `weir_b` |\n"})
+        self.fires(tables, table, self.METRIC, "is missing")
+        self.fires(tables, table, self.METRIC * 2, "twice", **{page: "| `weir_a` |\n"})
+
+    def test_an_option_and_its_page(self):
+        table, page = "src/config/options.def", "docs/reference/options.md"
+        route = "## [[route]]\n| `host` |\n"
+        self.silent(tables, table, self.OPTION,
+                    **{page: f"## [tls]\n| `cert` | x |\n{route}## Else\n| `x` |\n"})
+        self.fires(tables, table, self.OPTION, "`tls.cert` is not in", **{page: route})
+        self.fires(tables, table, self.OPTION, "`tls.gone` is not in",
+                   **{page: f"## [tls]\n| `cert` |\n| `gone` |\n{route}"})
 
 
 class Words(Rule):

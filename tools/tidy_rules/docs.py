@@ -1,4 +1,4 @@
-"""Documents say what is there: links resolve, ./dev commands exist, tables and reference agree."""
+"""Documents say what is there: links resolve, ./dev commands exist."""
 
 import re
 
