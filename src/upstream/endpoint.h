@@ -1,0 +1,61 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+#include "weir/base/time.h"
+#include "weir/io/address.h"
+
+#include "upstream/failure.h"
+
+namespace weir::inline v0 {
+
+/// One replica as all loops see it: where it is, whether it answers, what became of its requests.
+///
+/// Health is passive: each failed connect closes it for 0.1 s, doubling up to 10 s; one success
+/// opens it. A closed endpoint is passed over while another is open.
+/// Thread-safety: any member, any thread. Cost: atomics only.
+class Endpoint {
+ public:
+  explicit Endpoint(io::SocketName name) : name_(std::move(name)), label_(name_.to_string()) {}
+  Endpoint(const Endpoint&) = delete;
+  Endpoint& operator=(const Endpoint&) = delete;
+
+  [[nodiscard]] const io::SocketName& name() const noexcept { return name_; }
+  [[nodiscard]] const std::string& label() const noexcept { return label_; }
+
+  [[nodiscard]] bool open(TimePoint now) const noexcept {
+    return to_ns(now) >= closed_until_ns_.load(std::memory_order_relaxed);
+  }
+  [[nodiscard]] TimePoint closed_until() const noexcept {
+    return time_from_ns(closed_until_ns_.load(std::memory_order_relaxed));
+  }
+  void note_connected() noexcept {
+    failures_in_a_row_.store(0, std::memory_order_relaxed);
+    closed_until_ns_.store(0, std::memory_order_relaxed);
+  }
+  void note_connect_failed(TimePoint now) noexcept {
+    const std::uint32_t n = failures_in_a_row_.fetch_add(1, std::memory_order_relaxed);
+    const std::uint32_t doublings = n < kDoublingsMax ? n : kDoublingsMax;
+    closed_until_ns_.store(to_ns(now) + (kFirstPauseNs << doublings), std::memory_order_relaxed);
+  }
+
+  std::atomic<std::uint64_t> attempts{0};
+  std::atomic<std::uint64_t> connects{0};
+  std::atomic<std::uint64_t> answered{0};
+  std::atomic<std::uint32_t> in_flight{0};
+  std::atomic<std::uint32_t> connections{0};
+  std::array<std::atomic<std::uint64_t>, kUpstreamFailureCount> failures{};
+
+ private:
+  static constexpr std::int64_t kFirstPauseNs = 100'000'000;
+  static constexpr std::uint32_t kDoublingsMax = 6;  // 6.4 s, then 6.4 s again
+
+  io::SocketName name_;
+  std::string label_;
+  std::atomic<std::int64_t> closed_until_ns_{0};
+  std::atomic<std::uint32_t> failures_in_a_row_{0};
+};
+
+}  // namespace weir::inline v0

@@ -1,0 +1,111 @@
+#include "upstream/exchange.h"
+
+#include <array>
+#include <cstring>
+
+#include "weir/base/assert.h"
+#include "weir/http/h1/serializer.h"
+
+#include "upstream/connection.h"
+#include "upstream/pool.h"
+
+namespace weir::inline v0 {
+
+Exchange::~Exchange() {
+  WEIR_ASSERT(pool_ == nullptr && buffer_ == nullptr);
+}
+
+std::span<char> Exchange::space() noexcept {
+  return {buffer_ + end_, pool_->memory_.requests.block_bytes() - end_};
+}
+
+void Exchange::commit(std::size_t head_bytes) noexcept {
+  head_bytes_ = static_cast<std::uint32_t>(head_bytes);
+  end_ = head_bytes_;
+}
+
+void Exchange::append(std::string_view bytes) noexcept {
+  if (bytes.empty()) return;
+  if (bytes.size() > space().size() && begin_ == end_) begin_ = end_ = 0;
+  WEIR_ASSERT(bytes.size() <= space().size());
+  std::memcpy(buffer_ + end_, bytes.data(), bytes.size());
+  end_ += static_cast<std::uint32_t>(bytes.size());
+}
+
+void Exchange::release_buffer() noexcept {
+  if (buffer_ == nullptr) return;
+  pool_->memory_.requests.release(pool_->loop_index_, reinterpret_cast<std::byte*>(buffer_));
+  buffer_ = nullptr;
+  begin_ = end_ = 0;
+}
+
+bool Exchange::send_body(std::string_view bytes, bool last) noexcept {
+  WEIR_ASSERT(active() && !owes_writable_);
+  if (!bytes.empty()) body_given_ = true;
+  const bool chunked = plan_.framing == RequestFraming::kChunked && !tunnel_;
+  std::array<char, h1::kChunkHeadRoom> size_line;
+  std::array<std::string_view, 4> pieces{};
+  if (chunked && !bytes.empty()) {
+    const std::size_t n = h1::write_chunk_head(size_line, static_cast<std::uint32_t>(bytes.size()));
+    pieces = {std::string_view(size_line.data(), n), bytes, "\r\n", {}};
+  } else {
+    pieces[1] = bytes;
+  }
+  if (last) {
+    request_complete_ = true;
+    if (chunked) pieces[3] = h1::kLastChunk;
+  }
+  std::size_t written = 0;
+  if (connection_ != nullptr && begin_ == end_) {
+    std::array<io::ConstBuffer, 4> gather{};
+    std::size_t count = 0;
+    for (const std::string_view piece : pieces) {
+      if (piece.empty()) continue;
+      gather[count++] = {reinterpret_cast<const std::byte*>(piece.data()), piece.size()};
+    }
+    if (count > 0) written = connection_->write_through(std::span(gather.data(), count));
+  }
+  for (const std::string_view piece : pieces) {
+    const std::size_t done = std::min(written, piece.size());
+    append(piece.substr(done));
+    written -= done;
+  }
+  if (last && connection_ != nullptr) connection_->rearm();
+  owes_writable_ = begin_ != end_;
+  return !owes_writable_;
+}
+
+bool Exchange::send_trailers(std::span<const HeaderView> trailers) noexcept {
+  if (plan_.framing != RequestFraming::kChunked || trailers.empty()) return send_body({}, true);
+  request_complete_ = true;
+  if (begin_ == end_) begin_ = end_ = 0;
+  const Result<std::size_t, h1::WriteError> written = h1::write_last_chunk(space(), trailers);
+  if (written) {
+    end_ += static_cast<std::uint32_t>(*written);
+  } else {
+    append(h1::kLastChunk);  // trailers are optional; the end of the body is not
+  }
+  owes_writable_ = connection_ == nullptr || !connection_->flush();
+  return !owes_writable_;
+}
+
+void Exchange::resume() noexcept {
+  if (connection_ != nullptr) connection_->resume();
+}
+
+void Exchange::cancel() noexcept {
+  if (pool_ == nullptr) return;
+  UpstreamConnection* connection = connection_;
+  if (connection == nullptr) {
+    pool_->detach(*this);
+    return;
+  }
+  connection->abandon();
+}
+
+void Exchange::lift_overall_deadline() noexcept {
+  plan_.deadline = TimePoint::max();
+  if (connection_ != nullptr) connection_->rearm();
+}
+
+}  // namespace weir::inline v0

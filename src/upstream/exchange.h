@@ -1,0 +1,108 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "weir/base/intrusive_list.h"
+#include "weir/base/time.h"
+#include "weir/http/h1/message.h"
+#include "weir/http/header_view.h"
+#include "weir/http/method.h"
+
+#include "upstream/failure.h"
+
+namespace weir::inline v0 {
+
+class UpstreamConnection;
+class UpstreamPool;
+class Endpoint;
+
+/// Told by an exchange, on its loop. Any of them may call cancel(); then nothing more comes.
+/// Order: on_upstream_head once, on_upstream_body*, on_upstream_trailers?, on_upstream_complete;
+/// on_upstream_failed may end it at any point. on_upstream_writable any time between.
+class ExchangeEvents {
+ public:
+  /// The final head (1xx but 101 are dropped). `head.tunnel`: raw bytes both ways from here on.
+  virtual void on_upstream_head(const h1::ResponseHead& head) = 0;
+  /// Returns how many bytes were taken; fewer than given: reading stops until resume().
+  [[nodiscard]] virtual std::size_t on_upstream_body(std::string_view bytes) = 0;
+  virtual void on_upstream_trailers(const HeaderList& trailers) = 0;
+  virtual void on_upstream_complete() = 0;
+  /// What send_body() had to keep is on the wire.
+  virtual void on_upstream_writable() = 0;
+  virtual void on_upstream_failed(UpstreamFailure failure) = 0;
+
+ protected:
+  ~ExchangeEvents() = default;
+};
+
+enum class RequestFraming : std::uint8_t { kNone, kLength, kChunked };
+
+/// One request to an upstream and its response: the part that its owner holds. It stays the same
+/// over several attempts on several connections.
+///
+/// Use: pool.open(exchange) leases a buffer; write the request head into space(), commit(); then
+/// pool.start(exchange, …). Body: send_body() takes everything it is given (at most
+/// body_piece_max() at a time) and says whether to stop; on_upstream_writable() says go on.
+/// Thread-safety: its loop's thread. Lifetime: idle (never started, ended or cancelled) when it
+/// dies.
+class Exchange {
+ public:
+  explicit Exchange(ExchangeEvents& events) noexcept : events_(events) {}
+  Exchange(const Exchange&) = delete;
+  Exchange& operator=(const Exchange&) = delete;
+  ~Exchange();
+
+  [[nodiscard]] std::span<char> space() noexcept;
+  void commit(std::size_t head_bytes) noexcept;
+
+  /// True: go on; false: kept, and nothing more may be given until on_upstream_writable().
+  [[nodiscard]] bool send_body(std::string_view bytes, bool last) noexcept;
+  [[nodiscard]] bool send_trailers(std::span<const HeaderView> trailers) noexcept;
+  /// Takes up reading where on_upstream_body() took less than it was given.
+  void resume() noexcept;
+  /// Ends it without a word to the events; the connection is closed unless it can be used again.
+  void cancel() noexcept;
+
+  [[nodiscard]] bool active() const noexcept { return pool_ != nullptr; }
+  /// Request bytes that wait in memory of ours for the upstream to take them.
+  [[nodiscard]] std::size_t held_bytes() const noexcept { return end_ - begin_; }
+  [[nodiscard]] const Endpoint* endpoint() const noexcept { return endpoint_; }
+  [[nodiscard]] std::uint32_t attempts() const noexcept { return attempts_; }
+  /// From here on the overall deadline no longer ends it: event streams, tunnels.
+  void lift_overall_deadline() noexcept;
+
+ private:
+  friend class UpstreamPool;
+  friend class UpstreamConnection;
+
+  struct Plan {
+    Method method = Method::kGet;
+    RequestFraming framing = RequestFraming::kNone;
+    bool upgrade = false;
+    TimePoint deadline{};  // of the whole exchange
+  };
+
+  void append(std::string_view bytes) noexcept;
+  void release_buffer() noexcept;
+
+  ExchangeEvents& events_;
+  UpstreamPool* pool_ = nullptr;
+  UpstreamConnection* connection_ = nullptr;  // null while none is assigned
+  Endpoint* endpoint_ = nullptr;
+  char* buffer_ = nullptr;
+  std::uint32_t begin_ = 0;  // written to the socket up to here
+  std::uint32_t end_ = 0;
+  std::uint32_t head_bytes_ = 0;
+  std::uint32_t attempts_ = 0;
+  Plan plan_;
+  bool request_complete_ = false;  // the last byte was given to us
+  bool body_given_ = false;        // some body was given: the head alone cannot be sent again
+  bool response_started_ = false;
+  bool tunnel_ = false;
+  bool owes_writable_ = false;  // send_body() said "stop"
+};
+
+}  // namespace weir::inline v0

@@ -1,0 +1,45 @@
+#include "upstream/upstream.h"
+
+#include <utility>
+
+#include "weir/base/assert.h"
+
+namespace weir::inline v0 {
+
+Upstream::Upstream(UpstreamConfig config, const std::vector<io::SocketName>& endpoints)
+    : config_(std::move(config)) {
+  WEIR_ASSERT(!endpoints.empty());
+  for (const io::SocketName& name : endpoints) {
+    endpoints_.push_back(std::make_unique<Endpoint>(name));
+  }
+}
+
+std::uint32_t Upstream::choose(std::uint32_t& turn, TimePoint now) const noexcept {
+  const auto count = static_cast<std::uint32_t>(endpoints_.size());
+  std::uint32_t soonest = turn % count;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const std::uint32_t candidate = turn++ % count;
+    if (endpoints_[candidate]->open(now)) return candidate;
+    if (endpoints_[candidate]->closed_until() < endpoints_[soonest]->closed_until()) {
+      soonest = candidate;
+    }
+  }
+  return soonest;
+}
+
+bool Upstream::try_add_connection() noexcept {
+  std::uint32_t held = connections_.load(std::memory_order_relaxed);
+  do {
+    if (held >= config_.max_connections) return false;
+  } while (!connections_.compare_exchange_weak(held, held + 1, std::memory_order_relaxed));
+  return true;
+}
+
+bool Upstream::all_closed(TimePoint now) const noexcept {
+  for (const auto& endpoint : endpoints_) {
+    if (endpoint->open(now)) return false;
+  }
+  return true;
+}
+
+}  // namespace weir::inline v0
