@@ -134,8 +134,9 @@ Result<Permit, Reason> AdmissionController::collect(Waiter& waiter, TimePoint no
 
 bool AdmissionController::cancel(Waiter& waiter) noexcept {
   if (waiter.state() != Waiter::State::kWaiting) return false;
-  if (!impl_->scope_at(waiter.scope_).room.leave(waiter)) return false;
-  waiter.permit_.drop_holdings();
+  Permit holdings;
+  if (!impl_->scope_at(waiter.scope_).room.leave(waiter, holdings)) return false;
+  holdings.drop_holdings();
   return true;
 }
 

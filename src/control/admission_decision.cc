@@ -272,7 +272,8 @@ Entered Impl::wait(const AdmissionRequest& request, Waiter& waiter, Scope& scope
                                                             : live.normal_wait_max.load(kRelaxed);
   scope.refresh_drain(now);
   if (patient && tier > Duration(0)) {
-    WEIR_ASSERT(waiter.state() != Waiter::State::kWaiting);
+    WEIR_ASSERT(waiter.state() == Waiter::State::kIdle ||
+                waiter.state() == Waiter::State::kCancelled);
     waiter.permit_ = Permit(taken);
     waiter.scope_ = request.scope;
     waiter.priority_ = request.priority;
@@ -280,13 +281,14 @@ Entered Impl::wait(const AdmissionRequest& request, Waiter& waiter, Scope& scope
     waiter.units_ = 0;
     waiter.global_units_ = 0;
     waiter.entered_at_ = now;
-    waiter.deadline_ = request.deadline;
     waiter.expires_at_ = now + tier;
-    if (request.deadline != TimePoint{}) {
-      waiter.expires_at_ = std::min(waiter.expires_at_, request.deadline);
+    waiter.deadline_ =
+        live.modes.load(kRelaxed).deadline == RuleMode::kEnforce ? request.deadline : TimePoint{};
+    if (waiter.deadline_ != TimePoint{}) {
+      waiter.expires_at_ = std::min(waiter.expires_at_, waiter.deadline_);
     }
-    scope.room.enter(waiter, live.waiting_max.load(kRelaxed), scope.drain.per_second(now), now);
-    const Waiter::State state = waiter.state();
+    const Waiter::State state =
+        scope.room.enter(waiter, live.waiting_max.load(kRelaxed), scope.drain.per_second(now), now);
     if (state == Waiter::State::kWaiting) {
       scope.counters.add(&ScopeCounters::limit_hits);
       scope.overload.note(now);

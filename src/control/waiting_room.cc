@@ -1,6 +1,7 @@
 #include "control/waiting_room.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "weir/base/assert.h"
 
@@ -31,8 +32,8 @@ void WaitingRoom::publish() noexcept {
                  std::memory_order_relaxed);
 }
 
-void WaitingRoom::enter(Waiter& waiter, std::uint32_t waiting_max, double drain_per_second,
-                        TimePoint now) noexcept {
+Waiter::State WaitingRoom::enter(Waiter& waiter, std::uint32_t waiting_max, double drain_per_second,
+                                 TimePoint now) noexcept {
   const std::scoped_lock lock(mutex_);
   const std::size_t ahead =
       high_.size() + (waiter.priority_ == Priority::kHigh ? 0 : normal_.size());
@@ -42,20 +43,22 @@ void WaitingRoom::enter(Waiter& waiter, std::uint32_t waiting_max, double drain_
   if (full || too_long || waiter.expires_at_ <= now) {
     waiter.reason_ = Reason::kOverload;
     waiter.state_.store(Waiter::State::kRefused, std::memory_order_relaxed);
-    return;
+    return Waiter::State::kRefused;
   }
   waiter.entering_ = true;
-  waiter.state_.store(Waiter::State::kWaiting, std::memory_order_relaxed);
+  waiter.state_.store(Waiter::State::kWaiting, std::memory_order_release);
   line_of(waiter.priority_).push_back(waiter);
   publish();
   pump_locked(now);
   waiter.entering_ = false;
+  return waiter.state_.load(std::memory_order_relaxed);
 }
 
-bool WaitingRoom::leave(Waiter& waiter) noexcept {
+bool WaitingRoom::leave(Waiter& waiter, Permit& holdings) noexcept {
   const std::scoped_lock lock(mutex_);
   if (waiter.state_.load(std::memory_order_relaxed) != Waiter::State::kWaiting) return false;
   line_of(waiter.priority_).remove(waiter);
+  holdings = std::move(waiter.permit_);
   waiter.state_.store(Waiter::State::kCancelled, std::memory_order_release);
   publish();
   pump_locked(TimePoint{});  // whoever stood behind it may fit where it did not

@@ -34,12 +34,15 @@ class WaitingRoom {
  public:
   WaitingRoom(ClassGate& gate, ProcessGate& process) noexcept : gate_(gate), process_(process) {}
 
-  /// Puts `waiter` (its request fields filled in) in line and tries at once. On return it is
-  /// granted, refused (room full, or it would wait too long), or waiting.
-  void enter(Waiter& waiter, std::uint32_t waiting_max, double drain_per_second,
-             TimePoint now) noexcept;
-  /// True if the waiter was still in line.
-  bool leave(Waiter& waiter) noexcept;
+  /// Puts `waiter` (its request fields filled in) in line and tries at once. Returns granted,
+  /// refused (room full, or it would wait too long) or waiting. Only the returned value says
+  /// whether this call decided it: one that is left waiting may be decided by somebody else before
+  /// the caller looks, and then its callback tells.
+  [[nodiscard]] Waiter::State enter(Waiter& waiter, std::uint32_t waiting_max,
+                                    double drain_per_second, TimePoint now) noexcept;
+  /// True if the waiter was still in line; what it held is then in `holdings`. Its owner may free
+  /// it as soon as it sees it cancelled, so nothing touches it after that.
+  [[nodiscard]] bool leave(Waiter& waiter, Permit& holdings) noexcept;
   /// Waits until no callback of this waiter is running. Notes how long a granted one waited.
   void settle(Waiter& waiter, TimePoint now) noexcept;
   /// Hands free units to the first in line. `now` zero: unknown, nobody is expired.

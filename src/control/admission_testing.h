@@ -1,0 +1,167 @@
+#pragma once
+
+// What the tests of admission share: a small controller, requests, threads that start together, a
+// parker in virtual time.
+
+#include <atomic>
+#include <barrier>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "weir/control/admission_controller.h"
+
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#define WEIR_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
+#define WEIR_SANITIZED 1
+#endif
+#endif
+#ifndef WEIR_SANITIZED
+#define WEIR_SANITIZED 0
+#endif
+
+namespace weir::inline v0 {
+
+/// Sanitizers make a step many times as dear: the same test with fewer rounds. They look at every
+/// access of a round, so they need fewer to see a fault.
+[[nodiscard]] constexpr int rounds(int in_release) noexcept {
+  return WEIR_SANITIZED != 0 ? in_release / 20 : in_release;
+}
+
+inline constexpr TimePoint kStart = time_from_ns(1'000'000'000);
+
+[[nodiscard]] constexpr TimePoint after_ms(std::int64_t ms) noexcept {
+  return kStart + std::chrono::milliseconds(ms);
+}
+
+/// A fixed limit of 8, 16 in the process, 4 per peer.
+[[nodiscard]] inline AdmissionConfig small_config() {
+  AdmissionConfig config;
+  config.max_concurrent = 16;
+  config.limit.policy = LimitKind::kFixed;
+  config.limit.initial_limit = 8;
+  config.limit.min_limit = 2;
+  config.limit.max_limit = 16;
+  config.per_peer_limit = 4;
+  return config;
+}
+
+/// A fixed limit of `limit`, the same in the process, and no share smaller than the whole.
+[[nodiscard]] inline AdmissionConfig plain_config(std::uint32_t limit) {
+  AdmissionConfig config;
+  config.max_concurrent = limit;
+  config.limit.policy = LimitKind::kFixed;
+  config.limit.initial_limit = config.limit.max_limit = limit;
+  config.limit.min_limit = 1;
+  config.classes.share_normal_permille = 1000;
+  config.classes.share_low_permille = 1000;
+  config.classes.share_hedge_permille = 1000;
+  return config;
+}
+
+[[nodiscard]] inline AdmissionRequest request_of(Priority priority,
+                                                 ScopeId scope = ScopeId::kFirst) {
+  AdmissionRequest request;
+  request.priority = priority;
+  request.scope = scope;
+  return request;
+}
+
+/// Admits until refused, at most `most` times; returns the permits.
+[[nodiscard]] inline std::vector<Permit> admit_all(AdmissionController& controller,
+                                                   const AdmissionRequest& request,
+                                                   std::size_t most, TimePoint now = kStart) {
+  std::vector<Permit> permits;
+  while (permits.size() < most) {
+    auto permit = controller.try_admit(request, now);
+    if (!permit) break;
+    permits.push_back(std::move(permit).value());
+  }
+  return permits;
+}
+
+/// True if nothing is held anywhere: what every test must leave behind.
+[[nodiscard]] inline bool all_is_given_back(const AdmissionController& controller) {
+  const AdmissionStats stats = controller.stats();
+  bool idle = stats.in_flight == 0 && stats.streaming == 0 && stats.bytes == 0;
+  for (std::size_t i = 0; i < controller.scope_count(); ++i) {
+    const ScopeStats scope = controller.scope_stats(static_cast<ScopeId>(i), kStart);
+    idle = idle && scope.in_flight == 0 && scope.waiting == 0;
+    for (const ClassStats& c : scope.classes) idle = idle && c.in_flight == 0;
+  }
+  // The lists name whoever holds something.
+  return idle && controller.top_actors(1).empty() && controller.top_peers(1).empty() &&
+         controller.next_expiry() == TimePoint::max();
+}
+
+/// Runs `body(thread index)` on `count` threads that start at one instant; returns when all ended.
+template <class Body>
+void run_together(std::size_t count, Body body) {
+  std::barrier start(static_cast<std::ptrdiff_t>(count));
+  std::vector<std::jthread> threads;
+  threads.reserve(count);
+  for (std::size_t t = 0; t < count; ++t) {
+    threads.emplace_back([&start, &body, t] {
+      start.arrive_and_wait();
+      body(t);
+    });
+  }
+}
+
+/// A waiter's owner that only notes that it was called.
+struct ReadyFlag {
+  std::atomic<int> calls{0};
+  static void set(Waiter& waiter) noexcept {
+    static_cast<ReadyFlag*>(waiter.context())->calls.fetch_add(1, std::memory_order_release);
+  }
+};
+
+/// Sleeps in virtual time: park_until() calls a script, which may free units, and then, if nobody
+/// unparked it meanwhile, says that the whole time has passed.
+class ScriptedParker final : public Parker {
+ public:
+  using Script = std::function<TimePoint(TimePoint until)>;
+  explicit ScriptedParker(Script script) : script_(std::move(script)) {}
+
+  TimePoint park_until(TimePoint until) noexcept override {
+    ++parks;
+    return script_(until);
+  }
+  void unpark() noexcept override { ++unparks; }
+
+  int parks = 0;
+  int unparks = 0;
+
+ private:
+  Script script_;
+};
+
+/// Blocks the thread until it is unparked, for ever if nobody does: virtual time stands still. With
+/// it, a lost wake-up is a hang, not a delay.
+class PatientParker final : public Parker {
+ public:
+  TimePoint park_until(TimePoint /*until*/) noexcept override {
+    std::unique_lock lock(mutex_);
+    wake_.wait(lock, [this] { return unparked_; });
+    unparked_ = false;
+    return kStart;
+  }
+  void unpark() noexcept override {
+    const std::scoped_lock lock(mutex_);
+    unparked_ = true;
+    wake_.notify_one();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool unparked_ = false;
+};
+
+}  // namespace weir::inline v0
