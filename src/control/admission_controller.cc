@@ -75,6 +75,7 @@ void Impl::apply(const AdmissionConfig& next) noexcept {
   live.store(next);
   memory.set_rules(next.memory);
   process.max.store(next.max_concurrent, kRelaxed);
+  process.enforced.store(next.modes.limit == RuleMode::kEnforce, kRelaxed);
   const std::uint32_t count = scope_count.load(kRelaxed);
   for (std::uint32_t i = 0; i < count; ++i) {
     scope_at(static_cast<ScopeId>(i)).set_rules(next.classes, next.modes, gate_process_max());

@@ -16,6 +16,7 @@ bool critical(const AdmissionRequest& request) noexcept {
 
 using Impl = AdmissionController::Impl;
 using Taken = Impl::Taken;
+using Charge = BudgetTable::Charge;
 
 Reason Impl::check_memory(const AdmissionRequest& request, Scope& scope) noexcept {
   const RuleMode mode = live.modes.load(kRelaxed).memory;
@@ -47,11 +48,10 @@ Reason Impl::take_peer(const AdmissionRequest& request, Scope& scope, RuleMode m
   const BudgetCaps caps{.count_max = live.per_peer_limit.load(kRelaxed), .bytes_max = 0};
   const BudgetTable::Charged charged = peers.charge(request.peer, 0, caps, force);
   taken.peer_entry = charged.entry;
-  if (charged.over && mode == RuleMode::kShadow && !critical(request)) {
+  if (charged.over != Charge::kOk && mode == RuleMode::kShadow && !critical(request)) {
     shadow(scope, Reason::kPeerLimit);
   }
-  return charged.result == BudgetTable::Charge::kOk || force ? Reason::kAdmitted
-                                                             : Reason::kPeerLimit;
+  return charged.result == Charge::kOk || force ? Reason::kAdmitted : Reason::kPeerLimit;
 }
 
 Reason Impl::take_actor(const AdmissionRequest& request, Scope& scope, RuleMode mode,
@@ -62,10 +62,12 @@ Reason Impl::take_actor(const AdmissionRequest& request, Scope& scope, RuleMode 
                         .bytes_max = live.bytes_max.load(kRelaxed)};
   const BudgetTable::Charged charged = actors.charge(request.actor, request.bytes, caps, force);
   taken.actor_entry = charged.entry;
-  const Reason reason =
-      charged.result == BudgetTable::Charge::kBytes ? Reason::kActorBytes : Reason::kActorInflight;
-  if (charged.over && mode == RuleMode::kShadow && !critical(request)) shadow(scope, reason);
-  return charged.result == BudgetTable::Charge::kOk || force ? Reason::kAdmitted : reason;
+  const Charge cap = charged.over != Charge::kOk ? charged.over : charged.result;
+  const Reason reason = cap == Charge::kBytes ? Reason::kActorBytes : Reason::kActorInflight;
+  if (charged.over != Charge::kOk && mode == RuleMode::kShadow && !critical(request)) {
+    shadow(scope, reason);
+  }
+  return charged.result == Charge::kOk || force ? Reason::kAdmitted : reason;
 }
 
 Reason Impl::take_total_bytes(const AdmissionRequest& request, Scope& scope, RuleMode mode,
@@ -104,9 +106,8 @@ Reason Impl::take_total_bytes(const AdmissionRequest& request, Scope& scope, Rul
   if (request.actor.present()) {
     const BudgetCaps caps{.count_max = live.inflight_max.load(kRelaxed), .bytes_max = bytes_max};
     const BudgetTable::Charged charged = actors.charge(request.actor, request.bytes, caps, false);
-    if (charged.result != BudgetTable::Charge::kOk) [[unlikely]] {
-      return charged.result == BudgetTable::Charge::kBytes ? Reason::kActorBytes
-                                                           : Reason::kActorInflight;
+    if (charged.result != Charge::kOk) [[unlikely]] {
+      return charged.result == Charge::kBytes ? Reason::kActorBytes : Reason::kActorInflight;
     }
     taken.actor_entry = charged.entry;
   }
@@ -141,19 +142,22 @@ Reason Impl::take_holdings_by_rule(const AdmissionRequest& request, Scope& scope
 
 [[gnu::always_inline]] inline Take Impl::take_seat(const AdmissionRequest& request, Scope& scope,
                                                    Taken& taken) noexcept {
-  const ClassGate::Attempt attempt =
-      scope.gate.try_take({request.priority, request.hedge, request.cost}, false);
+  const ClassGate::Attempt attempt = scope.gate.try_take(
+      {request.priority, request.hedge, process.cost_at_most(request.cost)}, false);
   if (attempt.would != Take::kTaken) {
     shadow(scope, attempt.would == Take::kClassCap ? Reason::kClassLimit : Reason::kOverload);
   }
   if (attempt.take != Take::kTaken) return attempt.take;
   const std::uint16_t units = attempt.seat.units;
   if (process.shared && !critical(request) && units > 0) {
-    if (live.modes.load(kRelaxed).limit != RuleMode::kEnforce) {
-      process.units.add(units);
-    } else if (!process.units.try_add(units, process.max.load(kRelaxed))) {
+    bool over = false;
+    if (!process.take(units, over)) {
       scope.give_back(attempt.seat, request.priority, TimePoint{});
       return Take::kProcess;
+    }
+    if (over && attempt.would == Take::kTaken &&
+        live.modes.load(kRelaxed).limit == RuleMode::kShadow) {
+      shadow(scope, Reason::kOverload);
     }
     taken.global_units = units;
   }
@@ -339,12 +343,18 @@ inline void Impl::record(Taken& taken, Outcome outcome, TimePoint now) noexcept 
 
 // ---- the way back
 
+// A unit of the limit comes free: once per permit, and for a streaming one that was at the headers.
+inline void Impl::count_finished(const Taken& taken) noexcept {
+  if (taken.stream_units > 0) return;
+  scope_at(taken.scope).counters.add(&ScopeCounters::finished);
+}
+
 void Permit::finish(Outcome outcome, TimePoint now) && noexcept {
   if (taken_.owner == nullptr) return;
   AdmissionController::Impl& impl = *taken_.owner->impl_;
   impl.record(taken_, outcome, now);
   impl.give_back_holdings(taken_);
-  impl.scope_at(taken_.scope).counters.add(&ScopeCounters::finished);
+  impl.count_finished(taken_);
   impl.give_back_seat(taken_, now);
   taken_.owner = nullptr;
 }
@@ -353,7 +363,7 @@ void Permit::reset() noexcept {
   if (taken_.owner == nullptr) return;
   AdmissionController::Impl& impl = *taken_.owner->impl_;
   impl.give_back_holdings(taken_);
-  impl.scope_at(taken_.scope).counters.add(&ScopeCounters::finished);
+  impl.count_finished(taken_);
   impl.give_back_seat(taken_, TimePoint{});
   taken_ = Taken{};
 }
@@ -376,7 +386,7 @@ bool Permit::to_streaming(TimePoint now) noexcept {
   } else if (!impl.streaming.try_add(units, impl.live.streams_max.load())) {
     return false;
   }
-  impl.scope_at(taken_.scope).counters.add(&ScopeCounters::finished);
+  impl.count_finished(taken_);
   impl.give_back_seat(taken_, now);
   taken_.stream_units = units;
   return true;
@@ -385,20 +395,22 @@ bool Permit::to_streaming(TimePoint now) noexcept {
 bool Permit::try_grow(std::uint64_t bytes) noexcept {
   WEIR_ASSERT(taken_.owner != nullptr);
   AdmissionController::Impl& impl = *taken_.owner->impl_;
-  const RuleModes modes = impl.live.modes.load();
-  const bool exempt = taken_.priority == Priority::kCritical;
+  RuleModes modes = impl.live.modes.load();
+  if (taken_.priority == Priority::kCritical) modes.bytes = modes.actor = RuleMode::kOff;
+  Scope& scope = impl.scope_at(taken_.scope);
   if (taken_.total_bytes) {
     const std::uint64_t max = impl.live.total_bytes_max.load();
-    if (exempt || max == 0 || modes.bytes != RuleMode::kEnforce) {
+    if (max == 0 || !impl.total_bytes.try_add(bytes, max)) {
+      if (max != 0 && modes.bytes == RuleMode::kEnforce) return false;
+      if (max != 0 && modes.bytes == RuleMode::kShadow) impl.shadow(scope, Reason::kBytes);
       impl.total_bytes.add(bytes);
-    } else if (!impl.total_bytes.try_add(bytes, max)) {
-      return false;
     }
   }
-  if (taken_.actor_entry != kNoEntry) {
-    const bool bounded = !exempt && modes.actor == RuleMode::kEnforce;
-    const std::uint64_t max = bounded ? impl.live.bytes_max.load() : kActorBytesMax;
-    if (!impl.actors.grow(taken_.actor_entry, bytes, max)) {
+  if (taken_.actor_entry != kNoEntry &&
+      !impl.actors.grow(taken_.actor_entry, bytes, impl.live.bytes_max.load())) {
+    const bool enforced = modes.actor == RuleMode::kEnforce;
+    if (modes.actor == RuleMode::kShadow) impl.shadow(scope, Reason::kActorBytes);
+    if (enforced || !impl.actors.grow(taken_.actor_entry, bytes, kActorBytesMax)) {
       if (taken_.total_bytes) impl.total_bytes.sub(bytes);
       return false;
     }

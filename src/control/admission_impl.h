@@ -65,6 +65,7 @@ class AdmissionController::Impl {
 
   void give_back_holdings(Taken& taken) noexcept;
   void give_back_seat(Taken& taken, TimePoint now) noexcept;
+  void count_finished(const Taken& taken) noexcept;
   void count_admitted(const AdmissionRequest& request, Scope& scope) noexcept;
   void count_refusal(Scope& scope, Priority priority, Reason reason, TimePoint now) noexcept;
   void shadow(Scope& scope, Reason reason) noexcept {

@@ -48,7 +48,7 @@ class BudgetTable {
   struct Charged {
     Charge result = Charge::kNoRoom;
     std::uint32_t entry = kNoEntry;
-    bool over = false;  // forced past a cap: a rule in shadow mode would have refused
+    Charge over = Charge::kOk;  // forced past this cap: a rule in shadow mode would have refused
   };
   /// Counts one more request with `bytes` for `who`, or says which cap forbids it. `force`: charge
   /// even above the caps, unless the word itself is full (then entry is kNoEntry).
@@ -153,16 +153,16 @@ inline std::size_t BudgetTable::find(const Hash128& key) const noexcept {
     // Neither sum can overflow: both terms are below 2^42, or refused just here.
     const bool over_count = count_of(word) >= caps.count_max;
     const bool over_bytes = bytes > caps.bytes_max || (word & kBytesMask) + bytes > caps.bytes_max;
-    const bool over = over_count || over_bytes;
-    if (over) [[unlikely]] {
-      const Charge why = over_count ? Charge::kCount : Charge::kBytes;
+    Charge over = Charge::kOk;
+    if (over_count || over_bytes) [[unlikely]] {
+      over = over_count ? Charge::kCount : Charge::kBytes;
       if (!force) {
         entry.refused.fetch_add(1, std::memory_order_relaxed);
-        return {.result = why};
+        return {.result = over};
       }
       // A rule that only watches charges on, up to what the word can hold.
       if (count_of(word) == kCountMask || bytes > kBytesMask - (word & kBytesMask)) {
-        return {.result = why, .over = true};
+        return {.result = over, .over = over};
       }
     }
     if (entry.word.compare_exchange_weak(word, word + kOne + bytes, std::memory_order_acq_rel,
@@ -186,7 +186,7 @@ inline std::size_t BudgetTable::find(const Hash128& key) const noexcept {
   for (;;) {
     std::size_t entry = find(who.key);
     if (entry == kNotFound) entry = make_room(who);
-    if (entry == kNotFound) return {.result = Charge::kNoRoom, .over = true};
+    if (entry == kNotFound) return {.result = Charge::kNoRoom, .over = Charge::kNoRoom};
     bool moved = false;
     const Charged charged = charge_known(entry, who, bytes, caps, force, moved);
     if (!moved) return charged;

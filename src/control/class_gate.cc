@@ -69,13 +69,15 @@ ClassGate::Attempt ClassGate::take_critical(std::uint32_t cost) noexcept {
 
 // A rule that is off or in shadow: count the request all the same, so that switching the rule on
 // finds true numbers; refuse only by what is still enforced.
-ClassGate::Attempt ClassGate::take_unenforced(const ClassRequest& request) noexcept {
+ClassGate::Attempt ClassGate::take_unenforced(const ClassRequest& request, bool overtake) noexcept {
   const RuleMode cap_mode = cap_mode_.load(kRelaxed);
   const RuleMode limit_mode = limit_mode_.load(kRelaxed);
   const std::uint32_t bound = bounds_[bound_index(request)].load(kRelaxed);
   const std::uint32_t cap = caps_[index_of(request.priority)].load(kRelaxed);
   ClassRequest charged = request;
   charged.cost = charged_cost(request.cost, bound, cap);
+  const std::uint32_t process_max = process_max_.load(kRelaxed);
+  if (process_max != 0) charged.cost = std::min(charged.cost, process_max);
 
   std::uint64_t word = word_.load(kRelaxed);
   for (;;) {
@@ -83,12 +85,17 @@ ClassGate::Attempt ClassGate::take_unenforced(const ClassRequest& request) noexc
     const bool over_cap = cap != 0 && counts.of(request.priority) + charged.cost > cap;
     const bool over_limit = counts.sheddable() + charged.cost > bound;
     if (over_cap && cap_mode == RuleMode::kEnforce) return {.take = Take::kClassCap};
-    if (over_limit && limit_mode == RuleMode::kEnforce) return {.take = Take::kLimit};
+    const bool over_process = process_max != 0 && counts.sheddable() + charged.cost > process_max;
+    if (limit_mode == RuleMode::kEnforce) {
+      if (over_limit) return {.take = Take::kLimit};
+      if (over_process) return {.take = Take::kProcess};
+      if (!overtake && (word & in_front(request)) != 0) return {.take = Take::kLimit};
+    }
     Attempt attempt{.take = Take::kTaken, .in_flight = counts.sheddable() + charged.cost};
     if (over_cap && cap_mode == RuleMode::kShadow) {
       attempt.would = Take::kClassCap;
-    } else if (over_limit && limit_mode == RuleMode::kShadow) {
-      attempt.would = Take::kLimit;
+    } else if ((over_limit || over_process) && limit_mode == RuleMode::kShadow) {
+      attempt.would = over_limit ? Take::kLimit : Take::kProcess;
     }
     // Beyond what the word can count, an unenforced rule lets the request pass uncounted.
     if (counts.of(request.priority) + charged.cost > kClassUnitsMax) return attempt;

@@ -87,7 +87,7 @@ class ClassGate {
     return r.priority == Priority::kHigh && !r.hedge ? kHighWaits : kAnyWaits;
   }
   [[nodiscard]] Attempt take_critical(std::uint32_t cost) noexcept;
-  [[nodiscard]] Attempt take_unenforced(const ClassRequest& request) noexcept;
+  [[nodiscard]] Attempt take_unenforced(const ClassRequest& request, bool overtake) noexcept;
 
   alignas(64) std::atomic<std::uint64_t> word_{0};
   std::atomic<std::uint32_t> critical_overflow_{0};
@@ -107,7 +107,7 @@ class ClassGate {
 [[gnu::always_inline]] inline ClassGate::Attempt ClassGate::try_take(const ClassRequest& request,
                                                                      bool overtake) noexcept {
   if (request.priority == Priority::kCritical) return take_critical(request.cost);
-  if (!enforced_.load(std::memory_order_relaxed)) return take_unenforced(request);
+  if (!enforced_.load(std::memory_order_relaxed)) return take_unenforced(request, overtake);
 
   const std::uint32_t bound = bounds_[bound_index(request)].load(std::memory_order_relaxed);
   const std::uint32_t cap = caps_[index_of(request.priority)].load(std::memory_order_relaxed);

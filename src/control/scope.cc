@@ -1,5 +1,6 @@
 #include "control/scope.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace weir::inline v0 {
@@ -71,7 +72,9 @@ void Scope::set_bounds(const LimitBounds& bounds) noexcept {
   room.pump(TimePoint{});
 }
 
-void Scope::install_limit(std::uint32_t limit) noexcept {
+// A policy or bounds of the caller's making may ask for more than the class word can count.
+void Scope::install_limit(std::uint32_t wanted) noexcept {
+  const std::uint32_t limit = std::min(wanted, kClassUnitsMax);
   limit_.store(limit, kRelaxed);
   gate.set_rules(rules_, modes_, limit, process_max_);
 }
@@ -86,22 +89,23 @@ bool Scope::step_limiter(TimePoint now, LimitChange& change) noexcept {
     if (sample.opened_at == TimePoint{}) return false;  // that only opened the first window
     const LimitDecision decision = policy_->on_window(sample);
     const std::uint32_t old_limit = limit();
+    const std::uint32_t new_limit = std::min(decision.limit, kClassUnitsMax);
     window.set_rules(policy_->window_rules());
     window.ignore_before(decision.samples_from);
     if (sample.sample_count > 0) latency_avg_ns_.store(sample.latency_avg.count(), kRelaxed);
     baseline_ns_.store(decision.baseline.count(), kRelaxed);
     queue_estimate_.store(decision.queue_estimate, kRelaxed);
     limit_reason_.store(decision.reason, kRelaxed);
-    if (decision.limit == old_limit) return false;
-    install_limit(decision.limit);
+    if (new_limit == old_limit) return false;
+    install_limit(new_limit);
     change = {.scope = name_,
               .old_limit = old_limit,
-              .new_limit = decision.limit,
+              .new_limit = new_limit,
               .queue_estimate = decision.queue_estimate,
               .latency_avg = sample.latency_avg,
               .latency_min = decision.baseline,
               .reason = decision.reason};
-    raised = decision.limit > old_limit;
+    raised = new_limit > old_limit;
   }
   if (raised) room.pump(now);
   return true;

@@ -67,7 +67,7 @@ class Scope {
  private:
   /// The right to touch the policy; spins only for reconfiguration.
   class Claim;
-  void install_limit(std::uint32_t limit) noexcept;
+  void install_limit(std::uint32_t wanted) noexcept;
 
   std::string name_;
   bool follows_default_;

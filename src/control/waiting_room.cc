@@ -109,7 +109,7 @@ bool WaitingRoom::serve(Line& line, TimePoint now) noexcept {
     return true;
   }
   const ClassGate::Attempt attempt =
-      gate_.try_take({waiter->priority_, false, waiter->cost_}, true);
+      gate_.try_take({waiter->priority_, false, process_.cost_at_most(waiter->cost_)}, true);
   if (attempt.take == Take::kLimit) return false;
   if (attempt.take != Take::kTaken) {
     const Reason reason = attempt.take == Take::kClassCap ? Reason::kClassLimit : Reason::kOverload;
@@ -118,7 +118,8 @@ bool WaitingRoom::serve(Line& line, TimePoint now) noexcept {
   }
   const std::uint16_t units = attempt.seat.units;
   if (process_.shared) {
-    if (!process_.units.try_add(units, process_.max.load(std::memory_order_relaxed))) {
+    bool over = false;
+    if (!process_.take(units, over)) {
       static_cast<void>(gate_.give_back(attempt.seat, waiter->priority_));
       decide(line, *waiter, Waiter::State::kRefused, Reason::kOverload);
       return true;

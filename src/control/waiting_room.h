@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -19,7 +20,21 @@ namespace weir::inline v0 {
 struct ProcessGate {
   BoundedCount<std::uint32_t> units;
   std::atomic<std::uint32_t> max{0};
+  std::atomic<bool> enforced{true};
   bool shared = false;  // false: the only scope's gate enforces the bound itself
+
+  /// A request dearer than the whole bound is served alone, not never.
+  [[nodiscard]] std::uint32_t cost_at_most(std::uint32_t cost) const noexcept {
+    return shared ? std::min(cost, max.load(std::memory_order_relaxed)) : cost;
+  }
+  /// False: the bound is reached, and enforced. `over` says that it is reached.
+  [[nodiscard]] bool take(std::uint32_t count, bool& over) noexcept {
+    over = !units.try_add(count, max.load(std::memory_order_relaxed));
+    if (!over) return true;
+    if (enforced.load(std::memory_order_relaxed)) return false;
+    units.add(count);
+    return true;
+  }
 };
 
 /// Who waits for a unit of one scope: high before normal, each first come first served.

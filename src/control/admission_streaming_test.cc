@@ -1,0 +1,102 @@
+// From the response headers to the last byte.
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "weir/control/admission_controller.h"
+
+#include "control/admission_testing.h"
+
+namespace weir {
+namespace {
+
+using std::chrono::milliseconds;
+
+TEST(AdmissionStreaming, ASecondCallChangesNothing) {
+  AdmissionController controller(small_config(), Rng(1));
+  Permit permit = controller.try_admit(request_of(Priority::kNormal), kStart).value();
+  EXPECT_TRUE(permit.to_streaming(kStart));
+  EXPECT_TRUE(permit.to_streaming(kStart));
+  EXPECT_EQ(controller.stats().streaming, 1U);
+  EXPECT_EQ(controller.stats().in_flight, 0U);
+}
+
+TEST(AdmissionStreaming, WhenStreamsMaxIsReachedTheUnitStaysInTheLimit) {
+  AdmissionConfig config = small_config();
+  config.streams_max = 2;
+  AdmissionController controller(config, Rng(1));
+  std::vector<Permit> permits = admit_all(controller, request_of(Priority::kNormal), 3);
+  EXPECT_TRUE(permits[0].to_streaming(kStart));
+  EXPECT_TRUE(permits[1].to_streaming(kStart));
+  EXPECT_FALSE(permits[2].to_streaming(kStart));
+  EXPECT_EQ(controller.stats().streaming, 2U);
+  EXPECT_EQ(controller.stats().in_flight, 1U);
+  permits.erase(permits.begin());
+  EXPECT_TRUE(permits[1].to_streaming(kStart));
+  permits.clear();
+  EXPECT_TRUE(all_is_given_back(controller));
+}
+
+TEST(AdmissionStreaming, CriticalStreamsPastStreamsMax) {
+  AdmissionConfig config = small_config();
+  config.streams_max = 0;
+  AdmissionController controller(config, Rng(1));
+  Permit normal = controller.try_admit(request_of(Priority::kNormal), kStart).value();
+  Permit critical = controller.try_admit(request_of(Priority::kCritical), kStart).value();
+  EXPECT_FALSE(normal.to_streaming(kStart));
+  EXPECT_TRUE(critical.to_streaming(kStart));
+  EXPECT_EQ(controller.stats().streaming, 1U);
+}
+
+TEST(AdmissionStreaming, AWaiterGetsTheUnitAtTheHeaders) {
+  AdmissionController controller(plain_config(1), Rng(1));
+  Permit stream = controller.try_admit(request_of(Priority::kNormal), kStart).value();
+  Waiter waiter;
+  ASSERT_EQ(controller.enter(request_of(Priority::kNormal), waiter, kStart).kind,
+            Entered::Kind::kWaiting);
+  EXPECT_TRUE(stream.to_streaming(after_ms(5)));
+  EXPECT_TRUE(controller.collect(waiter, after_ms(5)).has_value());
+}
+
+TEST(AdmissionStreaming, ItsWeightMovesWithIt) {
+  AdmissionController controller(plain_config(10), Rng(1));
+  AdmissionRequest dear = request_of(Priority::kNormal);
+  dear.cost = 4;
+  Permit permit = controller.try_admit(dear, kStart).value();
+  EXPECT_EQ(controller.stats().in_flight, 4U);
+  EXPECT_TRUE(permit.to_streaming(kStart));
+  EXPECT_EQ(controller.stats().in_flight, 0U);
+  EXPECT_EQ(controller.stats().streaming, 4U);
+}
+
+// The unit of the limit comes free once, so a stream must not count twice in the rate at which
+// waiters are told to expect theirs.
+TEST(AdmissionStreaming, AStreamedRequestDrainsOnce) {
+  AdmissionController controller(plain_config(10), Rng(1));
+  controller.expire(kStart);
+  for (int i = 0; i < 10; ++i) {
+    Permit permit = controller.try_admit(request_of(Priority::kNormal), kStart).value();
+    EXPECT_TRUE(permit.to_streaming(after_ms(10 * i)));
+    if (i % 2 == 0) std::move(permit).finish(Outcome::kOk, after_ms(10 * i + 5));
+  }
+  controller.expire(after_ms(100));
+  EXPECT_DOUBLE_EQ(controller.scope_stats(ScopeId::kFirst, after_ms(100)).drain_per_second, 100.0);
+}
+
+// Headers after 3 ms, body for a minute: the limiter learns 3 ms, once.
+TEST(AdmissionStreaming, TheLatencySampleIsTakenAtTheHeaders) {
+  AdmissionConfig config = plain_config(10);
+  config.limit.policy = LimitKind::kVegas;
+  AdmissionController controller(config, Rng(1));
+  controller.expire(kStart);  // opens the window
+  Permit permit = controller.try_admit(request_of(Priority::kNormal), kStart).value();
+  EXPECT_TRUE(permit.to_streaming(after_ms(3)));
+  controller.expire(after_ms(1000));
+  EXPECT_EQ(controller.scope_stats(ScopeId::kFirst, kStart).latency_avg, milliseconds(3));
+  std::move(permit).finish(Outcome::kOverload, after_ms(60'000));
+  controller.expire(after_ms(61'000));
+  EXPECT_EQ(controller.scope_stats(ScopeId::kFirst, kStart).latency_avg, milliseconds(3));
+}
+
+}  // namespace
+}  // namespace weir
