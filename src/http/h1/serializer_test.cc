@@ -89,9 +89,9 @@ TEST(HeadWriter, NothingBreaksOutOfItsPlace) {
   }
   EXPECT_EQ(error_of(field("", "v")), WriteError::kBadName);
   EXPECT_EQ(error_of(field("x", "v\r\nset-cookie: a")), WriteError::kBadValue);
-  for (const auto& [method, target] : std::vector<std::pair<std::string, std::string>>{
+  for (const auto& line : std::vector<std::pair<std::string, std::string>>{
            {"GET", "/a b"}, {"GET", "/\r\n"}, {"GET", ""}, {"G T", "/"}, {"", "/"}, {"GET", "/#"}})
-    EXPECT_EQ(error_of([&](HeadWriter& w) { w.request(method, target); }),
+    EXPECT_EQ(error_of([&](HeadWriter& w) { w.request(line.first, line.second); }),
               WriteError::kBadStartLine);
   for (const unsigned code : {0U, 99U, 600U, 1000U})
     EXPECT_EQ(error_of([&](HeadWriter& w) { w.status(code); }), WriteError::kBadStartLine);

@@ -1,0 +1,44 @@
+// Any bytes as an upstream's stream, to each kind of request: cuts do not matter, views are sound,
+// and no input makes a message that the framing rules do not allow.
+
+#include <cstdint>
+#include <string_view>
+
+#include "weir/base/assert.h"
+
+#include "fuzz/pieces.h"
+#include "http/h1/transcript_testing.h"
+
+namespace weir::inline v0::h1 {
+namespace {
+
+constexpr ResponseContext kContexts[] = {
+    {Method::kGet, false}, {Method::kHead, false}, {Method::kConnect, false}, {Method::kGet, true}};
+
+void check(std::string_view bytes, ResponseContext context) {
+  ResponseTranscript whole(context);
+  whole.feed(bytes);
+  ResponseTranscript pieces(context);
+  fuzz::in_pieces(bytes, [&](std::string_view piece) { pieces.feed(piece); });
+  WEIR_ASSERT(pieces.text() == whole.text());
+  for (const SeenMessage& seen : whole.messages()) {
+    WEIR_ASSERT(seen.status >= 100 && seen.status <= 599);
+    if (context.method == Method::kHead || seen.status < 200 || seen.status == 204 ||
+        seen.status == 304)
+      WEIR_ASSERT(seen.body.empty());
+    WEIR_ASSERT(!seen.tunnel || seen.status == 101 || context.method == Method::kConnect);
+    WEIR_ASSERT(seen.status != 101 || context.upgrade_sent);
+  }
+  whole.close();
+  pieces.close();
+  WEIR_ASSERT(pieces.text() == whole.text());
+}
+
+}  // namespace
+}  // namespace weir::inline v0::h1
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  for (const auto context : weir::h1::kContexts)
+    weir::h1::check({reinterpret_cast<const char*>(data), size}, context);
+  return 0;
+}

@@ -1,0 +1,129 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <http_parser.h>
+
+#include "weir/base/assert.h"
+
+#include "http/h1/transcript_testing.h"
+
+/// http_parser as a judge: written by others from the same RFCs. What it understood, in the shape
+/// of our own transcript; `path` is the raw target.
+
+namespace fuzz {
+
+using weir::h1::SeenMessage;
+
+class Judge {
+ public:
+  explicit Judge(http_parser_type type) {
+    http_parser_init(&parser_, type);
+    parser_.data = this;
+  }
+  Judge(const Judge&) = delete;
+  Judge& operator=(const Judge&) = delete;
+
+  /// Reads one message, byte by byte to stop exactly behind it; at the end of `bytes` the peer
+  /// closes if `closes`. Returns the bytes it took.
+  std::size_t read_one(std::string_view bytes, bool closes) {
+    static const http_parser_settings settings = callbacks();
+    std::size_t used = 0;
+    while (used < bytes.size() && !message_.complete && error() == HPE_OK) {
+      last_byte_ = bytes[used];
+      used += http_parser_execute(&parser_, &settings, bytes.data() + used, 1);
+    }
+    if (closes && !message_.complete && error() == HPE_OK)
+      http_parser_execute(&parser_, &settings, nullptr, 0);
+    return used;
+  }
+  [[nodiscard]] http_errno error() const { return static_cast<http_errno>(parser_.http_errno); }
+  [[nodiscard]] const SeenMessage& message() const { return message_; }
+  /// Behind a Content-Length, RFC 9110 allows tabs; it knows only spaces.
+  [[nodiscard]] bool refused_a_tab() const {
+    return error() == HPE_INVALID_CONTENT_LENGTH && last_byte_ == '\t';
+  }
+
+ private:
+  static Judge& of(http_parser* parser) { return *static_cast<Judge*>(parser->data); }
+  SeenMessage::Fields& fields() { return in_trailers_ ? message_.trailers : message_.fields; }
+
+  static http_parser_settings callbacks() {
+    http_parser_settings settings;
+    http_parser_settings_init(&settings);
+    settings.on_url = [](http_parser* p, const char* at, std::size_t n) {
+      of(p).message_.path.append(at, n);
+      return 0;
+    };
+    settings.on_header_field = [](http_parser* p, const char* at, std::size_t n) {
+      auto& fields = of(p).fields();
+      if (of(p).in_value_ || fields.empty()) fields.emplace_back();
+      of(p).in_value_ = false;
+      fields.back().first += weir::h1::lower_case({at, n});
+      return 0;
+    };
+    settings.on_header_value = [](http_parser* p, const char* at, std::size_t n) {
+      of(p).in_value_ = true;
+      of(p).fields().back().second.append(at, n);
+      return 0;
+    };
+    settings.on_headers_complete = [](http_parser* p) {
+      SeenMessage& message = of(p).message_;
+      message.http11 = p->http_minor == 1;
+      message.status = p->status_code;
+      if (p->type == HTTP_REQUEST)
+        message.method = http_method_str(static_cast<http_method>(p->method));
+      of(p).in_trailers_ = true;
+      of(p).in_value_ = false;
+      // It leaves to its caller that a 304 has no body whatever its fields say: 1 means no body.
+      return p->type == HTTP_RESPONSE && p->status_code == 304 ? 1 : 0;
+    };
+    settings.on_body = [](http_parser* p, const char* at, std::size_t n) {
+      of(p).message_.body.append(at, n);
+      return 0;
+    };
+    settings.on_message_complete = [](http_parser* p) {
+      of(p).message_.complete = true;
+      of(p).message_.keep_alive = http_should_keep_alive(p) != 0;
+      return 0;
+    };
+    return settings;
+  }
+
+  http_parser parser_{};
+  SeenMessage message_;
+  char last_byte_ = 0;
+  bool in_value_ = false;
+  bool in_trailers_ = false;
+};
+
+/// It keeps the blanks behind a value.
+inline void require_same_fields(const SeenMessage::Fields& ours,
+                                const SeenMessage::Fields& theirs) {
+  WEIR_ASSERT(ours.size() == theirs.size());
+  for (std::size_t i = 0; i < ours.size(); ++i) {
+    std::string value = theirs[i].second;
+    while (!value.empty() && (value.back() == ' ' || value.back() == '\t')) value.pop_back();
+    WEIR_ASSERT(ours[i].first == theirs[i].first && ours[i].second == value);
+  }
+}
+
+inline void require_same_content(const SeenMessage& ours, const SeenMessage& theirs) {
+  WEIR_ASSERT(theirs.complete);
+  WEIR_ASSERT(ours.http11 == theirs.http11);
+  WEIR_ASSERT(ours.body == theirs.body);
+  require_same_fields(ours.fields, theirs.fields);
+  require_same_fields(ours.trailers, theirs.trailers);
+}
+
+/// It takes a field whose name only begins with "transfer-encoding" for that field: a request with
+/// one is refused, a response read until close. Its error, not a meaning to agree on.
+inline bool is_misread(const SeenMessage& ours) {
+  for (const auto& [name, value] : ours.fields)
+    if (name.starts_with("transfer-encoding") && name != "transfer-encoding") return true;
+  return false;
+}
+
+}  // namespace fuzz
