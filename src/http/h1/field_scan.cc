@@ -1,5 +1,7 @@
 #include "http/h1/field_scan.h"
 
+#include <algorithm>
+
 #include "http/scan.h"
 
 namespace weir::inline v0::h1 {
@@ -8,11 +10,9 @@ namespace {
 /// Backends that map '_' to '-' (CGI and its heirs) would read these as framing.
 [[nodiscard]] bool is_framing_with_underscores(std::string_view name) noexcept {
   const auto same = [&](std::string_view known) {
-    for (std::size_t i = 0; i < known.size(); ++i) {
-      const char c = name[i] == '_' ? '-' : static_cast<char>(name[i] | 0x20);
-      if (c != known[i]) return false;
-    }
-    return true;
+    return std::equal(known.begin(), known.end(), name.begin(), [](char k, char c) {
+      return k == (c == '_' ? '-' : static_cast<char>(c | 0x20));
+    });
   };
   if (name.size() == 14 && name[7] == '_') return same("content-length");
   if (name.size() == 17 && name[8] == '_') return same("transfer-encoding");

@@ -40,6 +40,14 @@ void mark_hop_by_hop(HeaderList& headers, std::string_view name) noexcept {
       field.hop_by_hop = true;
 }
 
+/// Connection names fields that end here. If it names one that we know and that does not, a proxy
+/// that obeys would take from the backend what it relies on.
+[[nodiscard]] bool may_be_named(std::string_view option) noexcept {
+  if (!is_valid_field_name(option)) return false;
+  const FieldId id = field_id(option);
+  return id == FieldId::kOther || is_hop_by_hop(id);
+}
+
 [[nodiscard]] ParseError read_connection(std::string_view value, ConnectionOptions& options,
                                          HeaderList& headers) noexcept {
   std::string_view option;
@@ -51,12 +59,10 @@ void mark_hop_by_hop(HeaderList& headers, std::string_view name) noexcept {
       options.close = true;
     } else if (equals_ignore_case(option, "upgrade")) {
       options.upgrade = true;
-    } else if (!is_valid_field_name(option)) {
+    } else if (!may_be_named(option)) {
       return ParseError::kBadConnection;
-    } else if (const FieldId id = field_id(option); id == FieldId::kOther) {
+    } else if (field_id(option) == FieldId::kOther) {
       mark_hop_by_hop(headers, option);
-    } else if (!is_hop_by_hop(id)) {
-      return ParseError::kBadConnection;  // would make a proxy drop what the backend relies on
     }
   }
   return ParseError::kNone;

@@ -407,13 +407,15 @@ TEST(RequestParser, LimitsAreChecked) {
 
 /// Messages that between them reach every state: sound, refused early, refused late, capped.
 std::vector<std::string> sample_messages() {
+  const std::string get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
+  const std::string post = "POST / HTTP/1.1\r\nHost: a\r\n";
+  const std::string post_chunked = post + "Transfer-Encoding: chunked\r\n\r\n";
   return {
-      "GET / HTTP/1.1\r\nHost: a\r\n\r\n",
+      get,
       "\r\nGET /x HTTP/1.0\r\nConnection: keep-alive\r\n\r\nGET /y HTTP/1.0\r\n\r\n",
-      "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nX-Long-Enough-To-Be-Wide: and so is "
-      "this\t \r\n\r\nhelloGET / HTTP/1.1\r\nHost: a\r\n\r\n",
-      "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5;a=b\r\nhello\r\n"
-      "00A\r\n0123456789\r\n0\r\nX-Sum: 1\r\nX-Other:2\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n",
+      post + "Content-Length: 5\r\nX-Long-Enough-To-Be-Wide: and so is this\t \r\n\r\nhello" + get,
+      post_chunked + "5;a=b\r\nhello\r\n00A\r\n0123456789\r\n0\r\nX-Sum: 1\r\nX-Other:2\r\n\r\n" +
+          get,
       "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhelloX\r\n",
       "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nHost: b\r\n\r\n",
       "GET / HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n\x81\x05hello",

@@ -163,9 +163,11 @@ TEST(ResponseParser, HugeHeadsOfUpstreamsAreRefused) {
 }
 
 TEST(ResponseParser, EveryCutGivesTheSameEvents) {
+  const std::string body = "helloHTTP/1.1 204 \r\n\r\n";
+  const std::string interim = "HTTP/1.1 100 Continue\r\n\r\n";
   const std::vector<std::string> messages = {
-      "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 5\r\nX-Long-Name-Here: and "
-      "a value of some length\r\n\r\nhelloHTTP/1.1 204 \r\n\r\n",
+      interim + "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nX-Long-Name-Here: and a value\r\n\r\n" +
+          body,
       "HTTP/1.1 200\r\nTransfer-Encoding: chunked\r\n\r\n3;x=\"y\"\r\nabc\r\n0\r\nX-Sum: 1\r\n\r\n",
       "HTTP/1.0 200 OK\r\n\r\nuntil the end",
       "HTTP/1.1 200 OK\r\nA : b\r\n\r\n",
