@@ -132,6 +132,7 @@ class Listener::Impl final : public SocketEvents {
 
   void on_readable() override {
     for (std::uint32_t left = options_.accept_budget; left > 0 && watching(); --left) {
+      if (!sink_->ready_to_accept()) return;
       RawAddress peer;
       const int fd = accept(peer);
       if (fd < 0) return failed(io_error_of(errno));

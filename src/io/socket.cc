@@ -1,5 +1,6 @@
 #include "weir/io/socket.h"
 
+#include <array>
 #include <cerrno>
 #include <utility>
 
@@ -171,6 +172,17 @@ Result<Fd, IoError> connect_to(const SocketName& to, const SocketOptions& option
     return unexpected(errno == EAGAIN ? IoError::kRefused : io_error_of(errno));
   }
   return fd;
+}
+
+void say_and_end(int fd, std::string_view last_words) noexcept {
+  static_cast<void>(::send(fd, last_words.data(), last_words.size(), MSG_NOSIGNAL | MSG_DONTWAIT));
+  static_cast<void>(::shutdown(fd, SHUT_WR));
+}
+
+void read_off(int fd) noexcept {
+  std::array<char, 4096> waste;
+  for (int i = 0; i < 8 && ::recv(fd, waste.data(), waste.size(), MSG_DONTWAIT) > 0; ++i) {
+  }
 }
 
 Address peer_of(int fd) noexcept {

@@ -216,6 +216,22 @@ TEST(Connect, ReachesAListenerAndTellsRefusal) {
   while (refused.closed == 0) loop.run_once();
 }
 
+TEST(LastWords, AreReadByAPeerThatHadSentMore) {
+  Result<Fd, IoError> listening = listen_on(*parse_socket_name("127.0.0.1:0"), {});
+  ASSERT_TRUE(listening.has_value());
+  const Result<Fd, IoError> client = connect_to(bound_name(listening->get()), {});
+  ASSERT_TRUE(client.has_value());
+  Fd server(::accept(listening->get(), nullptr, nullptr));
+  ASSERT_EQ(::send(client->get(), "GET / HTTP/1.1", 14, 0), 14);
+  say_and_end(server.get(), "busy");
+  read_off(server.get());
+  server.reset();
+  std::array<char, 16> got{};
+  EXPECT_EQ(::recv(client->get(), got.data(), got.size(), 0), 4);
+  EXPECT_STREQ(got.data(), "busy");
+  EXPECT_EQ(::recv(client->get(), got.data(), got.size(), 0), 0) << "an end, not a reset";
+}
+
 TEST(Connect, ResetOnCloseIsSeenAsReset) {
   Loop loop;
   Result<Fd, IoError> listening = listen_on(*parse_socket_name("127.0.0.1:0"), {});

@@ -6,9 +6,7 @@
 #include "weir/policy/limit_config.h"
 
 #include "policy/aimd_limit.h"
-#include "policy/auto_limit.h"
 #include "policy/fixed_limit.h"
-#include "policy/gradient2_limit.h"
 #include "policy/vegas_limit.h"
 
 namespace weir::inline v0 {
@@ -20,18 +18,17 @@ std::string_view name_of(LimitReason reason) noexcept {
   return kNames[static_cast<std::size_t>(reason)];
 }
 
-std::unique_ptr<LimitPolicy> make_limit_policy(const LimitConfig& config, Rng rng) {
+std::unique_ptr<LimitPolicy> make_limit_policy(const LimitConfig& config, Rng) {
   switch (config.policy) {
     case LimitKind::kFixed:
       return std::make_unique<FixedLimit>(config);
     case LimitKind::kAimd:
       return std::make_unique<AimdLimit>(config);
     case LimitKind::kVegas:
-      return std::make_unique<VegasLimit>(config);
+    // These two have no class of their own yet; what they get says so by its name().
     case LimitKind::kGradient2:
-      return std::make_unique<Gradient2Limit>(config);
     case LimitKind::kAuto:
-      return std::make_unique<AutoLimit>(config, rng);
+      return std::make_unique<VegasLimit>(config);
   }
   WEIR_UNREACHABLE();
 }

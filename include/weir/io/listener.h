@@ -48,6 +48,8 @@ struct InheritedSocket {
 /// Told by a Listener, on its loop's thread.
 class AcceptSink {
  public:
+  /// Asked before each accept. False ends the turn: the sink has paused the listener, or will.
+  [[nodiscard]] virtual bool ready_to_accept() { return true; }
   virtual void on_accepted(Fd fd, const Address& peer) = 0;
   /// No descriptor or kernel memory was left. One waiting peer was accepted on a reserve descriptor
   /// and closed, so that it knows; accepting pauses for `retry_after`.

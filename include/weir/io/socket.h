@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 
 #include "weir/base/result.h"
 #include "weir/base/time.h"
@@ -112,6 +113,13 @@ class Socket {
 /// Starts a non-blocking connect: give the descriptor to a Socket, watch for write, ask
 /// connected().
 [[nodiscard]] Result<Fd, IoError> connect_to(const SocketName& to, const SocketOptions& options);
+
+/// For a socket that nobody will serve: sends `last_words` as far as the kernel takes them, and
+/// ends our side. Closing it at once could reset it and take the words away: read_off() first,
+/// later.
+void say_and_end(int fd, std::string_view last_words) noexcept;
+/// Throws away what the peer has sent, as far as it is there (at most 32 KB).
+void read_off(int fd) noexcept;
 
 /// The peer of a connected descriptor.
 [[nodiscard]] Address peer_of(int fd) noexcept;

@@ -62,7 +62,8 @@ class Handler {
   virtual void on_trailers(ServerStream& stream, const HeaderList& trailers);
   /// The request is complete.
   virtual void on_complete(ServerStream& stream);
-  /// After kBlocked, or after send_data() took less than it was given: there is room again.
+  /// After kBlocked, or after send_data() took less than it was given: there is room again. Also
+  /// when a paused stream's output is nearly out: time to resume() whoever feeds it.
   virtual void on_writable(ServerStream& stream);
   /// The answer to acquire_arena(ArenaWait::kQueue): the arena, or nullptr when the wait was too
   /// long (the default then answers 503).

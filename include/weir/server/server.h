@@ -27,6 +27,10 @@ struct HandlerPlace {
 /// Called once per loop, before it serves.
 using HandlerFactory = std::function<std::unique_ptr<Handler>(const HandlerPlace&)>;
 
+/// Whether a newcomer from there is critical: it may take the reserved places, and is not shed.
+/// Called on the accepting loop.
+using CriticalPeer = std::function<bool(const io::Address&)>;
+
 /// Why a server did not start. `where` names the address or the key.
 struct StartError {
   io::IoError error = io::IoError::kOther;
@@ -50,6 +54,9 @@ class Server {
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
   ~Server();
+
+  /// Before start(). Without it nobody is critical when it connects.
+  void set_critical_peers(CriticalPeer is_critical);
 
   /// Binds every address of config.listen, takes over `inherited`, and serves.
   [[nodiscard]] Result<void, StartError> start(std::vector<io::Fd> inherited = {});

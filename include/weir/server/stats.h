@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "weir/base/pool_stats.h"
+#include "weir/policy/pressure.h"
 #include "weir/server/close_reason.h"
 
 namespace weir::inline v0 {
@@ -32,7 +33,7 @@ struct ServerStats {
 
   std::uint64_t write_slab_exhaustion_count = 0;
   std::uint64_t pending_write_queue_len = 0;
-  std::uint8_t pressure_level = 0;  // 0 normal, 1 elevated, 2 high, 3 critical
+  PressureLevel pressure = PressureLevel::kNormal;
 
   std::array<std::uint64_t, static_cast<std::size_t>(CloseReason::kCount)> closed{};
   std::array<std::uint64_t, static_cast<std::size_t>(RefuseReason::kCount)> refused{};

@@ -1,0 +1,323 @@
+// A small server to measure and to attack: fixed answers, an echo, long and slow responses.
+//
+//   hello_server --port 0 [--loops N] [--max-connections N] …    prints "port N" when it serves
+//
+//   /            128 bytes               /echo      sends the body back as it comes
+//   /bytes/N     N bytes                 /slow/MS   answers after MS milliseconds
+//   /stats       counters as JSON        /arena     buffers the body in an arena, then echoes it
+#include <algorithm>
+#include <charconv>
+#include <csignal>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <new>
+#include <string>
+#include <string_view>
+
+#include "weir/io/clock.h"
+#include "weir/io/loop.h"
+#include "weir/io/signal.h"
+#include "weir/io/timer.h"
+#include "weir/server/body_buffer.h"
+#include "weir/server/memory_budget.h"
+#include "weir/server/server.h"
+#include "weir/server/stats_json.h"
+
+namespace {
+
+using weir::ArenaStatus;
+using weir::BodyBuffer;
+using weir::BodyChunk;
+using weir::Handler;
+using weir::ResponseField;
+using weir::ResponseHead;
+using weir::SendResult;
+using weir::ServerRequest;
+using weir::ServerStream;
+
+constexpr std::string_view kHello =
+    "Hello from a server whose memory has a ceiling. This answer is 128 bytes long so that servers "
+    "can be compared by it. ..........\n";
+static_assert(kHello.size() == 128);
+
+constexpr ResponseField kPlain[] = {{"content-type", "text/plain"}};
+
+std::uint64_t number_in(std::string_view text) {
+  std::uint64_t value = 0;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+/// Answers at once from a literal; says so again if no buffer was left.
+class Hello final : public Handler {
+ public:
+  void on_headers(ServerStream&, const ServerRequest&) override {}
+  void on_complete(ServerStream& stream) override { on_writable(stream); }
+  void on_writable(ServerStream& stream) override {
+    const ResponseHead head{.status = status_, .fields = kPlain, .content_length = {}};
+    static_cast<void>(stream.send_response(head, text_, weir::BodyLife::kStream));
+  }
+  Hello(std::uint16_t status, std::string_view text) : status_(status), text_(text) {}
+
+ private:
+  std::uint16_t status_;
+  std::string_view text_;
+};
+
+/// Sends every piece of the body back as it comes; what finds no room makes the client wait.
+class Echo final : public Handler {
+ public:
+  struct State {
+    bool started;
+    bool ended;
+  };
+  void on_headers(ServerStream& stream, const ServerRequest&) override {
+    stream.make_state<State>();
+    static_cast<void>(start(stream));
+  }
+  void on_body(ServerStream& stream, const BodyChunk& chunk) override {
+    // The view dies with this call, so it must be taken now or never: reset when it cannot be.
+    if (!start(stream)) return stream.reset();
+    if (stream.send_data(chunk.text()) < chunk.len) stream.reset();
+    if (stream.writable_bytes() < 64 * 1024) stream.pause();
+  }
+  void on_complete(ServerStream& stream) override {
+    stream.state<State>().ended = true;
+    on_writable(stream);
+  }
+  void on_writable(ServerStream& stream) override {
+    if (!start(stream)) return;
+    stream.resume();
+    if (stream.state<State>().ended) static_cast<void>(stream.send_data({}, true));
+  }
+
+ private:
+  static bool start(ServerStream& stream) {
+    State& state = stream.state<State>();
+    if (!state.started) {
+      const ResponseHead head{.status = 200, .fields = kPlain, .content_length = {}};
+      state.started = stream.send_headers(head) == SendResult::kSent;
+    }
+    return state.started;
+  }
+};
+
+/// N bytes, as fast as the client reads them.
+class Bytes final : public Handler {
+ public:
+  void on_headers(ServerStream& stream, const ServerRequest& request) override {
+    stream.make_state<std::uint64_t>() = number_in(request.meta.path.substr(sizeof "/bytes"));
+  }
+  void on_complete(ServerStream& stream) override { on_writable(stream); }
+  void on_writable(ServerStream& stream) override {
+    std::uint64_t& left = stream.state<std::uint64_t>();
+    if (!stream.response_started()) {
+      const ResponseHead head{.status = 200, .fields = kPlain, .content_length = left};
+      if (stream.send_headers(head, left == 0) != SendResult::kSent) return;
+    }
+    static const std::string block(64 * 1024, 'w');
+    while (left > 0) {
+      const std::size_t size = left < block.size() ? static_cast<std::size_t>(left) : block.size();
+      const std::size_t taken = stream.send_data({block.data(), size}, left == size);
+      left -= taken;
+      if (taken < size) return;
+    }
+  }
+};
+
+/// Answers after some milliseconds.
+class Slow final : public Handler {
+ public:
+  void on_headers(ServerStream& stream, const ServerRequest& request) override {
+    auto* timer = new (slot(stream)) weir::io::Timer(weir::io::Timer::Fired(
+        [](void* at, weir::TimePoint) { answer(*static_cast<ServerStream*>(at)); }, &stream));
+    const auto millis =
+        static_cast<std::int64_t>(number_in(request.meta.path.substr(sizeof "/slow")));
+    stream.loop().arm(*timer, weir::Duration(std::chrono::milliseconds(millis)));
+  }
+  void on_writable(ServerStream& stream) override { answer(stream); }
+  void on_finished(ServerStream& stream) override { forget(stream); }
+  void on_abort(ServerStream& stream, weir::CloseReason) override { forget(stream); }
+
+ private:
+  struct Room {
+    alignas(weir::io::Timer) std::byte memory[sizeof(weir::io::Timer)];
+  };
+  static void* slot(ServerStream& stream) { return stream.make_state<Room>().memory; }
+  static void answer(ServerStream& stream) {
+    const ResponseHead head{.status = 200, .fields = kPlain, .content_length = {}};
+    static_cast<void>(stream.send_response(head, kHello, weir::BodyLife::kStream));
+  }
+  static void forget(ServerStream& stream) {
+    auto* timer = std::launder(reinterpret_cast<weir::io::Timer*>(stream.state<Room>().memory));
+    stream.loop().cancel(*timer);
+    timer->~Timer();
+  }
+};
+
+/// Collects the body in an arena and echoes it whole: 503 when no arena is left.
+class Buffered final : public Handler {
+ public:
+  void on_headers(ServerStream& stream, const ServerRequest&) override {
+    const weir::ArenaAnswer answer = stream.acquire_arena(weir::ArenaWait::kQueue);
+    if (answer.status == ArenaStatus::kRefused) return stream.send_503();
+    if (answer.status == ArenaStatus::kGranted) on_arena(stream, answer.arena);
+  }
+  void on_arena(ServerStream& stream, weir::Arena* arena) override {
+    if (arena == nullptr) return stream.send_503();
+    stream.make_state<BodyBuffer>() = BodyBuffer(*arena);
+  }
+  void on_body(ServerStream& stream, const BodyChunk& chunk) override {
+    if (!stream.state<BodyBuffer>().append(chunk)) stream.send_503();
+  }
+  void on_complete(ServerStream& stream) override { on_writable(stream); }
+  void on_writable(ServerStream& stream) override {
+    const ResponseHead head{.status = 200, .fields = kPlain, .content_length = {}};
+    const std::string_view body = stream.state<BodyBuffer>().get();
+    static_cast<void>(stream.send_response(head, body, weir::BodyLife::kStream));
+  }
+};
+
+class Router final : public Handler {
+ public:
+  explicit Router(weir::Server*& server) : stats_(server) {}
+
+  void on_headers(ServerStream& stream, const ServerRequest& request) override {
+    Handler& next = pick(request.meta.path);
+    stream.set_handler(next);
+    next.on_headers(stream, request);
+  }
+
+ private:
+  class Stats final : public Handler {
+   public:
+    explicit Stats(weir::Server*& server) : server_(server) {}
+    void on_headers(ServerStream&, const ServerRequest&) override {}
+    void on_complete(ServerStream& stream) override {
+      const ResponseHead head{.status = 200, .fields = kJson, .content_length = {}};
+      const std::string text = weir::stats_json(server_->stats(), server_->config());
+      if (stream.send_response(head, text) != SendResult::kSent) stream.send_503();
+    }
+
+   private:
+    static constexpr ResponseField kJson[] = {{"content-type", "application/json"}};
+    weir::Server*& server_;
+  };
+
+  Handler& pick(std::string_view path) {
+    if (path == "/") return hello_;
+    if (path == "/echo") return echo_;
+    if (path.starts_with("/bytes/")) return bytes_;
+    if (path.starts_with("/slow/")) return slow_;
+    if (path == "/arena") return buffered_;
+    if (path == "/stats") return stats_;
+    return nothing_;
+  }
+
+  Hello hello_{200, kHello};
+  Hello nothing_{404, "no such thing\n"};
+  Echo echo_;
+  Bytes bytes_;
+  Slow slow_;
+  Buffered buffered_;
+  Stats stats_;
+};
+
+bool set(weir::ServerConfig& config, std::string_view key, std::uint64_t value) {
+  const auto small = static_cast<std::uint32_t>(value);
+  const auto millis = std::chrono::milliseconds(static_cast<std::int64_t>(value));
+  if (key == "--loops")
+    config.loops = small;
+  else if (key == "--max-connections")
+    config.max_connections = small;
+  else if (key == "--write-buffers")
+    config.tcp_write_buffer_pool_size = small;
+  else if (key == "--arenas")
+    config.arena_pool_size = small;
+  else if (key == "--arena-size")
+    config.arena_size = small;
+  else if (key == "--pending")
+    config.pending_stream_pool_size = small;
+  else if (key == "--header-timeout-ms")
+    config.header_timeout = millis;
+  else if (key == "--body-timeout-ms")
+    config.body_timeout = millis;
+  else if (key == "--body-min-rate")
+    config.body_min_rate = small;
+  else if (key == "--write-timeout-ms")
+    config.write_timeout = millis;
+  else if (key == "--write-min-rate")
+    config.write_min_rate = small;
+  else if (key == "--idle-timeout-ms")
+    config.idle_timeout = millis;
+  else if (key == "--backpressure-timeout-ms")
+    config.backpressure_timeout = millis;
+  else if (key == "--send-buffer")
+    config.socket_send_buffer_size = small;
+  else if (key == "--receive-buffer")
+    config.socket_receive_buffer_size = small;
+  else
+    return false;
+  return true;
+}
+
+struct Stopper {
+  void on_signal(int) { loop->stop(); }
+  weir::io::Loop* loop;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  weir::ServerConfig config;
+  config.loops = 1;
+  std::string port = "0";
+  for (int i = 1; i + 1 < argc; i += 2) {
+    const std::string_view key = argv[i];
+    if (key == "--port") {
+      port = argv[i + 1];
+    } else if (!set(config, key, number_in(argv[i + 1]))) {
+      std::fprintf(stderr, "unknown option %s\n", argv[i]);
+      return 2;
+    }
+  }
+  // Small pools may not hold the default reserves.
+  config.reserved_connections = std::min(config.reserved_connections, config.max_connections / 8);
+  config.reserved_write_buffers =
+      std::min(config.reserved_write_buffers, config.tcp_write_buffer_pool_size / 8);
+  config.reserved_arenas = std::min(config.reserved_arenas, config.arena_pool_size / 8);
+  config.listen = {"127.0.0.1:" + port};
+  for (const weir::ConfigError& error : config.validate()) {
+    std::fprintf(stderr, "%s = %s: allowed is %s\n", error.key.c_str(), error.value.c_str(),
+                 error.allowed.c_str());
+    return 2;
+  }
+  weir::Server* running = nullptr;
+  weir::Server server(config,
+                      [&](const weir::HandlerPlace&) { return std::make_unique<Router>(running); });
+  running = &server;
+  if (const auto started = server.start(); !started) {
+    std::fprintf(stderr, "%s: %s\n", started.error().where.c_str(),
+                 std::string(name_of(started.error().error)).c_str());
+    return 1;
+  }
+  std::printf("port %u\nceiling %llu\n", server.port(),
+              static_cast<unsigned long long>(weir::worst_case_bytes(config)));
+  std::fflush(stdout);
+
+  weir::io::Loop loop;
+  Stopper stopper{&loop};
+  weir::io::SignalWatcher interrupt;
+  weir::io::SignalWatcher terminate;
+  const auto callback = weir::io::Callback<int>::to<&Stopper::on_signal>(stopper);
+  if (!interrupt.start(loop, SIGINT, callback) || !terminate.start(loop, SIGTERM, callback))
+    return 1;
+  loop.run();
+  interrupt.close();
+  terminate.close();
+  loop.run_once();
+  server.drain(std::chrono::seconds(5));
+  server.stop();
+  return 0;
+}

@@ -1,0 +1,149 @@
+#include "server/acceptor.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "server/canned_responses.h"
+#include "server/shard.h"
+
+namespace weir::inline v0 {
+namespace {
+
+constexpr Duration kDoorstepTime = std::chrono::milliseconds(500);
+
+}  // namespace
+
+Acceptor::Acceptor(ServerShared& shared, io::Loop& loop, CriticalPeer is_critical, Rng rng)
+    : shared_(shared),
+      loop_(loop),
+      is_critical_(std::move(is_critical)),
+      rng_(rng),
+      room_task_(io::Callback<>::to<&Acceptor::room_made>(*this)),
+      room_timer_(io::Timer::Fired::to<&Acceptor::look_again>(*this)),
+      doorstep_timer_(io::Timer::Fired::to<&Acceptor::clear_doorstep>(*this)) {}
+
+Acceptor::~Acceptor() = default;
+
+Result<void, io::IoError> Acceptor::add(io::Fd listening, const io::ListenOptions& options) {
+  auto listener = std::make_unique<io::Listener>();
+  Result<void, io::IoError> started = listener->start(loop_, std::move(listening), options, *this);
+  if (!started) return started;
+  listeners_.push_back(std::move(listener));
+  ++open_listeners_;
+  return {};
+}
+
+void Acceptor::close(io::Callback<> done) {
+  if (closing_) return done();
+  closing_ = true;
+  closed_ = done;
+  shared_.connections.unwant();
+  loop_.cancel(doorstep_timer_);
+  loop_.cancel(room_timer_);
+  for (Leaving& leaving : doorstep_) leaving.fd.reset();
+  leaving_count_ = 0;
+  if (open_listeners_ == 0) return closed_();
+  for (auto& listener : listeners_) {
+    listener->close(io::Callback<>::to<&Acceptor::on_listener_closed>(*this));
+  }
+}
+
+void Acceptor::on_listener_closed() {
+  if (--open_listeners_ == 0) closed_();
+}
+
+bool Acceptor::ready_to_accept() {
+  if (shared_.connections.has_room(false)) return true;
+  std::uint64_t idle = 0;
+  for (const LoopShard* shard : shared_.shards) idle += shard->counters().idle.get();
+  if (idle == 0) return true;  // to be turned away
+  make_room();
+  return false;
+}
+
+/// One place will be free soon: newcomers stay in the kernel's queue until then.
+void Acceptor::make_room() {
+  for (auto& listener : listeners_) listener->pause();
+  // The idle one may wake up before it is closed: then look again, and perhaps refuse.
+  loop_.arm(room_timer_, loop_.now() + shared_.config.tick);
+  shared_.connections.want(loop_, room_task_);
+  for (LoopShard* shard : shared_.shards) {
+    if (shard->counters().idle.get() > 0) shard->request_room();
+  }
+}
+
+void Acceptor::look_again(TimePoint) {
+  room_made();
+}
+
+void Acceptor::room_made() {
+  loop_.cancel(room_timer_);
+  if (closing_) return;
+  for (auto& listener : listeners_) listener->resume();
+}
+
+bool Acceptor::refuse_by_pressure(RefuseReason& reason) {
+  const PressureDecision decision = judge_pressure(shared_, loop_.now());
+  if (!decision.accept_connection) {
+    reason = RefuseReason::kPressure;
+    return true;
+  }
+  reason = RefuseReason::kPressureShare;
+  return rng_.chance(decision.connection_shed_probability);
+}
+
+void Acceptor::on_accepted(io::Fd fd, const io::Address& peer) {
+  const bool critical = is_critical_ && is_critical_(peer);
+  RefuseReason reason = RefuseReason::kPressure;
+  if (!critical && refuse_by_pressure(reason)) return turn_away(std::move(fd), reason, critical);
+  LoopShard* least = *std::min_element(
+      shared_.shards.begin(), shared_.shards.end(),
+      [](const LoopShard* a, const LoopShard* b) { return a->load() < b->load(); });
+  Connection* connection =
+      shared_.connections.acquire(*least, {.peer = peer, .critical = critical});
+  if (connection == nullptr) {
+    return turn_away(std::move(fd), RefuseReason::kConnections, critical);
+  }
+  least->hand_over(std::move(fd), *connection);
+}
+
+void Acceptor::turn_away(io::Fd fd, RefuseReason reason, bool critical) {
+  LoopCounters& counters = shared_.shards.front()->counters();
+  counters.count(reason);
+  if (critical) ++counters.critical_shed;
+  if (shared_.config.tls) return;  // the protocol is not known yet: close it
+  io::say_and_end(fd.get(), canned_close(503));
+  if (leaving_count_ == kDoorstep) {
+    io::read_off(doorstep_[leaving_first_].fd.get());
+    doorstep_[leaving_first_].fd.reset();
+    leaving_first_ = (leaving_first_ + 1) % kDoorstep;
+    --leaving_count_;
+  }
+  Leaving& leaving = doorstep_[(leaving_first_ + leaving_count_) % kDoorstep];
+  leaving.fd = std::move(fd);
+  leaving.until = loop_.now() + kDoorstepTime;
+  ++leaving_count_;
+  if (!doorstep_timer_.armed()) loop_.arm(doorstep_timer_, leaving.until);
+}
+
+void Acceptor::clear_doorstep(TimePoint now) {
+  while (leaving_count_ > 0) {
+    Leaving& oldest = doorstep_[leaving_first_];
+    if (oldest.until > now) return loop_.arm(doorstep_timer_, oldest.until);
+    io::read_off(oldest.fd.get());
+    oldest.fd.reset();
+    leaving_first_ = (leaving_first_ + 1) % kDoorstep;
+    --leaving_count_;
+  }
+}
+
+void Acceptor::on_accept_failed(io::IoError error) {
+  LoopCounters& counters = shared_.shards.front()->counters();
+  counters.count(error == io::IoError::kNoFds ? RefuseReason::kNoFds : RefuseReason::kNoMemory);
+  // A descriptor held by an idle client serves nobody.
+  for (LoopShard* shard : shared_.shards) {
+    if (shard->counters().idle.get() > 0) shard->request_room();
+  }
+}
+
+}  // namespace weir::inline v0

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "weir/base/rng.h"
+#include "weir/base/time.h"
+#include "weir/io/listener.h"
+#include "weir/io/loop.h"
+#include "weir/io/timer.h"
+#include "weir/server/close_reason.h"
+#include "weir/server/server.h"
+
+#include "server/shared.h"
+
+namespace weir::inline v0 {
+
+/// Accepts for all loops, on one of them: asks the pressure, then hands the socket to the loop with
+/// the fewest connections, or turns it away with a bare 503.
+///
+/// When all places are taken but some connection is idle, newcomers wait in the kernel's queue
+/// while the oldest idle one is closed; without an idle one they are refused at once.
+/// Sockets turned away are closed a little later, so that the peer can read why; at most kDoorstep
+/// of them are held open for that.
+/// Thread-safety: its loop's.
+class Acceptor final : private io::AcceptSink {
+ public:
+  Acceptor(ServerShared& shared, io::Loop& loop, CriticalPeer is_critical, Rng rng);
+  ~Acceptor();
+  Acceptor(const Acceptor&) = delete;
+  Acceptor& operator=(const Acceptor&) = delete;
+
+  [[nodiscard]] Result<void, io::IoError> add(io::Fd listening, const io::ListenOptions& options);
+  /// No further newcomers. `done` when the listeners are closed.
+  void close(io::Callback<> done);
+
+  [[nodiscard]] const std::vector<std::unique_ptr<io::Listener>>& listeners() const noexcept {
+    return listeners_;
+  }
+
+ private:
+  static constexpr std::size_t kDoorstep = 64;
+  struct Leaving {
+    io::Fd fd;
+    TimePoint until{};
+  };
+
+  bool ready_to_accept() override;
+  void on_accepted(io::Fd fd, const io::Address& peer) override;
+  void on_accept_failed(io::IoError error) override;
+
+  [[nodiscard]] bool refuse_by_pressure(RefuseReason& reason);
+  void turn_away(io::Fd fd, RefuseReason reason, bool critical);
+  void clear_doorstep(TimePoint now);
+  void make_room();
+  void room_made();
+  void look_again(TimePoint now);
+  void on_listener_closed();
+
+  ServerShared& shared_;
+  io::Loop& loop_;
+  CriticalPeer is_critical_;
+  Rng rng_;
+  std::vector<std::unique_ptr<io::Listener>> listeners_;
+  io::Task room_task_;
+  io::Timer room_timer_;
+  io::Timer doorstep_timer_;
+  std::array<Leaving, kDoorstep> doorstep_;
+  std::size_t leaving_first_ = 0;
+  std::size_t leaving_count_ = 0;
+  std::size_t open_listeners_ = 0;
+  io::Callback<> closed_;
+  bool closing_ = false;
+};
+
+}  // namespace weir::inline v0

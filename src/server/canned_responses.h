@@ -1,0 +1,14 @@
+#pragma once
+
+#include <string_view>
+
+namespace weir::inline v0 {
+
+/// A whole response of the server's own with "connection: close": a literal, so that it needs no
+/// memory. Statuses it does not know become 400.
+[[nodiscard]] std::string_view canned_close(unsigned status) noexcept;
+
+/// The overload answer on a connection that goes on.
+[[nodiscard]] std::string_view canned_503_keep() noexcept;
+
+}  // namespace weir::inline v0

@@ -1,0 +1,288 @@
+#include "server/connection.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "weir/base/assert.h"
+
+#include "server/shard.h"
+
+namespace weir::inline v0 {
+namespace {
+
+constexpr int kReadsPerTurn = 4;  // of one connection, before others get theirs
+constexpr int kRoundsPerTurn = 16;
+
+RateGuard::Rule write_rule(const ServerConfig& config) {
+  return {.window = config.write_timeout, .bytes_per_second = config.write_min_rate};
+}
+
+}  // namespace
+
+Connection::Connection(LoopShard& shard, const Arrival& arrival) noexcept
+    : shard_(shard),
+      plain_(socket_),
+      transport_(&plain_),
+      h1_(*this, shard),
+      session_(&h1_),
+      timer_(io::Timer::Fired::to<&Connection::on_timer>(*this)),
+      work_(io::Callback<>::to<&Connection::drive>(*this)),
+      peer_(arrival.peer),
+      access_(arrival.critical ? Access::kCritical : Access::kOrdinary) {}
+
+bool Connection::open(io::Fd fd) {
+  if (!socket_.open(shard_.loop(), std::move(fd), *this)) return false;
+  opened_at_ = shard_.loop().now();
+  output_.bind(shard_.shared().writes, shard_.index(),
+               shard_.config().write_buffers_per_connection);
+  shard_.on_opened(*this);
+  settle(opened_at_);
+  return true;
+}
+
+void Connection::fail(CloseReason reason) noexcept {
+  if (ending_ == CloseReason::kNone) ending_ = reason;
+  schedule();
+}
+
+void Connection::finish(Farewell farewell) noexcept {
+  if (!finishing()) farewell_ = farewell;
+  schedule();
+}
+
+void Connection::schedule() noexcept {
+  if (!driving_ && !closed_) shard_.loop().defer(work_);
+}
+
+void Connection::drive() {
+  if (closed_) {
+    if (!socket_.is_open() && gone_) shard_.on_closed(*this);  // destroys this
+    return;
+  }
+  const TimePoint now = shard_.loop().now();
+  if (transport_->has_pending() && session_->wants_input()) static_cast<void>(fill_input(now));
+  rounds(now);
+  settle(now);
+}
+
+void Connection::resume_output() {
+  output_.forgive();
+  drive();
+}
+
+void Connection::on_readable() {
+  const TimePoint now = shard_.loop().now();
+  if (lingering_) {
+    discard_input();
+    return settle(now);
+  }
+  for (int i = 0; i < kReadsPerTurn; ++i) {
+    if (!session_->wants_input() || finishing()) {
+      // Bytes (or an end) that nobody wants now: leave them in the kernel, notice only a hang-up.
+      if (i == 0) socket_.watch({.read = false, .write = socket_.watched().write});
+      break;
+    }
+    const bool more = fill_input(now);
+    rounds(now);
+    if (!more || failed()) break;
+  }
+  settle(now);
+}
+
+/// One read. True if the socket may hold more.
+bool Connection::fill_input(TimePoint now) {
+  if (!input_.attached()) {
+    region_ = shard_.lease_region();
+    const std::size_t decrypted = shard_.config().conn_decrypted_buf_size;
+    input_.attach(region_.memory.subspan(decrypted), region_.memory.first(decrypted));
+  }
+  std::span<std::byte> space = input_.decrypted_ptr();
+  if (space.empty()) {
+    shard_.counters().bytes_moved += input_.compact();
+    space = input_.decrypted_ptr();
+    if (space.empty()) return false;
+  }
+  const io::IoResult got = transport_->read(space);
+  if (got) {
+    input_.commit_decrypted(*got);
+    shard_.counters().bytes_received += *got;
+    return *got == space.size();
+  }
+  switch (got.error()) {
+    case io::IoError::kAgain:
+      break;
+    case io::IoError::kEof:
+      half_closed_ = true;
+      session_->on_end_of_input(now);
+      break;
+    case io::IoError::kReset:
+    case io::IoError::kTimedOut:
+      fail(session_->idle() ? CloseReason::kClient : CloseReason::kClientAbort);
+      break;
+    default:
+      fail(CloseReason::kReadError);
+      break;
+  }
+  return false;
+}
+
+void Connection::discard_input() {
+  std::array<std::byte, 16 * 1024> waste;
+  const io::IoResult got = transport_->read(waste);
+  if (!got && got.error() != io::IoError::kAgain) fail(farewell_.reason);
+}
+
+void Connection::on_writable() {
+  blocked_ = false;
+  drive();
+}
+
+void Connection::on_disconnected() {
+  const TimePoint now = shard_.loop().now();
+  driving_ = true;
+  session_->on_disconnected(now);
+  driving_ = false;
+  settle(now);
+}
+
+void Connection::rounds(TimePoint now) {
+  driving_ = true;
+  bool again = true;
+  for (int i = 0; i < kRoundsPerTurn && again && !failed(); ++i) {
+    output_.set_fair(shard_.writers_wait());
+    again = session_->advance(now);
+    if (failed()) break;
+    flush(now);
+    if (failed()) break;
+    again = session_->on_flushed(now) || again;
+  }
+  driving_ = false;
+  if (again && !failed()) schedule();
+}
+
+void Connection::flush(TimePoint now) {
+  while (!output_.empty() && !blocked_) {
+    std::array<io::ConstBuffer, io::Socket::kGatherMax> pieces;
+    const std::size_t count = output_.gather(pieces);
+    std::size_t offered = 0;
+    for (std::size_t i = 0; i < count; ++i) offered += pieces[i].size;
+    const io::IoResult put = transport_->write(std::span(pieces.data(), count));
+    if (!put) {
+      if (put.error() == io::IoError::kAgain) break;
+      const bool gone = put.error() == io::IoError::kReset || put.error() == io::IoError::kTimedOut;
+      return fail(gone ? CloseReason::kClientAbort : CloseReason::kWriteError);
+    }
+    output_.sent(*put);
+    moved_ += *put;
+    shard_.counters().bytes_sent += *put;
+    write_guard_.add(*put);
+    if (*put < offered) break;  // the socket is full: it need not say so twice
+  }
+  blocked_ = !output_.empty();
+  if (!blocked_) {
+    write_guard_.stop();
+  } else if (!write_guard_.running()) {
+    write_guard_.start(now, write_rule(shard_.config()));
+  }
+}
+
+void Connection::settle(TimePoint now) {
+  if (closed_) return;
+  if (failed()) return end(ending_);
+  if (half_closed_ && session_->idle() && input_.empty()) return end(CloseReason::kClient);
+  if (finishing() && output_.empty() && !lingering_) {
+    if (!farewell_.linger || half_closed_) return end(farewell_.reason);
+    start_linger(now);
+  }
+  if (input_.attached() && (input_.empty() || lingering_)) release_region();
+  io::Socket::Interest wanted = socket_.watched();
+  const bool reads = lingering_ || (session_->wants_input() && !finishing());
+  if (reads) wanted.read = true;  // else it stays until bytes come that nobody wants
+  if (half_closed_ && !lingering_) wanted.read = false;
+  wanted.write = blocked_;
+  socket_.watch(transport_->interest(wanted));
+  if (reads && transport_->has_pending()) schedule();
+  settle_lists(now);
+  settle_deadline();
+}
+
+void Connection::settle_lists(TimePoint now) {
+  const bool idle = session_->idle() && output_.empty() && input_.empty() && !finishing();
+  if (idle && !idle_hook.linked()) idle_since_ = now;
+  shard_.set_idle(*this, idle);
+  const bool starves = session_->wants_room() && output_.starved();
+  shard_.set_waiting_for_buffer(*this, starves);
+  const bool stuck = starves || blocked_;
+  const bool moved = std::exchange(moved_, 0) > 0;
+  if (stuck && (moved || !stuck_hook.linked())) stuck_since_ = now;
+  shard_.set_stuck(*this, stuck, moved);
+}
+
+void Connection::settle_deadline() {
+  TimePoint next = std::min(session_->deadline(), write_guard_.deadline());
+  if (lingering_) next = linger_until_;
+  // A timer that is set for earlier finds out, when it fires, that nothing is due, and moves on:
+  // most deadlines are put off many times before one comes.
+  if (next == TimePoint::max() || (timer_.armed() && timer_.deadline() <= next)) return;
+  shard_.loop().arm(timer_, next);
+}
+
+void Connection::on_timer(TimePoint now) {
+  if (lingering_) {
+    if (now >= linger_until_) fail(farewell_.reason);
+    return settle(now);
+  }
+  driving_ = true;
+  if (write_guard_.too_slow(now, write_rule(shard_.config()))) {
+    fail(CloseReason::kWriteTimeout);
+  } else if (now >= session_->deadline()) {
+    session_->on_deadline(now);
+    if (!failed()) flush(now);
+  }
+  driving_ = false;
+  settle(now);
+}
+
+void Connection::start_linger(TimePoint now) {
+  lingering_ = true;
+  linger_until_ = now + shard_.config().linger_timeout;
+  transport_->shutdown_write();
+}
+
+void Connection::drain() {
+  session_->on_drain();
+}
+
+void Connection::close_now(CloseReason reason) {
+  if (closed_ || driving_) return fail(reason);
+  end(reason);
+}
+
+void Connection::release_region() {
+  input_.discard();
+  shard_.release_region(region_);
+}
+
+void Connection::end(CloseReason reason) {
+  WEIR_ASSERT(!closed_);
+  closed_ = true;
+  driving_ = true;  // the handler's last words change nothing
+  session_->end_streams(reason);
+  driving_ = false;
+  if (input_.attached()) release_region();
+  output_.clear();
+  shard_.loop().cancel(timer_);
+  shard_.set_idle(*this, false);
+  shard_.set_waiting_for_buffer(*this, false);
+  shard_.set_stuck(*this, false, false);
+  shard_.counters().count(reason);
+  socket_.close(io::Callback<>::to<&Connection::on_gone>(*this));
+}
+
+void Connection::on_gone() {
+  gone_ = true;
+  if (!work_.queued()) shard_.on_closed(*this);  // destroys this; else drive() does
+}
+
+}  // namespace weir::inline v0

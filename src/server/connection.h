@@ -1,0 +1,132 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "weir/base/intrusive_list.h"
+#include "weir/base/time.h"
+#include "weir/io/address.h"
+#include "weir/io/loop.h"
+#include "weir/io/socket.h"
+#include "weir/io/timer.h"
+#include "weir/server/close_reason.h"
+
+#include "server/conn_read_buf.h"
+#include "server/h1_session.h"
+#include "server/outbox.h"
+#include "server/rate_guard.h"
+#include "server/read_regions.h"
+#include "server/session.h"
+#include "server/transport.h"
+
+namespace weir::inline v0 {
+
+class LoopShard;
+
+/// One accepted socket: transport below, session above, and between them input, output, deadlines.
+///
+/// It reads when the session wants input, drives the session, flushes once per round, and then
+/// settles: what to watch, which lists to be in, when to look again. Sessions and handlers ask for
+/// its end by fail() or finish(); it ends when nobody is inside it any more.
+///
+/// Thread-safety: its loop's. Lifetime: a place in the server's slab, from accept until the socket
+/// has told that it is closed.
+class Connection final : public io::SocketEvents {
+ public:
+  struct Arrival {
+    io::Address peer;
+    bool critical = false;
+  };
+  Connection(LoopShard& shard, const Arrival& arrival) noexcept;
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  /// On the shard's loop. False: the kernel would not have it; the connection is to be discarded.
+  [[nodiscard]] bool open(io::Fd fd);
+
+  // For the session.
+  [[nodiscard]] ConnReadBuf& input() noexcept { return input_; }
+  [[nodiscard]] Outbox& output() noexcept { return output_; }
+  [[nodiscard]] const Outbox& output() const noexcept { return output_; }
+  [[nodiscard]] LoopShard& shard() const noexcept { return shard_; }
+  [[nodiscard]] Transport& transport() noexcept { return *transport_; }
+  [[nodiscard]] const io::Address& peer() const noexcept { return peer_; }
+  [[nodiscard]] Access access() const noexcept { return access_; }
+  [[nodiscard]] TimePoint opened_at() const noexcept { return opened_at_; }
+  /// The connection ends as soon as nobody is inside it.
+  void fail(CloseReason reason) noexcept;
+  [[nodiscard]] bool failed() const noexcept { return ending_ != CloseReason::kNone; }
+  /// The connection ends when its output is out. With `linger`, input is read and thrown away until
+  /// the peer has seen it: closing on unread bytes would take the last words from it.
+  struct Farewell {
+    CloseReason reason = CloseReason::kFinished;
+    bool linger = false;
+  };
+  void finish(Farewell farewell) noexcept;
+  [[nodiscard]] bool finishing() const noexcept { return farewell_.reason != CloseReason::kNone; }
+  /// drive() later in this turn, unless it runs now.
+  void schedule() noexcept;
+  /// Keeps what follows the last response from being read as a reset.
+  void reset_on_close() noexcept { socket_.reset_on_close(); }
+
+  // For the shard.
+  void drive();
+  void resume_output();  // a write buffer may be there
+  void close_now(CloseReason reason);
+  void drain();
+  [[nodiscard]] TimePoint stuck_since() const noexcept { return stuck_since_; }
+  [[nodiscard]] TimePoint idle_since() const noexcept { return idle_since_; }
+
+  ListHook<Connection> all_hook;
+  ListHook<Connection> idle_hook;
+  ListHook<Connection> stuck_hook;   // output does not move
+  ListHook<Connection> writer_hook;  // waits for a write buffer
+
+ private:
+  void on_readable() override;
+  void on_writable() override;
+  void on_disconnected() override;
+  void on_timer(TimePoint now);
+  void on_gone();
+
+  [[nodiscard]] bool fill_input(TimePoint now);
+  void discard_input();
+  void rounds(TimePoint now);
+  void flush(TimePoint now);
+  void settle(TimePoint now);
+  void settle_lists(TimePoint now);
+  void settle_deadline();
+  void release_region();
+  void end(CloseReason reason);
+  void start_linger(TimePoint now);
+
+  LoopShard& shard_;
+  io::Socket socket_;
+  PlainTransport plain_;
+  Transport* transport_;
+  H1Session h1_;
+  Session* session_;
+  ConnReadBuf input_;
+  ReadRegion region_;
+  Outbox output_;
+  RateGuard write_guard_;
+  io::Timer timer_;
+  io::Task work_;
+  TimePoint opened_at_{};
+  TimePoint stuck_since_{};
+  TimePoint idle_since_{};
+  TimePoint linger_until_{};
+  std::uint64_t moved_ = 0;  // bytes sent since the last settle
+  io::Address peer_;
+  Farewell farewell_{.reason = CloseReason::kNone, .linger = false};
+  CloseReason ending_ = CloseReason::kNone;
+  Access access_;
+  bool driving_ = false;
+  bool closed_ = false;  // nothing happens here any more …
+  bool gone_ = false;    // … and the loop has let go of the socket
+  bool lingering_ = false;
+  bool blocked_ = false;  // the socket said "again" to a write
+  bool half_closed_ = false;
+};
+
+}  // namespace weir::inline v0

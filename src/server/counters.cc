@@ -1,0 +1,29 @@
+#include "server/counters.h"
+
+namespace weir::inline v0 {
+
+void LoopCounters::add_to(ServerStats& stats) const noexcept {
+  stats.read_regions.used += regions_leased.get();
+  stats.read_regions.peak += regions_leased_peak.get();
+  stats.backpressure.used += backpressured.get();
+  stats.backpressure.peak += backpressured_peak.get();
+  stats.backpressure.exhausted += backpressure_full.get();
+  stats.accepted += accepted.get();
+  stats.requests += requests.get();
+  stats.tunnels += tunnels.get();
+  stats.bytes_received += bytes_received.get();
+  stats.bytes_sent += bytes_sent.get();
+  stats.bytes_copied_in += bytes_moved.get();
+  stats.idle_connections += idle.get();
+  stats.critical_shed += critical_shed.get();
+  stats.pending_write_queue_len += pending_writes.get();
+  stats.responses_1xx += responses[1].get();
+  stats.responses_2xx += responses[2].get();
+  stats.responses_3xx += responses[3].get();
+  stats.responses_4xx += responses[4].get();
+  stats.responses_5xx += responses[5].get();
+  for (std::size_t i = 0; i < closed.size(); ++i) stats.closed[i] += closed[i].get();
+  for (std::size_t i = 0; i < refused.size(); ++i) stats.refused[i] += refused[i].get();
+}
+
+}  // namespace weir::inline v0

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+
+#include "weir/server/close_reason.h"
+#include "weir/server/stats.h"
+
+namespace weir::inline v0 {
+
+/// A number that one loop writes and anybody reads.
+class LoopCounter {
+ public:
+  void operator+=(std::uint64_t n) noexcept { set(get() + n); }
+  void operator-=(std::uint64_t n) noexcept { set(get() - n); }
+  void operator++() noexcept { *this += 1; }
+  void operator--() noexcept { *this -= 1; }
+  void set(std::uint64_t n) noexcept { value_.store(n, std::memory_order_relaxed); }
+  [[nodiscard]] std::uint64_t get() const noexcept {
+    return value_.load(std::memory_order_relaxed);
+  }
+
+ private:
+  std::atomic<std::uint64_t> value_{0};
+};
+
+/// What one loop has done and holds.
+struct LoopCounters {
+  LoopCounter connections;  // open now
+  LoopCounter idle;         // of those, between requests
+  LoopCounter regions_leased;
+  LoopCounter regions_leased_peak;
+  LoopCounter pending_writes;  // connections waiting for a write buffer
+  LoopCounter backpressured;   // connections whose output is stuck
+  LoopCounter backpressured_peak;
+  LoopCounter backpressure_full;  // had to drop one because the list was full
+  LoopCounter oldest_stuck_ns;    // since when, on the time line; 0: none
+  LoopCounter accepted, requests, tunnels;
+  LoopCounter bytes_received, bytes_sent, bytes_moved;
+  LoopCounter critical_shed;
+  std::array<LoopCounter, 6> responses;  // by first digit
+  std::array<LoopCounter, static_cast<std::size_t>(CloseReason::kCount)> closed;
+  std::array<LoopCounter, static_cast<std::size_t>(RefuseReason::kCount)> refused;
+
+  void count(CloseReason reason) noexcept { ++closed[static_cast<std::size_t>(reason)]; }
+  void count(RefuseReason reason) noexcept { ++refused[static_cast<std::size_t>(reason)]; }
+  void add_to(ServerStats& stats) const noexcept;
+};
+
+}  // namespace weir::inline v0

@@ -1,0 +1,20 @@
+#include "weir/server/handler.h"
+
+#include "weir/server/stream.h"
+
+namespace weir::inline v0 {
+
+void Handler::on_header(ServerStream&, const HeaderView&) {}
+void Handler::on_body(ServerStream&, const BodyChunk&) {}
+void Handler::on_trailers(ServerStream&, const HeaderList&) {}
+void Handler::on_complete(ServerStream&) {}
+void Handler::on_writable(ServerStream&) {}
+
+void Handler::on_arena(ServerStream& stream, Arena* arena) {
+  if (arena == nullptr) stream.send_503();
+}
+
+void Handler::on_finished(ServerStream&) {}
+void Handler::on_abort(ServerStream&, CloseReason) {}
+
+}  // namespace weir::inline v0

@@ -1,0 +1,117 @@
+#include "weir/server/memory_budget.h"
+
+#include "weir/io/loop_threads.h"
+
+#include "server/acceptor.h"
+#include "server/connection.h"
+#include "server/shard.h"
+
+namespace weir::inline v0 {
+namespace {
+
+constexpr std::uint64_t kPage = 4096;
+constexpr std::uint64_t kMega = 1024 * 1024;
+
+std::uint64_t total(const std::vector<MemoryAddend>& addends) {
+  std::uint64_t sum = 0;
+  for (const MemoryAddend& addend : addends) sum += addend.bytes();
+  return sum;
+}
+
+std::uint64_t loops_of(const ServerConfig& config) {
+  return config.loops == 0 ? io::usable_cores() : config.loops;
+}
+
+std::uint64_t region_bytes(const ServerConfig& config) {
+  return std::uint64_t{config.conn_decrypted_buf_size} +
+         (config.tls ? config.conn_encrypted_buf_size : 0);
+}
+
+}  // namespace
+
+std::uint64_t MemoryBudget::total_bytes() const noexcept {
+  return total(addends);
+}
+
+std::uint64_t MemoryBudget::kernel_bytes() const noexcept {
+  return total(kernel);
+}
+
+MemoryBudget memory_budget(const ServerConfig& c) {
+  const std::uint64_t loops = loops_of(c);
+  const std::uint64_t connections = c.max_connections;
+  MemoryBudget budget;
+  const auto add = [&](std::string_view holder, std::uint64_t count, std::uint64_t each,
+                       std::string_view note) {
+    budget.addends.push_back({holder, count, each, note});
+  };
+  // Received bytes: one region per connection, leased while bytes are pending.
+  add("read regions", connections, region_bytes(c), "conn_*_buf_size × max_connections");
+  // Bytes to be sent: the whole slab, and a descriptor for each buffer.
+  add("write slab", c.tcp_write_buffer_pool_size, c.tcp_write_buffer_size,
+      "tcp_write_buffer_pool_size × tcp_write_buffer_size");
+  add("write buffer descriptors", c.tcp_write_buffer_pool_size,
+      sizeof(WriteBuffer) + sizeof(std::uint32_t) + sizeof(bool), "descriptor, free list, mark");
+  // Requests that buffer.
+  add("arenas", c.arena_pool_size, c.arena_size + sizeof(std::uint32_t) + sizeof(bool),
+      "arena_pool_size × arena_size");
+  // Connection state: socket handle, parser, lists, deadlines, the stream and its arena waiter.
+  add("connections", connections, sizeof(Connection) + 2 * sizeof(std::uint32_t),
+      "max_connections × one slab place");
+  // The pending queue and the backpressure list are links inside connections: no memory of theirs.
+  add("pending streams", c.pending_stream_pool_size, 0, "links inside connections");
+  add("backpressure list", c.backpressure_list_max, 0, "links inside connections");
+  // Tables per connection and loop: free regions, marks, arrivals on their way.
+  add("per-loop tables", loops * connections,
+      sizeof(std::uint32_t) + sizeof(std::uint8_t) + 2 * sizeof(void*),
+      "region stack, marks, arrival ring");
+  // What libuv keeps per descriptor: its watcher table.
+  add("watchers", loops * (connections + 256), 2 * sizeof(void*), "libuv, by descriptor");
+  // One shard and loop each, its header views, its stack as far as it is ever touched.
+  add("loops", loops,
+      sizeof(LoopShard) + 64 * 1024 +
+          std::uint64_t{std::max(c.header_count_max, c.trailer_count_max)} * sizeof(HeaderView),
+      "shard, timer wheel, libuv loop, header views");
+  add("stacks", loops + 1, 256 * 1024, "touched part of a thread's stack, measured below 64 KB");
+  // Page tables for all of the above: 8 bytes a page, and one page more per pool and level.
+  const std::uint64_t mapped = total(budget.addends);
+  add("page tables", mapped / kPage + 512, 8, "8 bytes per page");
+  // Code, relocations, allocator, C library: measured 6 MB for the example server, rounded up.
+  add("fixed", 1, 16 * kMega, "binary, libraries, allocator");
+
+  const auto kernel = [&](std::string_view holder, std::uint64_t each, std::string_view note) {
+    budget.kernel.push_back({holder, connections, each, note});
+  };
+  // The kernel doubles what it is told; unset, its own maximum for TCP (6 MB, 4 MB) applies.
+  kernel("receive buffers",
+         c.socket_receive_buffer_size == 0 ? 6 * kMega
+                                           : 2 * std::uint64_t{c.socket_receive_buffer_size},
+         c.socket_receive_buffer_size == 0 ? "not set: net.ipv4.tcp_rmem"
+                                           : "2 × socket_receive_buffer_size");
+  kernel("send buffers",
+         c.socket_send_buffer_size == 0 ? 4 * kMega : 2 * std::uint64_t{c.socket_send_buffer_size},
+         c.socket_send_buffer_size == 0 ? "not set: net.ipv4.tcp_wmem"
+                                        : "2 × socket_send_buffer_size");
+  return budget;
+}
+
+std::uint64_t worst_case_bytes(const ServerConfig& config) {
+  return memory_budget(config).total_bytes();
+}
+
+MemoryBudget paper_budget(const ServerConfig& c) {
+  MemoryBudget budget;
+  const std::uint64_t buffers =
+      std::uint64_t{c.conn_encrypted_buf_size} + c.conn_decrypted_buf_size;
+  budget.addends = {
+      {"per-connection read buffers", c.max_connections, buffers, "encrypted + decrypted"},
+      {"write slab", c.tcp_write_buffer_pool_size, c.tcp_write_buffer_size, ""},
+      {"stream arenas", c.arena_pool_size, c.arena_size, ""},
+      {"pending stream queue", c.pending_stream_pool_size, 1024, "about 1 KB each"},
+      {"connection handles", c.max_connections, 2048, "about 2 KB each"},
+      {"backpressure list", c.backpressure_list_max, 32, "about 32 bytes each"},
+  };
+  return budget;
+}
+
+}  // namespace weir::inline v0

@@ -1,0 +1,84 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "weir/io/socket.h"
+
+#include "server/write_pool.h"
+
+namespace weir::inline v0 {
+
+/// The output of one connection that the kernel has not taken yet: a chain of write buffers, then
+/// up to four views of memory that lives elsewhere long enough (literals, an arena).
+///
+/// Promises: bytes leave in the order they were put in. Holds at most `quota` buffers; what it
+/// cannot take it refuses, and says whether its own quota or the pool is to blame. While views are
+/// queued nothing can be put behind them but further views.
+/// Thread-safety: its loop's. Cost: one copy per byte put in; views cost none.
+class Outbox {
+ public:
+  void bind(WritePool& pool, std::uint32_t loop, std::uint32_t quota) noexcept {
+    pool_ = &pool;
+    loop_ = loop;
+    quota_ = quota;
+    fair_quota_ = quota;
+  }
+
+  /// Copies as much as there is room for; returns how much.
+  std::size_t append(std::string_view bytes, Access access) noexcept;
+  /// Room for at least `size` bytes in one piece, to be filled and then commit()ed; empty if none.
+  [[nodiscard]] std::span<char> contiguous(std::size_t size, Access access) noexcept;
+  void commit(std::size_t bytes) noexcept;
+  /// Takes buffers until append() of `size` bytes cannot fail; else takes none and says no.
+  [[nodiscard]] bool reserve(std::size_t size, Access access) noexcept;
+  /// Queues a view; false if there is no place for one more.
+  [[nodiscard]] bool append_view(std::string_view bytes) noexcept;
+  /// append() if it fits the newest buffer, else append_view(): for literals.
+  [[nodiscard]] bool append_literal(std::string_view bytes) noexcept;
+
+  /// Fills `pieces` with what is to be sent next; returns how many.
+  [[nodiscard]] std::size_t gather(std::span<io::ConstBuffer> pieces) const noexcept;
+  /// The kernel took so many bytes: drained buffers go back to the pool.
+  void sent(std::size_t bytes) noexcept;
+  void clear() noexcept;
+
+  [[nodiscard]] bool views_fit(std::size_t count) const noexcept {
+    return view_count_ + count <= kViews;
+  }
+
+  [[nodiscard]] bool empty() const noexcept { return pending_ == 0; }
+  [[nodiscard]] std::size_t pending() const noexcept { return pending_; }
+  [[nodiscard]] std::uint32_t buffers() const noexcept { return held_; }
+  /// Bytes that append() would take now, if the pool is not empty.
+  [[nodiscard]] std::size_t room() const noexcept;
+  /// The last refusal was the pool's, not the quota's.
+  [[nodiscard]] bool starved() const noexcept { return starved_; }
+  void forgive() noexcept { starved_ = false; }
+  /// While others wait for the pool, one buffer must do (but for reserve(), which is all or
+  /// nothing).
+  void set_fair(bool others_wait) noexcept { fair_quota_ = others_wait ? 1 : quota_; }
+
+ private:
+  static constexpr std::size_t kViews = 4;
+  [[nodiscard]] bool grow(Access access, std::uint32_t quota) noexcept;
+  void drop_first() noexcept;
+
+  WritePool* pool_ = nullptr;
+  WriteBuffer* first_ = nullptr;
+  WriteBuffer* last_ = nullptr;  // the newest of the chain
+  WriteBuffer* fill_ = nullptr;  // where append() goes on; those behind it are reserved and empty
+  std::array<std::string_view, kViews> views_{};
+  std::size_t pending_ = 0;
+  std::uint32_t loop_ = 0;
+  std::uint32_t quota_ = 1;
+  std::uint32_t fair_quota_ = 1;
+  std::uint32_t held_ = 0;
+  std::uint8_t view_count_ = 0;
+  bool starved_ = false;
+};
+
+}  // namespace weir::inline v0

@@ -1,0 +1,153 @@
+#include "server/outbox.h"
+
+#include <array>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "weir/base/rng.h"
+
+namespace weir::inline v0 {
+namespace {
+
+constexpr std::uint32_t kBuffer = 4096;
+
+struct OutboxTest : testing::Test {
+  void SetUp() override { out.bind(pool, 0, 4); }
+  void TearDown() override {
+    out.clear();
+    pool.blocks().flush(0);
+    EXPECT_EQ(pool.blocks().free_count(), 6U) << "every buffer went back";
+  }
+  /// What the kernel would get, at most `size` bytes of it.
+  std::string take(std::size_t size) {
+    std::array<io::ConstBuffer, io::Socket::kGatherMax> pieces;
+    const std::size_t count = out.gather(pieces);
+    std::string bytes;
+    for (std::size_t i = 0; i < count; ++i) {
+      bytes.append(reinterpret_cast<const char*>(pieces[i].data), pieces[i].size);
+    }
+    bytes.resize(std::min(bytes.size(), size));
+    out.sent(bytes.size());
+    return bytes;
+  }
+
+  WritePool pool{{.count = 6, .bytes_each = kBuffer, .reserved = 1, .loops = 1, .cached_max = 2}};
+  Outbox out;
+};
+
+TEST_F(OutboxTest, BytesLeaveInTheOrderTheyCame) {
+  EXPECT_EQ(out.append("one ", Access::kOrdinary), 4U);
+  EXPECT_TRUE(out.append_literal("two "));
+  EXPECT_TRUE(out.append_view("three "));
+  EXPECT_TRUE(out.append_view("four"));
+  EXPECT_EQ(out.pending(), 18U);
+  EXPECT_EQ(take(6), "one tw");
+  EXPECT_EQ(take(5), "o thr");
+  EXPECT_EQ(take(100), "ee four");
+  EXPECT_TRUE(out.empty());
+  EXPECT_EQ(out.buffers(), 0U);
+}
+
+TEST_F(OutboxTest, TakesUpToItsQuotaAndBlamesItself) {
+  const std::string big(10 * kBuffer, 'x');
+  EXPECT_EQ(out.append(big, Access::kOrdinary), 4 * kBuffer);
+  EXPECT_FALSE(out.starved());
+  EXPECT_EQ(out.room(), 0U);
+  EXPECT_EQ(take(kBuffer).size(), kBuffer);
+  EXPECT_EQ(out.room(), kBuffer);
+}
+
+TEST_F(OutboxTest, AnEmptyPoolIsToldApartFromTheQuota) {
+  Outbox other;
+  other.bind(pool, 0, 4);
+  const std::string big(3 * kBuffer, 'x');
+  EXPECT_EQ(other.append(big, Access::kOrdinary), big.size());
+  EXPECT_EQ(out.append(big, Access::kOrdinary), 2 * kBuffer) << "one is reserved";
+  EXPECT_TRUE(out.starved());
+  out.forgive();
+  EXPECT_EQ(out.append("x", Access::kCritical), 1U);
+  EXPECT_FALSE(out.starved());
+  other.clear();
+}
+
+TEST_F(OutboxTest, FairShareIsOneBufferWhileOthersWait) {
+  out.set_fair(true);
+  EXPECT_EQ(out.append(std::string(10'000, 'x'), Access::kOrdinary), kBuffer);
+  EXPECT_FALSE(out.starved());
+  out.set_fair(false);
+  EXPECT_EQ(out.append(std::string(100, 'y'), Access::kOrdinary), 100U);
+}
+
+TEST_F(OutboxTest, ReserveIsAllOrNothing) {
+  EXPECT_TRUE(out.reserve(2 * kBuffer, Access::kOrdinary));
+  EXPECT_EQ(out.buffers(), 2U);
+  EXPECT_EQ(out.append(std::string(2 * kBuffer, 'x'), Access::kOrdinary), 2 * kBuffer);
+  EXPECT_FALSE(out.reserve(3 * kBuffer, Access::kOrdinary));
+  EXPECT_EQ(out.buffers(), 2U) << "what it took in vain went back";
+  EXPECT_EQ(take(100'000).size(), 2 * kBuffer);
+  EXPECT_TRUE(out.reserve(100, Access::kOrdinary));
+  EXPECT_EQ(out.buffers(), 1U);
+}
+
+TEST_F(OutboxTest, ContiguousRoomNeverSplits) {
+  EXPECT_EQ(out.append(std::string(kBuffer - 10, 'a'), Access::kOrdinary), kBuffer - 10);
+  std::span<char> space = out.contiguous(100, Access::kOrdinary);
+  ASSERT_GE(space.size(), 100U);
+  std::fill_n(space.begin(), 100, 'b');
+  out.commit(100);
+  EXPECT_TRUE(out.contiguous(kBuffer + 1, Access::kOrdinary).empty());
+  EXPECT_EQ(take(100'000), std::string(kBuffer - 10, 'a') + std::string(100, 'b'));
+}
+
+TEST_F(OutboxTest, NothingGoesBehindAViewButViews) {
+  EXPECT_TRUE(out.append_view("static"));
+  EXPECT_EQ(out.append("copy", Access::kOrdinary), 0U);
+  EXPECT_TRUE(out.contiguous(4, Access::kOrdinary).empty());
+  EXPECT_FALSE(out.reserve(4, Access::kOrdinary));
+  EXPECT_EQ(out.room(), 0U);
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(out.append_literal("x"));
+  EXPECT_FALSE(out.append_view("fifth"));
+  EXPECT_EQ(take(100), "staticxxx");
+  EXPECT_EQ(out.append("copy", Access::kOrdinary), 4U);
+}
+
+TEST_F(OutboxTest, RandomUseLosesAndReordersNothing) {
+  Rng rng(3);
+  std::string expected;
+  std::string seen;
+  static const std::string kStatic(9000, 's');
+  for (int i = 0; i < 20'000; ++i) {
+    const auto size = static_cast<std::size_t>(rng.below(6000));
+    switch (rng.below(4)) {
+      case 0: {
+        const std::string bytes(size, static_cast<char>('a' + i % 26));
+        expected += bytes.substr(0, out.append(bytes, Access::kOrdinary));
+        break;
+      }
+      case 1:
+        if (out.append_view(std::string_view(kStatic).substr(0, size))) {
+          expected += kStatic.substr(0, size);
+        }
+        break;
+      case 2: {
+        const std::span<char> space = out.contiguous(size % kBuffer + 1, Access::kOrdinary);
+        if (space.empty()) break;
+        std::fill_n(space.begin(), size % kBuffer + 1, 'c');
+        out.commit(size % kBuffer + 1);
+        expected += std::string(size % kBuffer + 1, 'c');
+        break;
+      }
+      default:
+        seen += take(size * 2);
+        break;
+    }
+    ASSERT_EQ(out.pending(), expected.size() - seen.size());
+    ASSERT_LE(out.buffers(), 4U);
+  }
+  while (!out.empty()) seen += take(100'000);
+  EXPECT_EQ(seen, expected);
+}
+
+}  // namespace
+}  // namespace weir::inline v0

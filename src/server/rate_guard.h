@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+
+#include "weir/base/time.h"
+
+namespace weir::inline v0 {
+
+/// Holds a transfer to a minimum rate, window by window: a window that brings fewer bytes than
+/// rate × window (or none at all) is too slow. Bytes beyond need do not count for later windows, so
+/// nobody can save up for a pause.
+///
+/// Thread-safety: none. Pure: `now` is told.
+class RateGuard {
+ public:
+  struct Rule {
+    Duration window{};
+    std::uint64_t bytes_per_second = 0;
+
+    [[nodiscard]] std::uint64_t bytes_needed() const noexcept {
+      const double bytes = to_seconds(window) * static_cast<double>(bytes_per_second);
+      return bytes < 1.0 ? 1 : static_cast<std::uint64_t>(bytes);
+    }
+  };
+
+  void start(TimePoint now, const Rule& rule) noexcept {
+    ends_at_ = now + rule.window;
+    bytes_ = 0;
+    running_ = true;
+  }
+  void stop() noexcept { running_ = false; }
+  void add(std::uint64_t bytes) noexcept { bytes_ += bytes; }
+
+  [[nodiscard]] bool running() const noexcept { return running_; }
+  [[nodiscard]] TimePoint deadline() const noexcept {
+    return running_ ? ends_at_ : TimePoint::max();
+  }
+  /// True when the window that has ended was too slow. Begins the next one otherwise.
+  [[nodiscard]] bool too_slow(TimePoint now, const Rule& rule) noexcept {
+    if (!running_ || now < ends_at_) return false;
+    if (bytes_ < rule.bytes_needed()) return true;
+    start(now, rule);
+    return false;
+  }
+
+ private:
+  TimePoint ends_at_{};
+  std::uint64_t bytes_ = 0;
+  bool running_ = false;
+};
+
+}  // namespace weir::inline v0

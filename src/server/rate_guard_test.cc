@@ -1,0 +1,58 @@
+#include "server/rate_guard.h"
+
+#include <gtest/gtest.h>
+
+namespace weir::inline v0 {
+namespace {
+
+using std::chrono::seconds;
+
+constexpr RateGuard::Rule kRule = {.window = seconds(10), .bytes_per_second = 100};
+constexpr TimePoint kStart = time_from_ns(5'000'000'000);
+
+TEST(RateGuard, EnoughBytesOpenTheNextWindow) {
+  RateGuard guard;
+  EXPECT_EQ(guard.deadline(), TimePoint::max());
+  guard.start(kStart, kRule);
+  guard.add(1000);
+  EXPECT_EQ(guard.deadline(), kStart + seconds(10));
+  EXPECT_FALSE(guard.too_slow(kStart + seconds(10), kRule));
+  EXPECT_EQ(guard.deadline(), kStart + seconds(20));
+}
+
+TEST(RateGuard, OneByteShortIsTooSlow) {
+  RateGuard guard;
+  guard.start(kStart, kRule);
+  guard.add(999);
+  EXPECT_FALSE(guard.too_slow(kStart + seconds(9), kRule)) << "not before the window is over";
+  EXPECT_TRUE(guard.too_slow(kStart + seconds(10), kRule));
+}
+
+TEST(RateGuard, SurplusIsNotSavedUp) {
+  RateGuard guard;
+  guard.start(kStart, kRule);
+  guard.add(1'000'000);
+  EXPECT_FALSE(guard.too_slow(kStart + seconds(10), kRule));
+  EXPECT_TRUE(guard.too_slow(kStart + seconds(20), kRule));
+}
+
+TEST(RateGuard, RateZeroStillAsksForProgress) {
+  constexpr RateGuard::Rule kAny = {.window = seconds(10), .bytes_per_second = 0};
+  RateGuard guard;
+  guard.start(kStart, kAny);
+  EXPECT_TRUE(guard.too_slow(kStart + seconds(10), kAny));
+  guard.start(kStart, kAny);
+  guard.add(1);
+  EXPECT_FALSE(guard.too_slow(kStart + seconds(10), kAny));
+}
+
+TEST(RateGuard, StoppedGuardIsNeverTooSlow) {
+  RateGuard guard;
+  guard.start(kStart, kRule);
+  guard.stop();
+  EXPECT_FALSE(guard.running());
+  EXPECT_FALSE(guard.too_slow(kStart + seconds(100), kRule));
+}
+
+}  // namespace
+}  // namespace weir::inline v0

@@ -1,0 +1,216 @@
+#include "weir/server/server.h"
+
+#include <algorithm>
+#include <latch>
+#include <utility>
+
+#include "weir/base/assert.h"
+#include "weir/io/clock.h"
+#include "weir/io/listener.h"
+#include "weir/io/thread_parker.h"
+
+#include "server/acceptor.h"
+#include "server/shard.h"
+#include "server/shared.h"
+
+namespace weir::inline v0 {
+namespace {
+
+/// Runs `work` on the loop's thread and waits for it.
+void run_on(io::Loop& loop, const std::function<void()>& work) {
+  if (loop.in_loop_thread()) return work();
+  std::latch done(1);
+  loop.post([&] {
+    work();
+    done.count_down();
+  });
+  done.wait();
+}
+
+/// Counts down a latch from a loop callback.
+struct Countdown {
+  explicit Countdown(std::ptrdiff_t count) : latch(count) {}
+  void one() { latch.count_down(); }
+  std::latch latch;
+};
+
+io::ListenOptions listen_options(const ServerConfig& config) {
+  io::ListenOptions options;
+  options.socket.receive_buffer_bytes = config.socket_receive_buffer_size;
+  options.socket.send_buffer_bytes = config.socket_send_buffer_size;
+  options.socket.user_timeout = config.tcp_user_timeout;
+  options.backlog = config.listen_backlog;
+  options.accept_budget = config.accept_budget;
+  return options;
+}
+
+}  // namespace
+
+struct Server::Impl {
+  Impl(const ServerConfig& given, io::LoopThreads* outside, HandlerFactory make)
+      : config(given),
+        own_loops(outside == nullptr ? std::make_unique<io::LoopThreads>(io::LoopThreads::Options{
+                                           .count = given.loops, .pin = false, .name = "weir"})
+                                     : nullptr),
+        loops(outside == nullptr ? *own_loops : *outside),
+        factory(std::move(make)),
+        shared(config, loops.size()) {}
+
+  Result<void, StartError> listen(std::vector<io::Fd> inherited) {
+    const io::ListenOptions options = listen_options(config);
+    struct Listening {
+      io::Fd fd;
+      std::string where;
+    };
+    std::vector<Listening> sockets;
+    for (const std::string& where : config.listen) {
+      const auto name = io::parse_socket_name(where);
+      if (!name) return unexpected(StartError{name.error(), where});
+      Result<io::Fd, io::IoError> fd = io::listen_on(*name, options);
+      if (!fd) return unexpected(StartError{fd.error(), where});
+      sockets.push_back({std::move(*fd), where});
+    }
+    for (io::Fd& fd : inherited) sockets.push_back({std::move(fd), "inherited socket"});
+    for (Listening& socket : sockets) {
+      names.push_back(io::bound_name(socket.fd.get()));
+      Result<void, io::IoError> added;
+      run_on(loops.at(0), [&, this] { added = acceptor->add(std::move(socket.fd), options); });
+      if (!added) return unexpected(StartError{added.error(), socket.where});
+    }
+    return {};
+  }
+
+  void close_acceptor() {
+    if (acceptor == nullptr || acceptor_closed) return;
+    acceptor_closed = true;
+    Countdown closed(1);
+    loops.at(0).post([&] { acceptor->close(io::Callback<>::to<&Countdown::one>(closed)); });
+    closed.latch.wait();
+  }
+
+  const ServerConfig config;
+  std::unique_ptr<io::LoopThreads> own_loops;
+  io::LoopThreads& loops;
+  HandlerFactory factory;
+  CriticalPeer is_critical;
+  ServerShared shared;
+  std::vector<std::unique_ptr<LoopShard>> shards;
+  std::unique_ptr<Acceptor> acceptor;
+  std::vector<io::SocketName> names;
+  bool started = false;
+  bool acceptor_closed = false;
+};
+
+Server::Server(const ServerConfig& config, HandlerFactory factory)
+    : impl_(std::make_unique<Impl>(config, nullptr, std::move(factory))) {}
+
+Server::Server(const ServerConfig& config, io::LoopThreads& loops, HandlerFactory factory)
+    : impl_(std::make_unique<Impl>(config, &loops, std::move(factory))) {}
+
+Server::~Server() {
+  stop();
+}
+
+void Server::set_critical_peers(CriticalPeer is_critical) {
+  WEIR_ASSERT(!impl_->started);
+  impl_->is_critical = std::move(is_critical);
+}
+
+Result<void, StartError> Server::start(std::vector<io::Fd> inherited) {
+  Impl& self = *impl_;
+  WEIR_ASSERT(!self.started);
+  self.started = true;
+  if (self.own_loops) self.own_loops->start();
+  self.shards.resize(self.loops.size());
+  for (std::uint32_t i = 0; i < self.loops.size(); ++i) {
+    io::Loop& loop = self.loops.at(i);
+    run_on(loop, [&] {
+      self.shards[i] = std::make_unique<LoopShard>(self.shared, loop, i,
+                                                   self.factory({.loop = loop, .index = i}));
+    });
+    self.shared.shards.push_back(self.shards[i].get());
+  }
+  const auto seed = static_cast<std::uint64_t>(to_ns(io::monotonic_now()));
+  self.acceptor =
+      std::make_unique<Acceptor>(self.shared, self.loops.at(0), self.is_critical, Rng(seed));
+  for (std::uint32_t i = 0; i < self.loops.size(); ++i) {
+    run_on(self.loops.at(i), [&] { self.shards[i]->start(); });
+  }
+  Result<void, StartError> listening = self.listen(std::move(inherited));
+  if (!listening) stop();
+  return listening;
+}
+
+std::vector<io::SocketName> Server::addresses() const {
+  return impl_->names;
+}
+
+std::uint16_t Server::port() const {
+  for (const io::SocketName& name : impl_->names) {
+    if (name.address.family != io::Family::kUnix) return name.address.port;
+  }
+  return 0;
+}
+
+bool Server::drain(Duration at_most) {
+  Impl& self = *impl_;
+  if (!self.started) return true;
+  self.shared.draining.store(true, std::memory_order_relaxed);
+  self.close_acceptor();
+  for (auto& shard : self.shards) {
+    run_on(shard->loop(), [&] { shard->drain(); });
+  }
+  constexpr Duration kLook = std::chrono::milliseconds(5);
+  io::ThreadParker parker;
+  const TimePoint deadline = io::monotonic_now() + at_most;
+  for (TimePoint now = io::monotonic_now(); self.shared.connections.stats().used > 0;) {
+    if (now >= deadline) return false;
+    now = parker.park_until(std::min(deadline, now + kLook));
+  }
+  return true;
+}
+
+void Server::stop() {
+  Impl& self = *impl_;
+  if (!self.started) return;
+  self.close_acceptor();
+  if (!self.shards.empty()) {
+    Countdown stopped(static_cast<std::ptrdiff_t>(self.shards.size()));
+    for (auto& shard : self.shards) {
+      shard->loop().post(
+          [&shard, &stopped] { shard->stop(io::Callback<>::to<&Countdown::one>(stopped)); });
+    }
+    stopped.latch.wait();
+    // Whatever one loop had posted to another has run after this, so nothing names a shard.
+    for (std::uint32_t i = 0; i < self.loops.size(); ++i) run_on(self.loops.at(i), [] {});
+    for (std::uint32_t i = 0; i < self.loops.size(); ++i) {
+      run_on(self.loops.at(i), [&] { self.shards[i].reset(); });
+    }
+    self.shared.shards.clear();
+    self.shards.clear();
+  }
+  self.acceptor.reset();
+  if (self.own_loops) self.own_loops->stop();
+  self.started = false;
+}
+
+ServerStats Server::stats() const {
+  const ServerShared& shared = impl_->shared;
+  ServerStats stats;
+  stats.connections = shared.connections.stats();
+  stats.read_regions.capacity = shared.config.max_connections;
+  stats.write_buffers = shared.writes.blocks().stats();
+  stats.arenas = shared.arenas.stats();
+  stats.pending_streams = shared.arenas.pending_stats();
+  stats.backpressure.capacity = shared.config.backpressure_list_max;
+  stats.write_slab_exhaustion_count = stats.write_buffers.exhausted;
+  stats.pressure = shared.level.load(std::memory_order_relaxed);
+  for (const LoopShard* shard : shared.shards) shard->counters().add_to(stats);
+  return stats;
+}
+
+const ServerConfig& Server::config() const noexcept {
+  return impl_->config;
+}
+
+}  // namespace weir::inline v0

@@ -1,0 +1,287 @@
+#include "server/shard.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "weir/base/assert.h"
+#include "weir/io/clock.h"
+#include "weir/io/fd.h"
+
+namespace weir::inline v0 {
+namespace {
+
+/// A client that took nothing for this long is slow; one that took something is only busy, and is
+/// not dropped for the sake of others however little memory is left.
+constexpr Duration kStallGrace = std::chrono::seconds(1);
+constexpr std::uint32_t kSweepArenas = 64;
+constexpr Duration kDateValid = std::chrono::milliseconds(500);
+
+}  // namespace
+
+LoopShard::LoopShard(ServerShared& shared, io::Loop& loop, std::uint32_t index,
+                     std::unique_ptr<Handler> handler)
+    : shared_(shared),
+      loop_(loop),
+      index_(index),
+      handler_(std::move(handler)),
+      regions_(shared.regions),
+      headers_(std::max(shared.config.header_count_max, shared.config.trailer_count_max)),
+      arrivals_(shared.config.max_connections),
+      arrivals_task_(io::Callback<>::to<&LoopShard::take_arrivals>(*this)),
+      resume_task_(io::Callback<>::to<&LoopShard::resume_writers>(*this)),
+      arena_task_(io::Callback<>::to<&LoopShard::answer_arenas>(*this)),
+      judge_task_(io::Callback<>::to<&LoopShard::judge>(*this)),
+      flush_task_(io::Callback<>::to<&LoopShard::flush_cache>(*this)),
+      room_task_(io::Callback<>::to<&LoopShard::give_room>(*this)),
+      tick_(io::Timer::Fired::to<&LoopShard::on_tick>(*this)) {}
+
+LoopShard::~LoopShard() {
+  WEIR_ASSERT(all_.empty());
+}
+
+void LoopShard::start() {
+  shared_.arenas.attach(index_, loop_, arena_task_);
+  const TimePoint now = loop_.now();
+  next_sweep_ = now + config().sweep_interval;
+  loop_.arm(tick_, now + config().tick);
+}
+
+void LoopShard::stop(io::Callback<> done) {
+  stopping_ = true;
+  stopped_ = done;
+  take_arrivals();
+  for (Connection& connection : all_) connection.close_now(CloseReason::kShutdown);
+  if (all_.empty()) finish_stop();
+}
+
+void LoopShard::finish_stop() {
+  loop_.cancel(tick_);
+  shared_.writes.blocks().unwant(index_);
+  std::exchange(stopped_, {})();
+}
+
+void LoopShard::drain() {
+  for (Connection& connection : all_) connection.drain();
+}
+
+void LoopShard::hand_over(io::Fd fd, Connection& connection) {
+  load_.fetch_add(1, std::memory_order_relaxed);
+  {
+    const std::lock_guard lock(arrivals_mutex_);
+    const bool kept = arrivals_.push_back({fd.release(), &connection});
+    WEIR_ASSERT(kept);  // as many places as connections
+  }
+  if (loop_.in_loop_thread()) {
+    take_arrivals();
+  } else {
+    loop_.post(arrivals_task_);
+  }
+}
+
+void LoopShard::take_arrivals() {
+  while (true) {
+    Arrival next;
+    {
+      const std::lock_guard lock(arrivals_mutex_);
+      if (arrivals_.empty()) return;
+      next = arrivals_.pop_front();
+    }
+    io::Fd fd(next.fd);
+    if (!stopping_ && next.connection->open(std::move(fd))) continue;
+    load_.fetch_sub(1, std::memory_order_relaxed);
+    shared_.connections.release(*next.connection);
+  }
+}
+
+void LoopShard::on_opened(Connection& connection) {
+  all_.push_back(connection);
+  regions_.adopt();
+  ++counters_.accepted;
+  ++counters_.connections;
+}
+
+void LoopShard::on_closed(Connection& connection) {
+  all_.remove(connection);
+  regions_.abandon();
+  --counters_.connections;
+  load_.fetch_sub(1, std::memory_order_relaxed);
+  shared_.connections.release(connection);
+  if (stopping_ && all_.empty()) finish_stop();
+}
+
+std::string_view LoopShard::date(TimePoint now) {
+  if (now >= date_valid_until_) {
+    write_http_date(io::unix_seconds(), std::span<char, kHttpDateBytes>(date_));
+    date_valid_until_ = now + kDateValid;
+  }
+  return {date_.data(), date_.size()};
+}
+
+ReadRegion LoopShard::lease_region() {
+  const ReadRegion region = regions_.lease();
+  counters_.regions_leased.set(regions_.leased());
+  if (regions_.leased() > counters_.regions_leased_peak.get()) {
+    counters_.regions_leased_peak.set(regions_.leased());
+  }
+  return region;
+}
+
+void LoopShard::release_region(const ReadRegion& region) {
+  regions_.release(region);
+  counters_.regions_leased.set(regions_.leased());
+}
+
+void LoopShard::set_idle(Connection& connection, bool idle) {
+  if (idle == connection.idle_hook.linked()) return;
+  if (idle) {
+    idle_.push_back(connection);
+  } else {
+    idle_.remove(connection);
+  }
+  counters_.idle.set(idle_.size());
+}
+
+void LoopShard::set_stuck(Connection& connection, bool stuck, bool moved) {
+  const bool was = connection.stuck_hook.linked();
+  if (!was && !stuck) return;
+  if (was && (!stuck || moved)) stuck_.remove(connection);
+  if (stuck && (!was || moved)) stuck_.push_back(connection);  // oldest stall in front
+  if (was != stuck) {
+    const std::uint32_t before =
+        stuck ? shared_.backpressured.fetch_add(1) : shared_.backpressured.fetch_sub(1);
+    if (stuck && before >= config().backpressure_list_max) on_exhausted();
+  }
+  counters_.backpressured.set(stuck_.size());
+  if (stuck_.size() > counters_.backpressured_peak.get()) {
+    counters_.backpressured_peak.set(stuck_.size());
+  }
+  const Connection* oldest = stuck_.front();
+  counters_.oldest_stuck_ns.set(
+      oldest == nullptr ? 0 : static_cast<std::uint64_t>(to_ns(oldest->stuck_since())));
+}
+
+void LoopShard::set_waiting_for_buffer(Connection& connection, bool waits) {
+  if (waits == connection.writer_hook.linked()) return;
+  if (!waits) {
+    writers_.remove(connection);
+    if (writers_.empty()) shared_.writes.blocks().unwant(index_);
+  } else {
+    writers_.push_back(connection);
+    if (writers_.size() == 1) {
+      shared_.writes.blocks().want(index_, loop_, resume_task_);
+      for (LoopShard* other : shared_.shards) {
+        if (other != this) other->loop_.post(other->flush_task_);
+      }
+    }
+  }
+  counters_.pending_writes.set(writers_.size());
+}
+
+/// A round over those who waited when it began, one buffer each, as long as there are any.
+void LoopShard::resume_writers() {
+  for (std::size_t left = writers_.size(); left > 0; --left) {
+    const SharedBlocks& blocks = shared_.writes.blocks();
+    if (blocks.free_count() <= config().reserved_write_buffers) break;
+    Connection* next = writers_.front();
+    if (next == nullptr) break;
+    writers_.remove(*next);  // still hungry: it comes back in at the end
+    next->resume_output();
+  }
+  counters_.pending_writes.set(writers_.size());
+  if (writers_.empty()) {
+    shared_.writes.blocks().unwant(index_);
+  } else if (shared_.writes.blocks().free_count() > config().reserved_write_buffers) {
+    loop_.defer(resume_task_);
+  }
+}
+
+void LoopShard::flush_cache() {
+  shared_.writes.blocks().flush(index_);
+}
+
+void LoopShard::give_room() {
+  close_idle(1, CloseReason::kIdlePressure);
+}
+
+void LoopShard::on_exhausted() noexcept {
+  loop_.defer(judge_task_);
+}
+
+LoopShard::ArenaGrant LoopShard::acquire_arena(ArenaWaiter& waiter, Access access, bool may_wait) {
+  const TimePoint now = loop_.now();
+  const PressureDecision decision = judge_pressure(shared_, now);
+  ArenaGrant grant;
+  if (access == Access::kCritical || decision.accept_stream) {
+    grant.memory = shared_.arenas.acquire(index_, access);
+    if (grant.memory != nullptr) return grant;
+  }
+  const bool queue_open = decision.accept_stream || decision.use_pending_queue;
+  grant.pending = may_wait && queue_open && shared_.arenas.enqueue(waiter, now);
+  if (!grant.pending) {
+    counters_.count(RefuseReason::kArena);
+    if (access == Access::kCritical) ++counters_.critical_shed;
+  }
+  on_exhausted();
+  return grant;
+}
+
+void LoopShard::release_arena(std::byte* memory) noexcept {
+  shared_.arenas.release(index_, memory);
+}
+
+void LoopShard::answer_arenas() {
+  shared_.arenas.answer(index_, loop_.now(), config().pending_stream_timeout);
+}
+
+std::uint32_t LoopShard::close_idle(std::uint32_t count, CloseReason reason) {
+  std::uint32_t closed = 0;
+  for (; closed < count && idle_.front() != nullptr; ++closed) idle_.front()->close_now(reason);
+  return closed;
+}
+
+void LoopShard::on_tick(TimePoint now) {
+  answer_arenas();
+  judge();
+  if (now >= next_sweep_) {
+    next_sweep_ = now + config().sweep_interval;
+    static_cast<void>(regions_.sweep());
+    if (index_ == 0) {
+      static_cast<void>(shared_.regions.trim(config().max_connections));
+      static_cast<void>(shared_.arenas.trim(kSweepArenas));
+    }
+  }
+  if (!stopping_) loop_.arm(tick_, now + config().tick);
+}
+
+void LoopShard::judge() {
+  const TimePoint now = loop_.now();
+  obey(judge_pressure(shared_, now), now);
+}
+
+void LoopShard::obey(const PressureDecision& decision, TimePoint now) {
+  if (decision.connections_to_timeout > 0 && !idle_.empty()) {
+    // Each loop closes its share of the idle ones, rounded up.
+    std::uint64_t idle_everywhere = 0;
+    for (const LoopShard* shard : shared_.shards) idle_everywhere += shard->counters_.idle.get();
+    const std::uint64_t everywhere = std::max<std::uint64_t>(idle_everywhere, idle_.size());
+    const std::uint64_t share =
+        (decision.connections_to_timeout * idle_.size() + everywhere - 1) / everywhere;
+    close_idle(static_cast<std::uint32_t>(share), CloseReason::kIdlePressure);
+  }
+  drop_stuck(decision, now);
+}
+
+void LoopShard::drop_stuck(const PressureDecision& decision, TimePoint now) {
+  bool may_drop_one = decision.drop_oldest_backpressure;
+  while (Connection* oldest = stuck_.front()) {
+    const Duration age = now - oldest->stuck_since();
+    const bool too_many = shared_.backpressured.load() > config().backpressure_list_max;
+    const bool sacrificed = std::exchange(may_drop_one, false) && age >= kStallGrace;
+    if (too_many) ++counters_.backpressure_full;
+    if (!too_many && !sacrificed && age < config().backpressure_timeout) return;
+    oldest->close_now(CloseReason::kBackpressure);
+    if (oldest->stuck_hook.linked()) return;  // it is being driven: it ends a little later
+  }
+}
+
+}  // namespace weir::inline v0

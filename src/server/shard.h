@@ -1,0 +1,139 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "weir/base/intrusive_list.h"
+#include "weir/base/ring.h"
+#include "weir/base/time.h"
+#include "weir/http/header_view.h"
+#include "weir/io/loop.h"
+#include "weir/io/timer.h"
+#include "weir/server/handler.h"
+
+#include "server/connection.h"
+#include "server/counters.h"
+#include "server/http_date.h"
+#include "server/read_regions.h"
+#include "server/shared.h"
+
+namespace weir::inline v0 {
+
+/// One loop's part of a server: its connections, its lists, its handler, its tick.
+///
+/// Every tick it judges pressure and obeys: closes idle connections, oldest first, and those whose
+/// output is stuck; answers the arena queue; returns cold memory at the sweep.
+/// Thread-safety: its loop's, but hand_over(), counters and load(), which are anybody's.
+class LoopShard {
+ public:
+  LoopShard(ServerShared& shared, io::Loop& loop, std::uint32_t index,
+            std::unique_ptr<Handler> handler);
+  LoopShard(const LoopShard&) = delete;
+  LoopShard& operator=(const LoopShard&) = delete;
+  ~LoopShard();
+
+  void start();
+  /// Closes everything; `done` is called when nothing of this shard is on the loop.
+  void stop(io::Callback<> done);
+  void drain();
+
+  /// Takes an accepted socket with its place, from the accepting loop. Never fails: there is room
+  /// for as many as there are places.
+  void hand_over(io::Fd fd, Connection& connection);
+  /// Connections here or on their way.
+  [[nodiscard]] std::uint32_t load() const noexcept {
+    return load_.load(std::memory_order_relaxed);
+  }
+
+  // For connections and sessions.
+  [[nodiscard]] ServerShared& shared() noexcept { return shared_; }
+  [[nodiscard]] const ServerConfig& config() const noexcept { return shared_.config; }
+  [[nodiscard]] io::Loop& loop() const noexcept { return loop_; }
+  [[nodiscard]] std::uint32_t index() const noexcept { return index_; }
+  [[nodiscard]] Handler& handler() noexcept { return *handler_; }
+  [[nodiscard]] LoopCounters& counters() noexcept { return counters_; }
+  [[nodiscard]] const LoopCounters& counters() const noexcept { return counters_; }
+  [[nodiscard]] std::span<HeaderView> header_storage() noexcept { return headers_; }
+  [[nodiscard]] std::string_view date(TimePoint now);
+  [[nodiscard]] bool draining() const noexcept {
+    return shared_.draining.load(std::memory_order_relaxed);
+  }
+
+  [[nodiscard]] ReadRegion lease_region();
+  void release_region(const ReadRegion& region);
+
+  void set_idle(Connection& connection, bool idle);
+  void set_stuck(Connection& connection, bool stuck, bool moved);
+  void set_waiting_for_buffer(Connection& connection, bool waits);
+  [[nodiscard]] bool writers_wait() const noexcept { return !writers_.empty(); }
+  /// A pool said no: pressure is judged before the turn ends.
+  void on_exhausted() noexcept;
+  /// Memory for a stream, by the rules of pressure. kPending: `waiter` is queued.
+  struct ArenaGrant {
+    std::byte* memory = nullptr;
+    bool pending = false;
+  };
+  [[nodiscard]] ArenaGrant acquire_arena(ArenaWaiter& waiter, Access access, bool may_wait);
+  void release_arena(std::byte* memory) noexcept;
+
+  void on_opened(Connection& connection);
+  void on_closed(Connection& connection);
+  /// Closes the oldest idle connection, soon. From any thread.
+  void request_room() noexcept { loop_.post(room_task_); }
+  /// Closes up to `count` idle connections, oldest first.
+  std::uint32_t close_idle(std::uint32_t count, CloseReason reason);
+
+ private:
+  void take_arrivals();
+  void on_tick(TimePoint now);
+  void judge();
+  void obey(const PressureDecision& decision, TimePoint now);
+  void drop_stuck(const PressureDecision& decision, TimePoint now);
+  void resume_writers();
+  void answer_arenas();
+  void flush_cache();
+  void give_room();
+  void finish_stop();
+
+  struct Arrival {
+    int fd = -1;
+    Connection* connection = nullptr;
+  };
+
+  ServerShared& shared_;
+  io::Loop& loop_;
+  const std::uint32_t index_;
+  std::unique_ptr<Handler> handler_;
+  LoopCounters counters_;
+  RegionStack regions_;
+  std::vector<HeaderView> headers_;
+
+  IntrusiveList<Connection, &Connection::all_hook> all_;
+  IntrusiveList<Connection, &Connection::idle_hook> idle_;
+  IntrusiveList<Connection, &Connection::stuck_hook> stuck_;
+  IntrusiveList<Connection, &Connection::writer_hook> writers_;
+
+  std::mutex arrivals_mutex_;
+  Ring<Arrival> arrivals_;
+  std::atomic<std::uint32_t> load_{0};
+  io::Task arrivals_task_;
+  io::Task resume_task_;
+  io::Task arena_task_;
+  io::Task judge_task_;
+  io::Task flush_task_;
+  io::Task room_task_;
+  io::Timer tick_;
+  TimePoint next_sweep_{};
+  std::array<char, kHttpDateBytes> date_{};
+  TimePoint date_valid_until_{};
+  io::Callback<> stopped_;
+  bool stopping_ = false;
+};
+
+}  // namespace weir::inline v0

@@ -1,0 +1,138 @@
+#include "server/shared.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "server/shard.h"
+
+namespace weir::inline v0 {
+namespace {
+
+HttpLimits limits_of(const ServerConfig& config) {
+  HttpLimits limits;
+  limits.head_bytes_max = config.head_bytes_max;
+  limits.header_count_max = config.header_count_max;
+  limits.uri_bytes_max = config.uri_bytes_max;
+  limits.trailer_bytes_max = config.trailer_bytes_max;
+  limits.trailer_count_max = config.trailer_count_max;
+  return limits;
+}
+
+PressureConfig pressure_of(const ServerConfig& config) {
+  PressureConfig pressure;
+  pressure.high_watermark = config.high_watermark;
+  pressure.critical_watermark = config.critical_watermark;
+  pressure.backpressure_list_max = config.backpressure_list_max;
+  pressure.backpressure_timeout = config.backpressure_timeout;
+  pressure.pending_stream_pool_size = config.pending_stream_pool_size;
+  pressure.pending_stream_timeout = config.pending_stream_timeout;
+  return pressure;
+}
+
+std::size_t region_bytes(const ServerConfig& config) {
+  return std::size_t{config.conn_decrypted_buf_size} +
+         (config.tls ? config.conn_encrypted_buf_size : 0);
+}
+
+constexpr std::uint32_t kCachedWriteBuffers = 2;  // per loop
+
+}  // namespace
+
+ServerShared::ServerShared(const ServerConfig& given, std::uint32_t loops)
+    : config(given),
+      limits(limits_of(given)),
+      pressure(pressure_of(given)),
+      loop_count(loops),
+      regions({.block_count = given.max_connections, .block_bytes = region_bytes(given)}),
+      writes({.count = given.tcp_write_buffer_pool_size,
+              .bytes_each = given.tcp_write_buffer_size,
+              .reserved = given.reserved_write_buffers,
+              .loops = loops,
+              .cached_max = kCachedWriteBuffers}),
+      arenas({.blocks = {.count = given.arena_pool_size,
+                         .bytes_each = given.arena_size,
+                         .reserved = given.reserved_arenas,
+                         .loops = loops,
+                         .cached_max = 0},
+              .pending_max = given.pending_stream_pool_size,
+              .high_watermark = given.high_watermark}),
+      connections({.count = given.max_connections, .reserved = given.reserved_connections}) {}
+
+Connection* ConnectionTable::acquire(LoopShard& shard, const Connection::Arrival& arrival) {
+  const std::lock_guard lock(mutex_);
+  const PoolStats& stats = slab_.stats();
+  if (!arrival.critical && stats.capacity - stats.used <= reserved_) {
+    ++refused_for_reserve_;
+    return nullptr;
+  }
+  return slab_.get(slab_.acquire(shard, arrival));
+}
+
+void ConnectionTable::release(Connection& connection) {
+  const std::lock_guard lock(mutex_);
+  slab_.release(slab_.handle_of(&connection));
+  if (waiting_task_ == nullptr) return;
+  waiting_loop_->post(*waiting_task_);
+  waiting_task_ = nullptr;
+}
+
+bool ConnectionTable::has_room(bool critical) const {
+  const std::lock_guard lock(mutex_);
+  const PoolStats& stats = slab_.stats();
+  return stats.capacity - stats.used > (critical ? 0 : reserved_);
+}
+
+void ConnectionTable::want(io::Loop& on, io::Task& freed) {
+  const std::lock_guard lock(mutex_);
+  const PoolStats& stats = slab_.stats();
+  if (stats.capacity - stats.used > reserved_) return on.post(freed);  // it came in between
+  waiting_loop_ = &on;
+  waiting_task_ = &freed;
+}
+
+void ConnectionTable::unwant() {
+  const std::lock_guard lock(mutex_);
+  waiting_task_ = nullptr;
+}
+
+PoolStats ConnectionTable::stats() const {
+  const std::lock_guard lock(mutex_);
+  PoolStats stats = slab_.stats();
+  stats.exhausted += refused_for_reserve_;
+  return stats;
+}
+
+PressureState collect_pressure(const ServerShared& shared, TimePoint now) noexcept {
+  const PoolStats connections = shared.connections.stats();
+  const PoolStats pending = shared.arenas.pending_stats();
+  PressureState state;
+  state.tcp_write_slab_usage = usage(shared.writes.blocks().stats());
+  // A server without arenas or queue has nothing that could fill up there.
+  state.arena_slab_usage = shared.config.arena_pool_size == 0 ? 0 : usage(shared.arenas.stats());
+  state.pending_stream_usage = pending.capacity == 0 ? 0 : usage(pending);
+  state.handle_slab_usage = usage(connections);
+  state.active_connections = static_cast<std::uint32_t>(connections.used);
+  state.pending_stream_count = static_cast<std::uint32_t>(pending.used);
+  state.oldest_pending_stream_age = shared.arenas.oldest_wait(now);
+  std::uint64_t oldest = std::numeric_limits<std::uint64_t>::max();
+  for (const LoopShard* shard : shared.shards) {
+    const LoopCounters& counters = shard->counters();
+    state.idle_connections += static_cast<std::uint32_t>(counters.idle.get());
+    state.backpressure_queue_len += static_cast<std::uint32_t>(counters.backpressured.get());
+    const std::uint64_t since = counters.oldest_stuck_ns.get();
+    if (since != 0) oldest = std::min(oldest, since);
+  }
+  if (oldest != std::numeric_limits<std::uint64_t>::max()) {
+    state.oldest_backpressure_age = now - time_from_ns(static_cast<std::int64_t>(oldest));
+  }
+  return state;
+}
+
+PressureDecision judge_pressure(ServerShared& shared, TimePoint now) noexcept {
+  const PressureDecision decision =
+      evaluate_pressure(collect_pressure(shared, now), shared.pressure);
+  shared.level.store(decision.level, std::memory_order_relaxed);
+  return decision;
+}
+
+}  // namespace weir::inline v0

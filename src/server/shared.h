@@ -1,0 +1,83 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "weir/base/slab.h"
+#include "weir/config/server_config.h"
+#include "weir/http/limits.h"
+#include "weir/io/loop.h"
+#include "weir/policy/pressure.h"
+
+#include "server/arena_pool.h"
+#include "server/connection.h"
+#include "server/read_regions.h"
+#include "server/write_pool.h"
+
+namespace weir::inline v0 {
+
+class LoopShard;
+
+/// The places for connections, of all loops.
+///
+/// Promises: ordinary arrivals leave `reserved` places to critical ones. After want(), the task is
+/// posted when a place comes back.
+/// Thread-safety: any. Cost: a mutex pair, when a connection opens or closes.
+class ConnectionTable {
+ public:
+  struct Shape {
+    std::uint32_t count = 0;
+    std::uint32_t reserved = 0;
+  };
+  explicit ConnectionTable(Shape shape) : reserved_(shape.reserved), slab_(shape.count) {}
+
+  [[nodiscard]] Connection* acquire(LoopShard& shard, const Connection::Arrival& arrival);
+  void release(Connection& connection);
+  [[nodiscard]] bool has_room(bool critical) const;
+
+  /// Post `freed` to `on`, once, when the next place comes back.
+  void want(io::Loop& on, io::Task& freed);
+  void unwant();
+  [[nodiscard]] PoolStats stats() const;
+
+ private:
+  const std::uint32_t reserved_;
+  mutable std::mutex mutex_;
+  Slab<Connection> slab_;
+  std::uint64_t refused_for_reserve_ = 0;
+  io::Loop* waiting_loop_ = nullptr;
+  io::Task* waiting_task_ = nullptr;
+};
+
+/// What all loops of one server share: the configuration, and every bound.
+struct ServerShared {
+  ServerShared(const ServerConfig& given, std::uint32_t loops);
+
+  const ServerConfig config;
+  const HttpLimits limits;
+  const PressureConfig pressure;
+  const std::uint32_t loop_count;
+
+  RegionPool regions;
+  WritePool writes;
+  ArenaPool arenas;
+  ConnectionTable connections;
+
+  std::vector<LoopShard*> shards;  // filled before anything runs
+  std::atomic<std::uint64_t> next_stream_id{1};
+  std::atomic<std::uint32_t> backpressured{0};  // connections, of all loops
+  std::atomic<PressureLevel> level{PressureLevel::kNormal};
+  std::atomic<bool> draining{false};
+};
+
+/// What the pools and lists of all loops look like now.
+/// Thread-safety: any. Cost: three mutex pairs and a few loads per loop.
+[[nodiscard]] PressureState collect_pressure(const ServerShared& shared, TimePoint now) noexcept;
+
+/// evaluate_pressure() of that, with the level published.
+PressureDecision judge_pressure(ServerShared& shared, TimePoint now) noexcept;
+
+}  // namespace weir::inline v0

@@ -1,0 +1,97 @@
+#include "weir/server/stats_json.h"
+
+#include <string_view>
+
+#include "weir/server/memory_budget.h"
+
+namespace weir::inline v0 {
+namespace {
+
+/// Names here are our own and need no escaping.
+class JsonObject {
+ public:
+  explicit JsonObject(std::string& out) : out_(out) { out_ += '{'; }
+  ~JsonObject() { out_ += '}'; }
+  JsonObject(const JsonObject&) = delete;
+  JsonObject& operator=(const JsonObject&) = delete;
+
+  void number(std::string_view name, std::uint64_t value) {
+    key(name);
+    out_ += std::to_string(value);
+  }
+  void text(std::string_view name, std::string_view value) {
+    key(name);
+    out_ += '"';
+    out_ += value;
+    out_ += '"';
+  }
+  void pool(std::string_view name, const PoolStats& stats) {
+    key(name);
+    JsonObject inner(out_);
+    inner.number("used", stats.used);
+    inner.number("peak", stats.peak);
+    inner.number("capacity", stats.capacity);
+    inner.number("exhausted", stats.exhausted);
+  }
+  void key(std::string_view name) {
+    if (!first_) out_ += ',';
+    first_ = false;
+    out_ += '"';
+    out_ += name;
+    out_ += "\":";
+  }
+
+ private:
+  std::string& out_;
+  bool first_ = true;
+};
+
+}  // namespace
+
+std::string stats_json(const ServerStats& stats, const ServerConfig& config) {
+  std::string out;
+  {
+    JsonObject all(out);
+    all.pool("connections", stats.connections);
+    all.pool("read_regions", stats.read_regions);
+    all.pool("write_buffers", stats.write_buffers);
+    all.pool("arenas", stats.arenas);
+    all.pool("pending_streams", stats.pending_streams);
+    all.pool("backpressure", stats.backpressure);
+    all.number("idle_connections", stats.idle_connections);
+    all.number("accepted", stats.accepted);
+    all.number("requests", stats.requests);
+    all.number("responses_1xx", stats.responses_1xx);
+    all.number("responses_2xx", stats.responses_2xx);
+    all.number("responses_3xx", stats.responses_3xx);
+    all.number("responses_4xx", stats.responses_4xx);
+    all.number("responses_5xx", stats.responses_5xx);
+    all.number("bytes_received", stats.bytes_received);
+    all.number("bytes_sent", stats.bytes_sent);
+    all.number("bytes_copied_in", stats.bytes_copied_in);
+    all.number("tunnels", stats.tunnels);
+    all.number("critical_shed", stats.critical_shed);
+    all.number("write_slab_exhaustion_count", stats.write_slab_exhaustion_count);
+    all.number("pending_write_queue_len", stats.pending_write_queue_len);
+    all.text("pressure", name_of(stats.pressure));
+    all.number("ceiling_bytes", worst_case_bytes(config));
+    all.key("closed");
+    {
+      JsonObject closed(out);
+      for (std::size_t i = 1; i < stats.closed.size(); ++i) {
+        closed.number(kCloseReasonNames[i], stats.closed[i]);
+      }
+    }
+    all.key("refused");
+    {
+      JsonObject refused(out);
+      for (std::size_t i = 0; i < stats.refused.size(); ++i) {
+        refused.number(kRefuseReasonNames[i], stats.refused[i]);
+      }
+    }
+  }
+  out += '\n';
+  return out;
+}
+
+}  // namespace weir::inline v0
