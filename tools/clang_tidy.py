@@ -20,7 +20,8 @@ CLANG_TIDY = "clang-tidy-14"
 TEST_CHECKS = ",".join((
     "-*", "bugprone-argument-comment", "bugprone-assert-side-effect", "bugprone-dangling-handle",
     "bugprone-fold-init-type", "bugprone-infinite-loop", "bugprone-integer-division",
-    "bugprone-sizeof-*", "bugprone-suspicious-*", "bugprone-undelegated-constructor",
+    "bugprone-sizeof-*", "bugprone-suspicious-memset-usage", "bugprone-suspicious-semicolon",
+    "bugprone-suspicious-string-compare", "bugprone-undelegated-constructor",
     "bugprone-unused-raii", "modernize-use-override", "readability-container-size-empty",
     "readability-duplicate-include", "readability-identifier-naming"))
 _TEST_NAME = re.compile(r"_(?:test|bench)\.cc$")

@@ -5,14 +5,16 @@
 #include <string>
 #include <string_view>
 
+#include "config/reference.h"
 #include "metrics/reference.h"
 
 int main(int argc, char** argv) {
   const std::string_view what = argc == 2 ? argv[1] : "";
   std::string text;
+  if (what == "options") text = weir::options_reference();
   if (what == "metrics") text = weir::metrics_reference();
   if (text.empty()) {
-    std::fputs("usage: weir_gen_reference metrics\n", stderr);
+    std::fputs("usage: weir_gen_reference options|metrics\n", stderr);
     return 2;
   }
   std::fwrite(text.data(), 1, text.size(), stdout);

@@ -73,15 +73,6 @@ bool parse_v6(std::string_view text, std::array<std::uint8_t, kV6Bytes>& out) {
   return true;
 }
 
-std::string v4_text(const std::uint8_t* bytes) {
-  std::string text;
-  for (std::size_t i = 0; i < kV4Bytes; ++i) {
-    if (i > 0) text += '.';
-    text += std::to_string(bytes[i]);
-  }
-  return text;
-}
-
 struct ZeroRun {
   std::size_t start = 8;  // in groups
   std::size_t length = 1;
@@ -98,10 +89,18 @@ ZeroRun longest_zero_run(const std::array<std::uint32_t, 8>& groups) {
   return best;
 }
 
-std::string hex(std::uint32_t value) {
-  std::array<char, 8> digits;
-  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value, 16).ptr;
-  return {digits.data(), end};
+struct Digits {
+  std::array<char, 8> bytes{};
+  std::size_t size = 0;
+  [[nodiscard]] std::string_view view() const noexcept { return {bytes.data(), size}; }
+};
+
+Digits digits(std::uint32_t value, int base) noexcept {
+  Digits text;
+  char* const begin = text.bytes.data();
+  const auto end = std::to_chars(begin, begin + text.bytes.size(), value, base).ptr;
+  text.size = static_cast<std::size_t>(end - begin);
+  return text;
 }
 
 }  // namespace
@@ -124,25 +123,48 @@ std::optional<IpAddress> parse_ip(std::string_view text) noexcept {
   return address;
 }
 
-std::string to_string(const IpAddress& address) {
-  if (!address.v6) return v4_text(address.bytes.data());
-  if (is_mapped(address.bytes)) return "::ffff:" + v4_text(address.bytes.data() + kMappedPrefix);
+void IpText::put(std::string_view text) noexcept {
+  std::copy(text.begin(), text.end(), bytes_.begin() + size_);
+  size_ = static_cast<std::uint8_t>(size_ + text.size());
+}
+
+void IpText::put_v4(const std::uint8_t* bytes) noexcept {
+  for (std::size_t i = 0; i < kV4Bytes; ++i) {
+    if (i > 0) put(".");
+    put(digits(bytes[i], 10).view());
+  }
+}
+
+IpText text_of(const IpAddress& address) noexcept {
+  IpText text;
+  if (!address.v6) {
+    text.put_v4(address.bytes.data());
+    return text;
+  }
+  if (is_mapped(address.bytes)) {
+    text.put("::ffff:");
+    text.put_v4(address.bytes.data() + kMappedPrefix);
+    return text;
+  }
   std::array<std::uint32_t, 8> groups{};
   for (std::size_t i = 0; i < groups.size(); ++i) {
     groups[i] = (std::uint32_t{address.bytes[2 * i]} << 8U) | address.bytes[2 * i + 1];
   }
   const ZeroRun run = longest_zero_run(groups);
-  std::string text;
   for (std::size_t i = 0; i < groups.size();) {
     if (i == run.start) {
-      text += "::";
+      text.put("::");
       i += run.length;
       continue;
     }
-    if (!text.empty() && text.back() != ':') text += ':';
-    text += hex(groups[i++]);
+    if (text.size_ > 0 && text.bytes_[text.size_ - 1U] != ':') text.put(":");
+    text.put(digits(groups[i++], 16).view());
   }
   return text;
+}
+
+std::string to_string(const IpAddress& address) {
+  return std::string(text_of(address).view());
 }
 
 bool IpRange::contains(const IpAddress& address) const noexcept {

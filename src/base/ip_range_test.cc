@@ -152,5 +152,15 @@ TEST(IpRange, SaysWhyATextIsNoRange) {
   }
 }
 
+TEST(IpText, IsTheSameTextInPlace) {
+  for (const char* text : {"0.0.0.0", "255.255.255.255", "::", "2001:db8::1",
+                           "::ffff:255.255.255.255", "2001:db8:1111:2222:3333:4444:5555:6666"}) {
+    const auto address = parse_ip(text);
+    ASSERT_TRUE(address.has_value()) << text;
+    EXPECT_EQ(text_of(*address).view(), text);
+    EXPECT_EQ(to_string(*address), text);
+  }
+}
+
 }  // namespace
 }  // namespace weir

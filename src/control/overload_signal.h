@@ -9,17 +9,18 @@ namespace weir::inline v0 {
 
 /// Whether waiting or refusals by the limit persist: events at most 100 ms apart, for at least
 /// 100 ms, the last of them not longer ago than that. One burst is not overload.
-/// Thread-safety: any member, any thread; racing writers may shift an edge by one event.
+/// Thread-safety: any member, any thread; racing writers may shift an edge by one event, and a
+/// writer that was held up cannot turn the clock back.
 class OverloadSignal {
  public:
   static constexpr std::int64_t kPersistNs = 100'000'000;
 
   void note(TimePoint now) noexcept {
     const std::int64_t at = to_ns(now);
-    const std::int64_t last = last_ns_.load(std::memory_order_relaxed);
+    std::int64_t last = last_ns_.load(std::memory_order_relaxed);
     if (at <= last) return;
     if (last == 0 || at - last > kPersistNs) since_ns_.store(at, std::memory_order_relaxed);
-    last_ns_.store(at, std::memory_order_relaxed);
+    last_ns_.compare_exchange_strong(last, at, std::memory_order_relaxed);
   }
 
   [[nodiscard]] bool persists(TimePoint now) const noexcept {

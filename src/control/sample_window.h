@@ -24,7 +24,7 @@ class SampleWindow {
  public:
   explicit SampleWindow(ScopeCounterSlots& counters) noexcept : counters_(counters) {}
 
-  /// Starts measuring anew; the first window opens at the first is_due() or record().
+  /// For this window and those to come. The first window opens at the first close().
   void set_rules(const WindowRules& rules) noexcept;
 
   /// One latency. Requests granted before ignore_before() are left out.

@@ -6,7 +6,9 @@
 #include "weir/policy/limit_config.h"
 
 #include "policy/aimd_limit.h"
+#include "policy/auto_limit.h"
 #include "policy/fixed_limit.h"
+#include "policy/gradient2_limit.h"
 #include "policy/vegas_limit.h"
 
 namespace weir::inline v0 {
@@ -18,17 +20,18 @@ std::string_view name_of(LimitReason reason) noexcept {
   return kNames[static_cast<std::size_t>(reason)];
 }
 
-std::unique_ptr<LimitPolicy> make_limit_policy(const LimitConfig& config, Rng) {
+std::unique_ptr<LimitPolicy> make_limit_policy(const LimitConfig& config, Rng rng) {
   switch (config.policy) {
     case LimitKind::kFixed:
       return std::make_unique<FixedLimit>(config);
     case LimitKind::kAimd:
       return std::make_unique<AimdLimit>(config);
     case LimitKind::kVegas:
-    // These two have no class of their own yet; what they get says so by its name().
-    case LimitKind::kGradient2:
-    case LimitKind::kAuto:
       return std::make_unique<VegasLimit>(config);
+    case LimitKind::kGradient2:
+      return std::make_unique<Gradient2Limit>(config);
+    case LimitKind::kAuto:
+      return std::make_unique<AutoLimit>(config, rng);
   }
   WEIR_UNREACHABLE();
 }

@@ -33,7 +33,7 @@ void UpstreamConnection::carry(Exchange& exchange) noexcept {
   ++exchanges_;
   parser_.begin({.method = exchange.plan_.method, .upgrade_sent = exchange.plan_.upgrade});
   head_done_ = keep_alive_ = paused_ = held_last_ = false;
-  write_broken_ = wrote_some_ = false;
+  write_broken_ = wrote_some_ = said_end_ = false;
   held_ = {};
   progress_at_ = pool_.loop_.now();
   if (state_ == State::kConnecting) {
@@ -104,7 +104,7 @@ void UpstreamConnection::finish_exchange() noexcept {
     drop_region();
     state_ = State::kIdle;
     update_watch();
-    pool_.loop_.arm(timer_, pool_.loop_.now() + pool_.upstream_.config().idle_timeout);
+    pool_.loop_.arm(timer_, pool_.loop_.now() + pool_.upstream_.patience().idle);
     pool_.park(*this);
   } else {
     close();
@@ -132,7 +132,20 @@ bool UpstreamConnection::flush() noexcept {
   }
   want_write_ = false;
   update_watch();
+  end_tunnel_output();
   return true;
+}
+
+void UpstreamConnection::request_ended() noexcept {
+  rearm();
+  end_tunnel_output();
+}
+
+// The client ended its side of a tunnel: so do we, once its last byte is out.
+void UpstreamConnection::end_tunnel_output() noexcept {
+  if (exchange_ == nullptr || !exchange_->tunnel_ || !exchange_->request_complete_) return;
+  if (exchange_->begin_ != exchange_->end_ || std::exchange(said_end_, true)) return;
+  socket_.shutdown_write();
 }
 
 std::size_t UpstreamConnection::write_through(std::span<const io::ConstBuffer> pieces) noexcept {
@@ -240,7 +253,6 @@ bool UpstreamConnection::process_head() noexcept {
     return true;
   }
   exchange.response_started_ = true;
-  head_done_ = true;
   keep_alive_ = head.keep_alive;
   const h1::BodyFraming framing =
       head.tunnel ? h1::BodyFraming{.kind = h1::BodyKind::kUntilClose} : head.body;
@@ -248,11 +260,18 @@ bool UpstreamConnection::process_head() noexcept {
   if (head.tunnel) {
     exchange.tunnel_ = true;
     exchange.plan_.deadline = TimePoint::max();
+    exchange.plan_.patient = true;
   }
   rearm();
-  exchange.events_.on_upstream_head(head);
+  const bool taken = exchange.events_.on_upstream_head(head);
   if (exchange_ != &exchange) return false;  // cancelled from the callback
+  if (!taken) {
+    hold();
+    return false;
+  }
+  head_done_ = true;
   begin_ += static_cast<std::uint32_t>(result.consumed);
+  exchange.release_sent_buffer();
   if (framing.kind == h1::BodyKind::kNone) {
     finish_exchange();
     return false;
@@ -261,6 +280,7 @@ bool UpstreamConnection::process_head() noexcept {
 }
 
 bool UpstreamConnection::process_body() noexcept {
+  const h1::BodyDecoder before = decoder_;  // trailers that are not taken are read again
   const h1::BodyStep step = decoder_.next(unread(), pool_.fields_);
   Exchange& exchange = *exchange_;
   switch (step.event) {
@@ -271,7 +291,12 @@ bool UpstreamConnection::process_body() noexcept {
       fail(UpstreamFailure::kBadResponse);
       return false;
     case h1::BodyEvent::kTrailers:
-      exchange.events_.on_upstream_trailers(decoder_.trailers());
+      if (!exchange.events_.on_upstream_trailers(decoder_.trailers())) {
+        if (exchange_ != &exchange) return false;
+        decoder_ = before;
+        hold();
+        return false;
+      }
       if (exchange_ != &exchange) return false;
       begin_ += static_cast<std::uint32_t>(step.consumed);
       return true;
@@ -291,8 +316,7 @@ bool UpstreamConnection::deliver(std::string_view bytes, bool last) noexcept {
     if (taken < bytes.size()) {
       held_ = bytes.substr(taken);
       held_last_ = last;
-      paused_ = true;
-      update_watch();
+      hold();
       return false;
     }
   }
@@ -301,12 +325,17 @@ bool UpstreamConnection::deliver(std::string_view bytes, bool last) noexcept {
   return false;
 }
 
+void UpstreamConnection::hold() noexcept {
+  paused_ = true;
+  update_watch();
+}
+
 void UpstreamConnection::resume() noexcept {
   if (!paused_ || exchange_ == nullptr) return;
   paused_ = false;
   progress_at_ = pool_.loop_.now();
   const std::string_view held = std::exchange(held_, {});
-  if (!deliver(held, held_last_)) return;
+  if (!held.empty() && !deliver(held, std::exchange(held_last_, false))) return;
   if (!process()) return;
   if (begin_ == end_) drop_region();
   update_watch();  // level-triggered: what arrived meanwhile is told next turn
@@ -342,11 +371,10 @@ void UpstreamConnection::on_end(bool reset) noexcept {
 
 void UpstreamConnection::rearm() noexcept {
   if (exchange_ == nullptr || state_ == State::kClosing) return;
-  const UpstreamConfig& config = pool_.upstream_.config();
-  const Duration patience =
-      state_ == State::kConnecting ? config.connect_timeout : config.first_byte_timeout;
+  const Patience limits = pool_.upstream_.patience();
+  const Duration patience = state_ == State::kConnecting ? limits.connect : limits.first_byte;
   TimePoint at = exchange_->plan_.deadline;
-  if (!exchange_->tunnel_) at = std::min(at, progress_at_ + patience);
+  if (!exchange_->plan_.patient) at = std::min(at, progress_at_ + patience);
   if (at == TimePoint::max()) {
     pool_.loop_.cancel(timer_);
   } else {
@@ -361,8 +389,8 @@ void UpstreamConnection::on_timer(TimePoint now) {
   // Progress moves the deadline without touching the timer; a paused client is not the upstream's
   // fault, the server's write deadline watches that.
   const bool waiting_for_us = paused_ || (!head_done_ && !exchange_->request_complete_);
-  if (waiting_for_us || exchange_->tunnel_) progress_at_ = now;
-  if (progress_at_ + pool_.upstream_.config().first_byte_timeout > now) return rearm();
+  if (waiting_for_us || exchange_->plan_.patient) progress_at_ = now;
+  if (progress_at_ + pool_.upstream_.patience().first_byte > now) return rearm();
   fail(head_done_ ? UpstreamFailure::kStalled : UpstreamFailure::kFirstByteTimeout);
 }
 

@@ -43,6 +43,8 @@ class UpstreamConnection final : private io::SocketEvents {
   [[nodiscard]] std::size_t write_through(std::span<const io::ConstBuffer> pieces) noexcept;
   void resume() noexcept;
   void rearm() noexcept;
+  /// The owner gave the last byte of its request.
+  void request_ended() noexcept;
 
   [[nodiscard]] std::uint32_t endpoint_index() const noexcept { return endpoint_index_; }
   [[nodiscard]] bool reused() const noexcept { return exchanges_ > 1; }
@@ -68,6 +70,8 @@ class UpstreamConnection final : private io::SocketEvents {
   void on_end(bool reset) noexcept;
   void update_watch() noexcept;
   void drop_region() noexcept;
+  void hold() noexcept;
+  void end_tunnel_output() noexcept;
   [[nodiscard]] bool may_retry() const noexcept;
   [[nodiscard]] std::span<const char> unread() const noexcept {
     return {region_ + begin_, end_ - begin_};
@@ -94,6 +98,7 @@ class UpstreamConnection final : private io::SocketEvents {
   bool want_write_ = false;
   bool write_broken_ = false;
   bool wrote_some_ = false;  // of the current exchange
+  bool said_end_ = false;    // our side of a tunnel is shut
 };
 
 }  // namespace weir::inline v0

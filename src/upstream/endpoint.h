@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <string>
@@ -42,10 +43,12 @@ class Endpoint {
   }
 
   std::atomic<std::uint64_t> attempts{0};
+  std::atomic<std::uint64_t> retries{0};
   std::atomic<std::uint64_t> connects{0};
   std::atomic<std::uint64_t> answered{0};
   std::atomic<std::uint32_t> in_flight{0};
   std::atomic<std::uint32_t> connections{0};
+  std::atomic<std::uint32_t> idle{0};
   std::array<std::atomic<std::uint64_t>, kUpstreamFailureCount> failures{};
 
  private:

@@ -39,6 +39,11 @@ void Exchange::release_buffer() noexcept {
   begin_ = end_ = 0;
 }
 
+// A request that is out, and whose answer has begun, is never sent again.
+void Exchange::release_sent_buffer() noexcept {
+  if (request_complete_ && response_started_ && begin_ == end_ && !tunnel_) release_buffer();
+}
+
 bool Exchange::send_body(std::string_view bytes, bool last) noexcept {
   WEIR_ASSERT(active() && !owes_writable_);
   if (!bytes.empty()) body_given_ = true;
@@ -70,7 +75,7 @@ bool Exchange::send_body(std::string_view bytes, bool last) noexcept {
     append(piece.substr(done));
     written -= done;
   }
-  if (last && connection_ != nullptr) connection_->rearm();
+  if (last && connection_ != nullptr) connection_->request_ended();
   owes_writable_ = begin_ != end_;
   return !owes_writable_;
 }
@@ -86,6 +91,7 @@ bool Exchange::send_trailers(std::span<const HeaderView> trailers) noexcept {
     append(h1::kLastChunk);  // trailers are optional; the end of the body is not
   }
   owes_writable_ = connection_ == nullptr || !connection_->flush();
+  if (connection_ != nullptr) connection_->request_ended();
   return !owes_writable_;
 }
 
@@ -103,8 +109,9 @@ void Exchange::cancel() noexcept {
   connection->abandon();
 }
 
-void Exchange::lift_overall_deadline() noexcept {
+void Exchange::lift_deadlines() noexcept {
   plan_.deadline = TimePoint::max();
+  plan_.patient = true;
   if (connection_ != nullptr) connection_->rearm();
 }
 

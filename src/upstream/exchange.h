@@ -20,15 +20,17 @@ class UpstreamPool;
 class Endpoint;
 
 /// Told by an exchange, on its loop. Any of them may call cancel(); then nothing more comes.
-/// Order: on_upstream_head once, on_upstream_body*, on_upstream_trailers?, on_upstream_complete;
+/// Order: on_upstream_head, on_upstream_body*, on_upstream_trailers?, on_upstream_complete;
 /// on_upstream_failed may end it at any point. on_upstream_writable any time between.
 class ExchangeEvents {
  public:
   /// The final head (1xx but 101 are dropped). `head.tunnel`: raw bytes both ways from here on.
-  virtual void on_upstream_head(const h1::ResponseHead& head) = 0;
+  /// False: not taken, reading stops, and the same head comes again after resume().
+  [[nodiscard]] virtual bool on_upstream_head(const h1::ResponseHead& head) = 0;
   /// Returns how many bytes were taken; fewer than given: reading stops until resume().
   [[nodiscard]] virtual std::size_t on_upstream_body(std::string_view bytes) = 0;
-  virtual void on_upstream_trailers(const HeaderList& trailers) = 0;
+  /// False: as for the head.
+  [[nodiscard]] virtual bool on_upstream_trailers(const HeaderList& trailers) = 0;
   virtual void on_upstream_complete() = 0;
   /// What send_body() had to keep is on the wire.
   virtual void on_upstream_writable() = 0;
@@ -44,8 +46,11 @@ enum class RequestFraming : std::uint8_t { kNone, kLength, kChunked };
 /// over several attempts on several connections.
 ///
 /// Use: pool.open(exchange) leases a buffer; write the request head into space(), commit(); then
-/// pool.start(exchange, …). Body: send_body() takes everything it is given (at most
-/// body_piece_max() at a time) and says whether to stop; on_upstream_writable() says go on.
+/// pool.start(exchange, …). Body: send_body() takes everything it is given (at most the piece_max
+/// that UpstreamMemory was made for) and says whether to stop; on_upstream_writable() says go on.
+/// While the head is still here a piece may not fit beside it: send_body({}, false) first, and if
+/// it says stop, the first piece after on_upstream_writable(). The buffer goes back to its pool as
+/// soon as the request is out and the answer has begun.
 /// Thread-safety: its loop's thread. Lifetime: idle (never started, ended or cancelled) when it
 /// dies.
 class Exchange {
@@ -67,12 +72,13 @@ class Exchange {
   void cancel() noexcept;
 
   [[nodiscard]] bool active() const noexcept { return pool_ != nullptr; }
+  [[nodiscard]] bool tunnel() const noexcept { return tunnel_; }
   /// Request bytes that wait in memory of ours for the upstream to take them.
   [[nodiscard]] std::size_t held_bytes() const noexcept { return end_ - begin_; }
   [[nodiscard]] const Endpoint* endpoint() const noexcept { return endpoint_; }
   [[nodiscard]] std::uint32_t attempts() const noexcept { return attempts_; }
-  /// From here on the overall deadline no longer ends it: event streams, tunnels.
-  void lift_overall_deadline() noexcept;
+  /// From here on no deadline of ours ends it, however silent it is: event streams, tunnels.
+  void lift_deadlines() noexcept;
 
  private:
   friend class UpstreamPool;
@@ -82,11 +88,13 @@ class Exchange {
     Method method = Method::kGet;
     RequestFraming framing = RequestFraming::kNone;
     bool upgrade = false;
+    bool patient = false;  // silence is no failure
     TimePoint deadline{};  // of the whole exchange
   };
 
   void append(std::string_view bytes) noexcept;
   void release_buffer() noexcept;
+  void release_sent_buffer() noexcept;
 
   ExchangeEvents& events_;
   UpstreamPool* pool_ = nullptr;

@@ -68,11 +68,12 @@ bool UpstreamPool::open(Exchange& exchange) noexcept {
 
 Result<void, UpstreamFailure> UpstreamPool::start(Exchange& exchange, const Start& start) noexcept {
   WEIR_ASSERT(exchange.pool_ == this && exchange.head_bytes_ > 0);
-  const TimePoint limit = loop_.now() + upstream_.config().overall_timeout;
+  const TimePoint limit = loop_.now() + upstream_.patience().overall;
   exchange.plan_ = {
       .method = start.method,
       .framing = start.framing,
       .upgrade = start.upgrade,
+      .patient = false,
       .deadline = start.deadline == TimePoint{} ? limit : std::min(limit, start.deadline)};
   exchange.request_complete_ = start.framing == RequestFraming::kNone && !start.upgrade;
   Result<void, UpstreamFailure> started = attempt(exchange);
@@ -101,6 +102,7 @@ Result<void, UpstreamFailure> UpstreamPool::attempt(Exchange& exchange) noexcept
       }
     }
     endpoint.attempts.fetch_add(1, kRelaxed);
+    if (exchange.attempts_ > 1) endpoint.retries.fetch_add(1, kRelaxed);
     endpoint.in_flight.fetch_add(1, kRelaxed);
     exchange.endpoint_ = &endpoint;
     connection->carry(exchange);
@@ -120,7 +122,7 @@ UpstreamConnection* UpstreamPool::connect(std::uint32_t endpoint_index,
     return nullptr;
   }
   Endpoint& endpoint = upstream_.at(endpoint_index);
-  Result<io::Fd, io::IoError> fd = io::connect_to(endpoint.name(), {});
+  Result<io::Fd, io::IoError> fd = io::connect_to(endpoint.name(), {.keep_alive = true});
   Result<void, io::IoError> opened;
   if (fd) opened = connection->open(std::move(fd).value());
   if (!fd || !opened) {
@@ -137,6 +139,7 @@ UpstreamConnection* UpstreamPool::connect(std::uint32_t endpoint_index,
 
 void UpstreamPool::park(UpstreamConnection& connection) noexcept {
   idle_[connection.endpoint_index()].push_back(connection);
+  upstream_.at(connection.endpoint_index()).idle.fetch_add(1, kRelaxed);
   ++idle_count_;
   if (idle_count_ <= upstream_.config().max_idle_connections && !stopping_) return;
   // Too many: the one that waited longest at this endpoint goes.
@@ -145,6 +148,7 @@ void UpstreamPool::park(UpstreamConnection& connection) noexcept {
 
 void UpstreamPool::unpark(UpstreamConnection& connection) noexcept {
   idle_[connection.endpoint_index()].remove(connection);
+  upstream_.at(connection.endpoint_index()).idle.fetch_sub(1, kRelaxed);
   --idle_count_;
 }
 

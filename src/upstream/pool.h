@@ -25,9 +25,9 @@ struct UpstreamMemory {
   UpstreamMemory(std::uint32_t requests_max, std::uint32_t connections_max,
                  std::size_t request_bytes, std::size_t region_bytes, std::uint32_t loops);
 
-  /// Bytes a request buffer needs for a head and one piece of body with its framing.
+  /// Bytes a request buffer needs: a head, later one piece of body with its framing.
   [[nodiscard]] static std::size_t request_bytes(std::size_t head_max, std::size_t piece_max) {
-    return head_max + piece_max + kFramingBytes;
+    return (head_max > piece_max ? head_max : piece_max) + kFramingBytes;
   }
   static constexpr std::size_t kFramingBytes = 64;
 

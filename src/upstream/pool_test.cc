@@ -81,16 +81,23 @@ class FakeOrigin {
 
 class Recorder final : public ExchangeEvents {
  public:
-  void on_upstream_head(const h1::ResponseHead& head) override {
+  bool on_upstream_head(const h1::ResponseHead& head) override {
+    ++heads;
+    if (!take_heads) return false;
     status = head.status;
     tunnel = head.tunnel;
+    return true;
   }
   std::size_t on_upstream_body(std::string_view bytes) override {
     const std::size_t n = std::min(bytes.size(), take_at_most);
     body += bytes.substr(0, n);
     return n;
   }
-  void on_upstream_trailers(const HeaderList& list) override { trailers = list.size(); }
+  bool on_upstream_trailers(const HeaderList& list) override {
+    if (!take_trailers) return false;
+    trailers = list.size();
+    return true;
+  }
   void on_upstream_complete() override { complete = true; }
   void on_upstream_writable() override { ++writable; }
   void on_upstream_failed(UpstreamFailure why) override { failure = why; }
@@ -100,6 +107,9 @@ class Recorder final : public ExchangeEvents {
   std::size_t take_at_most = ~std::size_t{0};
   std::size_t trailers = 0;
   int writable = 0;
+  int heads = 0;
+  bool take_heads = true;
+  bool take_trailers = true;
   bool tunnel = false;
   bool complete = false;
   UpstreamFailure failure = UpstreamFailure::kNone;
@@ -384,6 +394,109 @@ TEST_F(UpstreamPoolTest, ATunnelCarriesRawBytesBothWays) {
   EXPECT_EQ(origin.read(loop, 3), "raw");
   origin.close();
   run_until([&] { return seen.complete; });
+}
+
+TEST_F(UpstreamPoolTest, ATunnelEndsOneSideAfterTheOther) {
+  FakeOrigin origin;
+  make({origin.name()});
+  Recorder seen;
+  Exchange exchange(seen);
+  put_head(exchange, "GET /ws HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: w\r\n\r\n");
+  ASSERT_TRUE(pool->start(exchange, {.method = Method::kGet, .upgrade = true}));
+  origin.accept(loop);
+  origin.read_head(loop);
+  origin.write("HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: w\r\n\r\n");
+  run_until([&] { return seen.tunnel; });
+  EXPECT_TRUE(exchange.send_body("last words", true));
+  EXPECT_EQ(origin.read(loop, 11), "last words");  // and then the end of it
+  origin.write("answer");
+  run_until([&] { return seen.body == "answer"; });
+  EXPECT_FALSE(seen.complete);
+  origin.close();
+  run_until([&] { return seen.complete; });
+}
+
+TEST_F(UpstreamPoolTest, AHeadThatIsNotTakenComesAgain) {
+  FakeOrigin origin;
+  make({origin.name()});
+  Recorder seen;
+  seen.take_heads = false;
+  Exchange exchange(seen);
+  ASSERT_TRUE(get(exchange));
+  origin.accept(loop);
+  origin.read_head(loop);
+  origin.write("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi");
+  run_until([&] { return seen.heads == 1; });
+  loop.run_once();
+  EXPECT_EQ(seen.heads, 1);
+  exchange.resume();
+  EXPECT_EQ(seen.heads, 2);
+  EXPECT_EQ(seen.body, "");
+  seen.take_heads = true;
+  exchange.resume();
+  EXPECT_EQ(seen.status, 200U);
+  EXPECT_EQ(seen.body, "hi");
+  EXPECT_TRUE(seen.complete);
+  EXPECT_EQ(pool->idle(), 1U);
+}
+
+TEST_F(UpstreamPoolTest, TrailersThatAreNotTakenComeAgain) {
+  FakeOrigin origin;
+  make({origin.name()});
+  Recorder seen;
+  seen.take_trailers = false;
+  Exchange exchange(seen);
+  ASSERT_TRUE(get(exchange));
+  origin.accept(loop);
+  origin.read_head(loop);
+  origin.write("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\na: b\r\n\r\n");
+  run_until([&] { return seen.body == "hi"; });
+  loop.run_once();
+  EXPECT_FALSE(seen.complete);
+  seen.take_trailers = true;
+  exchange.resume();
+  EXPECT_EQ(seen.trailers, 1U);
+  EXPECT_TRUE(seen.complete);
+}
+
+TEST_F(UpstreamPoolTest, TheRequestsBufferGoesBackWhenTheAnswerBegins) {
+  FakeOrigin origin;
+  make({origin.name()});
+  Recorder seen;
+  Exchange exchange(seen);
+  ASSERT_TRUE(get(exchange));
+  EXPECT_EQ(memory.requests.stats().used, 1U);
+  origin.accept(loop);
+  origin.read_head(loop);
+  origin.write("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n");
+  run_until([&] { return seen.status == 200U; });
+  EXPECT_EQ(memory.requests.stats().used, 0U);
+  origin.write("hi");
+  run_until([&] { return seen.complete; });
+}
+
+TEST_F(UpstreamPoolTest, ASilentEventStreamIsNotEnded) {
+  FakeOrigin origin;
+  UpstreamConfig config;
+  config.first_byte_timeout = milliseconds(20);
+  config.overall_timeout = milliseconds(40);
+  make({origin.name()}, config);
+  Recorder seen;
+  Exchange exchange(seen);
+  ASSERT_TRUE(get(exchange));
+  origin.accept(loop);
+  origin.read_head(loop);
+  origin.write("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n");
+  run_until([&] { return seen.status == 200U; });
+  exchange.lift_deadlines();
+  for (int i = 0; i < 80; ++i) {
+    loop.run_once();
+    ::poll(nullptr, 0, 1);
+  }
+  EXPECT_EQ(seen.failure, UpstreamFailure::kNone);
+  origin.write("2\r\nhi\r\n0\r\n\r\n");
+  run_until([&] { return seen.complete; });
+  EXPECT_EQ(seen.body, "hi");
 }
 
 }  // namespace

@@ -7,11 +7,29 @@
 namespace weir::inline v0 {
 
 Upstream::Upstream(UpstreamConfig config, const std::vector<io::SocketName>& endpoints)
-    : config_(std::move(config)) {
+    : config_(std::move(config)),
+      connect_ns_(config_.connect_timeout.count()),
+      first_byte_ns_(config_.first_byte_timeout.count()),
+      overall_ns_(config_.overall_timeout.count()),
+      idle_ns_(config_.idle_timeout.count()) {
   WEIR_ASSERT(!endpoints.empty());
   for (const io::SocketName& name : endpoints) {
     endpoints_.push_back(std::make_unique<Endpoint>(name));
   }
+}
+
+Patience Upstream::patience() const noexcept {
+  return {.connect = Duration(connect_ns_.load(std::memory_order_relaxed)),
+          .first_byte = Duration(first_byte_ns_.load(std::memory_order_relaxed)),
+          .overall = Duration(overall_ns_.load(std::memory_order_relaxed)),
+          .idle = Duration(idle_ns_.load(std::memory_order_relaxed))};
+}
+
+void Upstream::set_patience(const Patience& patience) noexcept {
+  connect_ns_.store(patience.connect.count(), std::memory_order_relaxed);
+  first_byte_ns_.store(patience.first_byte.count(), std::memory_order_relaxed);
+  overall_ns_.store(patience.overall.count(), std::memory_order_relaxed);
+  idle_ns_.store(patience.idle.count(), std::memory_order_relaxed);
 }
 
 std::uint32_t Upstream::choose(std::uint32_t& turn, TimePoint now) const noexcept {

@@ -15,6 +15,14 @@
 
 namespace weir::inline v0 {
 
+/// How long we wait for an upstream, as it stands now.
+struct Patience {
+  Duration connect{};
+  Duration first_byte{};
+  Duration overall{};
+  Duration idle{};
+};
+
 /// One upstream as all loops share it: its endpoints, its bounds, its patience.
 ///
 /// Thread-safety: any member, any thread. Lifetime: outlives every pool made for it.
@@ -25,7 +33,10 @@ class Upstream {
   Upstream(const Upstream&) = delete;
   Upstream& operator=(const Upstream&) = delete;
 
+  /// As it was at start; what may change since is in patience().
   [[nodiscard]] const UpstreamConfig& config() const noexcept { return config_; }
+  [[nodiscard]] Patience patience() const noexcept;
+  void set_patience(const Patience& patience) noexcept;
   [[nodiscard]] std::size_t size() const noexcept { return endpoints_.size(); }
   [[nodiscard]] Endpoint& at(std::size_t i) noexcept { return *endpoints_[i]; }
   [[nodiscard]] const Endpoint& at(std::size_t i) const noexcept { return *endpoints_[i]; }
@@ -44,6 +55,10 @@ class Upstream {
 
  private:
   UpstreamConfig config_;
+  std::atomic<Duration::rep> connect_ns_;
+  std::atomic<Duration::rep> first_byte_ns_;
+  std::atomic<Duration::rep> overall_ns_;
+  std::atomic<Duration::rep> idle_ns_;
   std::vector<std::unique_ptr<Endpoint>> endpoints_;
   std::atomic<std::uint32_t> connections_{0};
 };

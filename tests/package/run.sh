@@ -32,16 +32,19 @@ by_find_package() {
   expect_ok "$scratch/$name/consumer"
 }
 by_find_package all weir::weir
-by_find_package some weir::policy COMPONENTS policy
+expect_ok "$scratch/all/loop"
+by_find_package some weir::control COMPONENTS control
 
 step "pkg-config --static weir"
 PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name weir.pc)")
 export PKG_CONFIG_PATH
-# The flags are words.
-# shellcheck disable=SC2046
-"$compiler" $(pkg-config --cflags weir) "$here/consumer/main.cc" -o "$scratch/by_pkg_config" \
-  $(pkg-config --static --libs weir)
-expect_ok "$scratch/by_pkg_config"
+for program in main loop; do
+  # The flags are words.
+  # shellcheck disable=SC2046
+  "$compiler" $(pkg-config --cflags weir) "$here/consumer/$program.cc" -o "$scratch/$program" \
+    $(pkg-config --static --libs weir)
+  expect_ok "$scratch/$program"
+done
 
 step "a component that is not there is refused"
 if cmake -S "$here/consumer" -B "$scratch/bad" -DCMAKE_PREFIX_PATH="$prefix" \

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -26,7 +27,23 @@ struct IpAddress {
 /// leading zeros in v4, nothing around it.
 [[nodiscard]] std::optional<IpAddress> parse_ip(std::string_view text) noexcept;
 
+/// The text of an address in place: no allocation, 47 bytes.
+class IpText {
+ public:
+  static constexpr std::size_t kBytesMax = 45;  // "::ffff:255.255.255.255" and eight groups fit
+  [[nodiscard]] std::string_view view() const noexcept { return {bytes_.data(), size_}; }
+
+ private:
+  friend IpText text_of(const IpAddress& address) noexcept;
+  void put(std::string_view text) noexcept;
+  void put_v4(const std::uint8_t* bytes) noexcept;
+
+  std::array<char, kBytesMax + 1> bytes_{};
+  std::uint8_t size_ = 0;
+};
+
 /// The canonical text (RFC 5952); parse_ip() reads it back.
+[[nodiscard]] IpText text_of(const IpAddress& address) noexcept;
 [[nodiscard]] std::string to_string(const IpAddress& address);
 
 /// Why a text is no range.

@@ -15,7 +15,7 @@ class AdmissionController;
 ///
 /// Promises: whatever happens (finished, destroyed, the handler threw, the rules changed meanwhile)
 /// exactly what was taken is given back, once. A destroyed permit feeds no sample.
-/// Thread-safety: one owner at a time; may cross threads. Cost: 64 bytes; no allocation.
+/// Thread-safety: one owner at a time; may cross threads. Cost: 48 bytes; no allocation.
 /// Lifetime: the controller must outlive it (it asserts that).
 class [[nodiscard]] Permit {
  public:

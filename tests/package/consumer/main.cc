@@ -1,15 +1,15 @@
 // A stranger's first ten lines.
+#include <chrono>
 #include <cstdio>
+#include <utility>
 
-#include "weir/base/result.h"
-#include "weir/policy/class_admission.h"
-
-weir::Result<int, weir::Reason> answer(bool busy) {
-  if (busy) return weir::unexpected(weir::Reason::kOverload);
-  return 42;
-}
+#include "weir/control/admission_controller.h"
 
 int main() {
-  std::printf("%s\n", answer(false).value() == 42 && !answer(true) ? "ok" : "wrong");
-  return 0;
+  weir::AdmissionController admission(weir::AdmissionConfig{}, weir::Rng(1));
+  const weir::TimePoint now = weir::time_from_ns(1);
+  auto permit = admission.try_admit(weir::AdmissionRequest{}, now);
+  if (!permit) return 1;
+  std::move(*permit).finish(weir::Outcome::kOk, now + std::chrono::milliseconds(5));
+  std::puts("ok");
 }

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <vector>
+
+#include "weir/base/config_error.h"
+#include "weir/config/admission_config.h"
+#include "weir/config/gateway_config.h"
+#include "weir/config/hedge_config.h"
+#include "weir/config/outgoing_config.h"
+#include "weir/config/route_config.h"
+#include "weir/config/server_config.h"
+#include "weir/config/upstream_config.h"
+
+namespace weir::inline v0 {
+
+/// Everything weir.toml can say, as the structs that the layers take. A default-constructed one is
+/// what an empty file means; it has no upstream.
+///
+/// Thread-safety: a value. Every field that is an option has one row in options.def.
+struct Config {
+  Config() { server.listen = {"127.0.0.1:8080"}; }
+
+  ServerConfig server;
+  TlsConfig tls;
+  AdminConfig admin;
+  AdmissionConfig admission;
+  ActorsConfig actors;
+  MemoryConfig memory;
+  HedgeConfig hedge;
+  OutgoingConfig outgoing;
+  TrustConfig trust;
+  std::vector<UpstreamConfig> upstreams;
+  std::vector<RouteConfig> routes;
+
+  bool operator==(const Config&) const = default;
+
+  /// `admission` with one scope per upstream: what the controller is made from.
+  [[nodiscard]] AdmissionConfig admission_for_scopes() const;
+
+  /// Every fault of every struct and between them, keys as in the file ("actors.inflight_max",
+  /// "upstream[0].name").
+  [[nodiscard]] ConfigErrors validate() const;
+  /// What is allowed but unwise, in the same form.
+  [[nodiscard]] ConfigErrors warnings() const;
+};
+
+}  // namespace weir::inline v0

@@ -1,0 +1,75 @@
+#include "weir/config/diff.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <string_view>
+#include <utility>
+
+#include "config/option_table.h"
+
+namespace weir::inline v0 {
+namespace {
+
+template <class Owner>
+void compare(std::vector<ConfigChange>& changes, std::span<const Option<Owner>> options,
+             const Owner& before, const Owner& after, std::string_view prefix) {
+  for (const Option<Owner>& option : options) {
+    std::string old_text = option.print(before, option.row);
+    std::string new_text = option.print(after, option.row);
+    if (old_text == new_text) continue;
+    const std::string key =
+        prefix.empty() ? option.row.key() : std::string(prefix) + std::string(option.row.name);
+    changes.push_back(
+        {key, std::move(old_text), std::move(new_text), option.row.apply == OptionApply::kLive});
+  }
+}
+
+const UpstreamConfig* find(const std::vector<UpstreamConfig>& upstreams, std::string_view name) {
+  const auto found =
+      std::find_if(upstreams.begin(), upstreams.end(),
+                   [&](const UpstreamConfig& upstream) { return upstream.name == name; });
+  return found == upstreams.end() ? nullptr : &*found;
+}
+
+void compare_upstreams(std::vector<ConfigChange>& changes, const Config& before,
+                       const Config& after) {
+  for (const UpstreamConfig& old_one : before.upstreams) {
+    const std::string key = "upstream." + old_one.name;
+    const UpstreamConfig* new_one = find(after.upstreams, old_one.name);
+    if (new_one == nullptr) {
+      changes.push_back({key, quoted(old_one.name), "", false});
+    } else {
+      compare(changes, upstream_options(), old_one, *new_one, key + ".");
+    }
+  }
+  for (const UpstreamConfig& new_one : after.upstreams) {
+    if (find(before.upstreams, new_one.name) != nullptr) continue;
+    changes.push_back({"upstream." + new_one.name, "", quoted(new_one.name), false});
+  }
+}
+
+void compare_routes(std::vector<ConfigChange>& changes, const Config& before, const Config& after) {
+  const std::size_t count = std::max(before.routes.size(), after.routes.size());
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::string key = "route[" + std::to_string(i) + "]";
+    if (i >= after.routes.size()) {
+      changes.push_back({key, quoted(before.routes[i].upstream), "", true});
+    } else if (i >= before.routes.size()) {
+      changes.push_back({key, "", quoted(after.routes[i].upstream), true});
+    } else {
+      compare(changes, route_options(), before.routes[i], after.routes[i], key + ".");
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<ConfigChange> diff(const Config& before, const Config& after) {
+  std::vector<ConfigChange> changes;
+  compare(changes, config_options(), before, after, "");
+  compare_upstreams(changes, before, after);
+  compare_routes(changes, before, after);
+  return changes;
+}
+
+}  // namespace weir::inline v0

@@ -1,0 +1,69 @@
+#include "weir/config/diff.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "weir/base/net_address.h"
+
+namespace weir {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+Config base() {
+  Config config;
+  config.upstreams.resize(2);
+  config.upstreams[0].name = "a";
+  config.upstreams[0].endpoints = {*parse_net_address("127.0.0.1:1")};
+  config.upstreams[1].name = "b";
+  config.upstreams[1].endpoints = {*parse_net_address("127.0.0.1:2")};
+  config.routes.resize(1);
+  config.routes[0].upstream = "a";
+  return config;
+}
+
+TEST(Diff, EqualConfigurationsDoNotDiffer) {
+  EXPECT_THAT(diff(base(), base()), IsEmpty());
+}
+
+TEST(Diff, SaysWhichChangesNeedARestart) {
+  Config after = base();
+  after.server.max_connections = 2048;
+  after.admission.max_concurrent = 99;
+  after.admission.classes.caps[1] = 500;
+  after.trust.peers = {*parse_ip_range("10.0.0.0/8")};
+  EXPECT_THAT(diff(base(), after),
+              ElementsAre(ConfigChange{"server.max_connections", "1024", "2048", false},
+                          ConfigChange{"admission.max_concurrent", "1024", "99", true},
+                          ConfigChange{"priority.high_limit", "0", "500", true},
+                          ConfigChange{"trust.peers", "[]", "[\"10.0.0.0/8\"]", true}));
+}
+
+TEST(Diff, UpstreamsAreMatchedByName) {
+  Config after = base();
+  std::swap(after.upstreams[0], after.upstreams[1]);
+  EXPECT_THAT(diff(base(), after), IsEmpty()) << "their order means nothing";
+  after.upstreams[0].connect_timeout = std::chrono::seconds(2);
+  after.upstreams[1].name = "c";
+  EXPECT_THAT(diff(base(), after),
+              ElementsAre(ConfigChange{"upstream.a", "\"a\"", "", false},
+                          ConfigChange{"upstream.b.connect_timeout_ms", "1000", "2000", true},
+                          ConfigChange{"upstream.c", "", "\"c\"", false}));
+}
+
+TEST(Diff, RoutesAreMatchedByPosition) {
+  Config after = base();
+  after.routes[0].priority = Priority::kHigh;
+  after.routes.resize(2);
+  after.routes[1].upstream = "b";
+  EXPECT_THAT(diff(base(), after),
+              ElementsAre(ConfigChange{"route[0].priority", "", "\"high\"", true},
+                          ConfigChange{"route[1]", "", "\"b\"", true}));
+  EXPECT_THAT(diff(after, base()),
+              ElementsAre(ConfigChange{"route[0].priority", "\"high\"", "", true},
+                          ConfigChange{"route[1]", "\"b\"", "", true}));
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,20 @@
+#include "config/reference.h"
+
+#include <fstream>
+#include <sstream>
+
+#include <gtest/gtest.h>
+
+namespace weir {
+namespace {
+
+TEST(OptionsReference, CommittedDocumentIsMadeFromTheTable) {
+  std::ifstream file(WEIR_REFERENCE_DIR "/options.md");
+  std::stringstream text;
+  text << file.rdbuf();
+  EXPECT_EQ(options_reference(), text.str())
+      << "run: cmake --build build/release --target reference";
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,165 @@
+#include "weir/config/weir_config.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "weir/base/net_address.h"
+
+#include "config/nearest.h"
+#include "config/option_table.h"
+#include "config/raw_config.h"
+
+namespace weir::inline v0 {
+namespace {
+
+constexpr std::size_t kNameMax = 64;
+
+/// Faults of one layer's struct, with the keys of the file.
+void take(ConfigErrors& errors, std::string_view owner, ConfigErrors inner) {
+  const std::string own = std::string(owner) + ".";
+  for (ConfigError& error : inner) {
+    std::string_view field = error.key;
+    if (field.starts_with(own)) field.remove_prefix(own.size());
+    error.key = key_of_field(owner, field);
+    errors.push_back(std::move(error));
+  }
+}
+
+std::string indexed(std::string_view section, std::size_t index) {
+  return std::string(section) + "[" + std::to_string(index) + "].";
+}
+
+/// Letters, digits and - _ . : the name becomes a metric label and part of paths of /endpoints.
+bool is_name(std::string_view text) {
+  return text.size() <= kNameMax && std::all_of(text.begin(), text.end(), [](char c) {
+           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                  c == '-' || c == '_' || c == '.';
+         });
+}
+
+void check_listen(ConfigErrors& errors, const std::vector<std::string>& listen) {
+  if (listen.empty()) add_error(errors, "listen.addresses", "[]", "at least one address");
+  for (const std::string& text : listen) {
+    const auto address = parse_net_address(text);
+    if (address && address->can_listen()) continue;
+    add_error(errors, "listen.addresses", quoted(text),
+              "numeric address:port, :port or unix:/path");
+  }
+}
+
+void check_upstreams(ConfigErrors& errors, const Config& config) {
+  std::set<std::string_view> names;
+  for (std::size_t i = 0; i < config.upstreams.size(); ++i) {
+    const UpstreamConfig& upstream = config.upstreams[i];
+    const std::string prefix = indexed("upstream", i);
+    append_errors(errors, prefix, upstream.validate(config.admission.limit));
+    if (!is_name(upstream.name)) {
+      add_error(errors, prefix + "name", quoted(upstream.name),
+                "at most 64 letters, digits, '-', '_' and '.'");
+    }
+    if (!upstream.name.empty() && !names.insert(upstream.name).second) {
+      add_error(errors, prefix + "name", quoted(upstream.name), "a name of its own");
+    }
+  }
+}
+
+void check_routes(ConfigErrors& errors, const Config& config) {
+  std::vector<std::string_view> names;
+  for (const UpstreamConfig& upstream : config.upstreams) names.push_back(upstream.name);
+  for (std::size_t i = 0; i < config.routes.size(); ++i) {
+    const RouteConfig& route = config.routes[i];
+    append_errors(errors, indexed("route", i), route.validate());
+    if (route.upstream.empty()) continue;
+    if (std::find(names.begin(), names.end(), route.upstream) != names.end()) continue;
+    std::string allowed = "the name of an [[upstream]]";
+    const std::string_view meant = nearest(route.upstream, names);
+    if (!meant.empty()) allowed += "; did you mean " + std::string(meant) + "?";
+    add_error(errors, indexed("route", i) + "upstream", quoted(route.upstream), allowed);
+  }
+  if (config.routes.empty() && config.upstreams.size() > 1) {
+    add_error(errors, "route", "none", "given, because there are several upstreams");
+  }
+}
+
+bool same_match(const RouteConfig& a, const RouteConfig& b) {
+  return a.host == b.host && a.path == b.path && a.path_prefix == b.path_prefix &&
+         a.methods == b.methods;
+}
+
+void warn_of_routes(ConfigErrors& found, const Config& config) {
+  for (std::size_t i = 0; i < config.routes.size(); ++i) {
+    for (std::size_t before = 0; before < i; ++before) {
+      if (!same_match(config.routes[i], config.routes[before])) continue;
+      add_error(found, "route[" + std::to_string(i) + "]", "never used",
+                "different from route[" + std::to_string(before) + "], which matches the same");
+      break;
+    }
+  }
+  for (std::size_t i = 0; i < config.upstreams.size() && !config.routes.empty(); ++i) {
+    const std::string& name = config.upstreams[i].name;
+    const bool used = std::any_of(config.routes.begin(), config.routes.end(),
+                                  [&](const RouteConfig& route) { return route.upstream == name; });
+    if (!used) add_error(found, indexed("upstream", i) + "name", quoted(name), "used by a route");
+  }
+}
+
+bool is_loopback(const NetAddress& address) {
+  if (address.kind == NetAddressKind::kUnix) return true;
+  if (address.kind != NetAddressKind::kIp) return false;
+  const IpAddress ip = address.ip.normalized();
+  return ip.v6 ? ip == *parse_ip("::1") : ip.bytes[0] == 127;
+}
+
+void warn_of_trust(ConfigErrors& found, std::string_view key, const std::vector<IpRange>& ranges) {
+  for (const IpRange& range : ranges) {
+    if (range.bits == 0) add_error(found, key, to_string(range), "less than everybody");
+  }
+}
+
+}  // namespace
+
+AdmissionConfig Config::admission_for_scopes() const {
+  AdmissionConfig scoped = admission;
+  scoped.scopes_max = static_cast<std::uint32_t>(std::max<std::size_t>(1, upstreams.size()));
+  return scoped;
+}
+
+ConfigErrors Config::validate() const {
+  ConfigErrors errors;
+  check_listen(errors, server.listen);
+  take(errors, "server", server.validate());
+  take(errors, "tls", tls.validate());
+  if (!tls.certificate.empty()) {
+    add_error(errors, "tls.certificate", quoted(tls.certificate),
+              "left out: this version serves cleartext only");
+  }
+  take(errors, "admin", admin.validate());
+  take(errors, "admission", admission_for_scopes().validate());
+  take(errors, "actors", actors.validate());
+  take(errors, "memory", memory.validate());
+  take(errors, "hedge", hedge.validate());
+  take(errors, "outgoing", outgoing.validate());
+  check_upstreams(errors, *this);
+  check_routes(errors, *this);
+  return errors;
+}
+
+ConfigErrors Config::warnings() const {
+  ConfigErrors found;
+  take(found, "server", server.warnings());
+  if (upstreams.empty()) add_error(found, "upstream", "none", "given, or nothing can be forwarded");
+  if (admin.listen && !is_loopback(*admin.listen)) {
+    add_error(found, "admin.listen", quoted(to_string(*admin.listen)),
+              "a loopback address, because the admin endpoint asks nobody for a password");
+  }
+  warn_of_trust(found, "trust.peers", trust.peers);
+  warn_of_trust(found, "trust.proxies", trust.proxies);
+  warn_of_routes(found, *this);
+  return found;
+}
+
+}  // namespace weir::inline v0

@@ -1,0 +1,161 @@
+#include "weir/config/weir_config.h"
+
+#include <limits>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "weir/base/net_address.h"
+
+namespace weir {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+std::vector<std::string> keys(const ConfigErrors& errors) {
+  std::vector<std::string> out;
+  for (const ConfigError& error : errors) out.push_back(error.key);
+  return out;
+}
+
+UpstreamConfig upstream(std::string name) {
+  UpstreamConfig made;
+  made.name = std::move(name);
+  made.endpoints = {*parse_net_address("127.0.0.1:3000")};
+  return made;
+}
+
+Config with_upstreams(std::initializer_list<const char*> names) {
+  Config config;
+  for (const char* name : names) config.upstreams.push_back(upstream(name));
+  return config;
+}
+
+TEST(Config, DefaultsAreValid) {
+  EXPECT_THAT(keys(Config().validate()), IsEmpty());
+  EXPECT_THAT(keys(Config().warnings()), ElementsAre("upstream"));
+  EXPECT_THAT(keys(with_upstreams({"app"}).warnings()), IsEmpty());
+}
+
+TEST(Config, FaultsOfEveryLayerCarryTheKeyOfTheFile) {
+  Config config = with_upstreams({"app"});
+  config.server.max_connections = 0;
+  config.admission.inflight_max = 0;
+  config.admission.limit.vegas_alpha = std::numeric_limits<double>::quiet_NaN();
+  config.admission.classes.caps[3] = 20000;
+  config.memory.poll_interval = Duration(0);
+  config.hedge.alpha = 0;
+  config.outgoing.queue_size = 0;
+  config.admin.access_log_sample = 2;
+  config.actors.api_key_header = "not a token";
+  config.upstreams[0].connect_timeout = Duration(0);
+  config.routes.resize(1);
+  const auto found = keys(config.validate());
+  for (const char* key :
+       {"server.max_connections", "actors.inflight_max", "admission.limit.vegas_alpha",
+        "priority.low_limit", "memory.poll_interval_ms", "hedge.alpha", "outgoing.queue_size",
+        "admin.access_log_sample", "actors.api_key_header", "upstream[0].connect_timeout_ms",
+        "route[0].upstream"}) {
+    EXPECT_THAT(found, Contains(key));
+  }
+}
+
+TEST(Config, TlsIsRefusedRatherThanIgnored) {
+  Config config = with_upstreams({"app"});
+  config.tls.certificate = "/etc/weir/chain.pem";
+  config.tls.private_key = "/etc/weir/key.pem";
+  EXPECT_THAT(keys(config.validate()), ElementsAre("tls.certificate"));
+  config.tls.certificate.clear();
+  EXPECT_THAT(keys(config.validate()), ElementsAre("tls.certificate"));
+  config.tls = {};
+  config.tls.client_certificate = ClientCertificate::kRequired;
+  EXPECT_THAT(keys(config.validate()), ElementsAre("tls.client_ca"));
+}
+
+TEST(Config, ListenersMustBeNumeric) {
+  Config config = with_upstreams({"app"});
+  config.server.listen = {"localhost:80"};
+  EXPECT_THAT(keys(config.validate()), Contains("listen.addresses"));
+  config.server.listen = {};
+  EXPECT_THAT(keys(config.validate()), Contains("listen.addresses"));
+  config.server.listen = {":0", "unix:@weir"};
+  EXPECT_THAT(keys(config.validate()), IsEmpty());
+  config.admin.listen = *parse_net_address("localhost:9901");
+  EXPECT_THAT(keys(config.validate()), ElementsAre("admin.listen"));
+}
+
+TEST(Config, UpstreamNamesAreUniqueAndPlain) {
+  EXPECT_THAT(keys(with_upstreams({"a", "a"}).validate()), Contains("upstream[1].name"));
+  EXPECT_THAT(keys(with_upstreams({"a b"}).validate()), ElementsAre("upstream[0].name"));
+  EXPECT_THAT(keys(with_upstreams({"a/b"}).validate()), ElementsAre("upstream[0].name"));
+  EXPECT_THAT(keys(with_upstreams({std::string(65, 'a').c_str()}).validate()),
+              ElementsAre("upstream[0].name"));
+}
+
+TEST(Config, LimitOverridesAreCheckedOverTheCommonLimit) {
+  Config config = with_upstreams({"a"});
+  config.upstreams[0].limit.initial_limit = 2000;
+  EXPECT_THAT(keys(config.validate()), ElementsAre("upstream[0].initial_limit"))
+      << "above the common max_limit";
+  config.upstreams[0].limit.max_limit = 4000;
+  EXPECT_THAT(keys(config.validate()), IsEmpty());
+}
+
+TEST(Config, ManyUpstreamsNeedALargerActorTable) {
+  Config config;
+  for (int i = 0; i < 40; ++i) config.upstreams.push_back(upstream("u" + std::to_string(i)));
+  config.routes.resize(1);
+  config.routes[0].upstream = "u0";
+  EXPECT_THAT(keys(config.validate()), ElementsAre("actors.actor_table_size"));
+  config.admission.actor_table_size = 65536;
+  EXPECT_THAT(keys(config.validate()), IsEmpty());
+}
+
+TEST(Config, RoutesSayWhatIsWrongWithThem) {
+  Config config = with_upstreams({"app"});
+  RouteConfig good;
+  good.upstream = "app";
+  const auto faults = [&](auto change) {
+    RouteConfig route = good;
+    change(route);
+    config.routes = {route};
+    return keys(config.validate());
+  };
+  EXPECT_THAT(faults([](RouteConfig&) {}), IsEmpty());
+  EXPECT_THAT(faults([](RouteConfig& r) { r.host = "*"; }), ElementsAre("route[0].host"));
+  EXPECT_THAT(faults([](RouteConfig& r) { r.host = "a/b"; }), ElementsAre("route[0].host"));
+  EXPECT_THAT(faults([](RouteConfig& r) { r.host = "*.example.com"; }), IsEmpty());
+  EXPECT_THAT(faults([](RouteConfig& r) { r.path = "x"; }), ElementsAre("route[0].path"));
+  EXPECT_THAT(faults([](RouteConfig& r) { r.path_prefix = "x"; }),
+              ElementsAre("route[0].path_prefix"));
+  EXPECT_THAT(faults([](RouteConfig& r) { r.path = r.path_prefix = "/x"; }),
+              ElementsAre("route[0].path_prefix"));
+  EXPECT_THAT(faults([](RouteConfig& r) {
+                r.methods = {"GET", "P OST"};
+              }),
+              ElementsAre("route[0].methods"));
+  EXPECT_THAT(faults([](RouteConfig& r) { r.upstream = "ap"; }), ElementsAre("route[0].upstream"));
+  EXPECT_THAT(faults([](RouteConfig& r) { r.cost = 0; }), ElementsAre("route[0].cost"));
+}
+
+TEST(Config, WarnsOfWhatIsAllowedButUnwise) {
+  Config config = with_upstreams({"a", "b"});
+  config.admin.listen = *parse_net_address(":9901");
+  config.trust.peers = {*parse_ip_range("0.0.0.0/0")};
+  config.trust.proxies = {*parse_ip_range("::/0")};
+  config.routes.resize(2);
+  config.routes[0].upstream = config.routes[1].upstream = "a";
+  config.server.tcp_write_buffer_pool_size = 100;
+  EXPECT_THAT(keys(config.validate()), IsEmpty());
+  EXPECT_THAT(keys(config.warnings()),
+              testing::UnorderedElementsAre("server.tcp_write_buffer_pool_size", "admin.listen",
+                                            "trust.peers", "trust.proxies", "route[1]",
+                                            "upstream[1].name"));
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,64 @@
+#include "weir/io/resolve.h"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <string>
+
+#include <netdb.h>
+
+#include "io/sockaddr.h"
+
+namespace weir::inline v0::io {
+namespace {
+
+struct FreeAnswer {
+  void operator()(addrinfo* answer) const noexcept { ::freeaddrinfo(answer); }
+};
+
+Result<std::vector<SocketName>, IoError> resolve_name(const NetAddress& address) {
+  addrinfo hints{};
+  hints.ai_family = AF_UNSPEC;
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* raw = nullptr;
+  const std::string port = std::to_string(address.port);
+  if (::getaddrinfo(address.text.c_str(), port.c_str(), &hints, &raw) != 0) {
+    return unexpected(IoError::kUnreachable);
+  }
+  const std::unique_ptr<addrinfo, FreeAnswer> answer(raw);
+  std::vector<SocketName> found;
+  for (const addrinfo* at = answer.get(); at != nullptr; at = at->ai_next) {
+    RawAddress name;
+    if (at->ai_addrlen > sizeof name.local) continue;
+    std::memcpy(&name.local, at->ai_addr, at->ai_addrlen);
+    name.size = at->ai_addrlen;
+    SocketName one{.address = from_raw(name), .path = {}};
+    if (std::find(found.begin(), found.end(), one) == found.end()) found.push_back(one);
+  }
+  if (found.empty()) return unexpected(IoError::kUnreachable);
+  return found;
+}
+
+}  // namespace
+
+Result<std::vector<SocketName>, IoError> resolve(const NetAddress& address) {
+  SocketName name;
+  switch (address.kind) {
+    case NetAddressKind::kName:
+      return resolve_name(address);
+    case NetAddressKind::kUnix:
+      name.address.family = Family::kUnix;
+      name.path = address.text;
+      break;
+    case NetAddressKind::kIp:
+    case NetAddressKind::kAny:
+      name.address.family =
+          address.ip.v6 || address.kind == NetAddressKind::kAny ? Family::kV6 : Family::kV4;
+      name.address.ip = address.ip.bytes;
+      name.address.port = address.port;
+      break;
+  }
+  return std::vector<SocketName>{name};
+}
+
+}  // namespace weir::inline v0::io

@@ -1,0 +1,345 @@
+#include "policy/auto_limit.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "policy/limit_range.h"
+
+namespace weir::inline v0 {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr double kStepDown = 0.7;           // of the limit, per window and per step of a probe
+constexpr double kStepDownDeep = 0.5;       // while latency is nothing but queue
+constexpr double kStartFactor = 2.0;        // growth until the first queue
+constexpr double kReturnFactor = 1.5;       // growth up to what was good before
+constexpr double kGrowShare = 1.0 / 16;     // growth beyond
+constexpr double kOverloadDeadZone = 0.03;  // share of overload answers that is noise
+constexpr double kConfirmed = 0.1;          // a probe this near the baseline confirms it
+constexpr double kPeakFactor = 4;
+constexpr double kPeakFade = 240;          // seconds until two thirds of an old peak are gone
+constexpr std::uint32_t kSamplesMin = 24;  // a window with fewer decides nothing
+constexpr std::uint32_t kStepsMax = 12;
+constexpr std::uint32_t kFloorWindowsMax = 5;
+constexpr std::uint32_t kThinMax = 5;  // windows grow to 2^5 times their length at most
+constexpr Duration kProbeMin = seconds(30);
+constexpr Duration kProbeMax = seconds(60);
+constexpr Duration kConfirmFirst = seconds(2);
+constexpr Duration kWindowMin = milliseconds(10);
+constexpr Duration kWindowMax = seconds(30);
+
+// A queue worth having for so many requests at work.
+double slack(double busy) noexcept {
+  return 2 * std::sqrt(std::max(busy, 1.0)) + busy / 10;
+}
+
+double seconds_of(const LimitSample& window) noexcept {
+  return std::max(1e-6, to_seconds(window.closed_at - window.opened_at));
+}
+
+}  // namespace
+
+AutoLimit::AutoLimit(const LimitConfig& config, Rng rng) noexcept
+    : window_(config.window_duration),
+      bounds_(config.bounds()),
+      rng_(rng),
+      limit_(in_bounds(config.initial_limit, bounds_)) {}
+
+LimitDecision AutoLimit::on_window(const LimitSample& window) noexcept {
+  if (next_probe_ == TimePoint{}) schedule_probe(window.closed_at);
+  closed_at_ = window.closed_at;
+  LimitReason reason = LimitReason::kNoSamples;
+  View view;
+  const std::uint64_t outcomes = std::uint64_t{window.sample_count} + window.overload_count;
+  const bool overloaded =
+      outcomes > 0 && window.overload_count > kOverloadDeadZone * static_cast<double>(outcomes);
+  if (window.sample_count > 0) note_latency(window);
+  if (overloaded) {
+    reason = on_overload(window);
+  } else if (window.opened_at < settled_at_) {
+    reason = probing_ ? LimitReason::kProbe : LimitReason::kHold;
+  } else if (window.sample_count < kSamplesMin) {
+    thin_ = std::min(thin_ + 1, kThinMax);
+  } else {
+    thin_ = 0;
+    view = view_of(window);
+    reason = watch(view, window);
+  }
+  if (hold_to_peak(window)) reason = LimitReason::kPeakBound;
+  const double known_ns = known_ ? baseline_.avg : 0;
+  return {.limit = limit_,
+          .reason = reason,
+          .queue_estimate = view.queue,
+          .baseline = Duration(static_cast<std::int64_t>(known_ns)),
+          .samples_from = samples_from_};
+}
+
+// The first answers of all are the quick ones: nothing is decided before the slow ones are in.
+void AutoLimit::note_latency(const LimitSample& window) noexcept {
+  const bool first = latency_.count() == 0;
+  latency_ = std::max(window.latency_avg, Duration(1));
+  even_ = window.latency_p10 * 10 > window.latency_p50 * 6 &&
+          window.latency_avg * 10 < window.latency_p50 * 13;
+  if (first) settle(window.closed_at);
+}
+
+AutoLimit::View AutoLimit::view_of(const LimitSample& window) const noexcept {
+  View view;
+  view.shape = LatencyShape::of(window);
+  view.throughput = window.sample_count / seconds_of(window);
+  view.full = window.refused_count > 0;
+  view.used = view.full || std::uint64_t{window.in_flight_max} * 8 >= std::uint64_t{limit_} * 7;
+  // By Little's law; where the limit binds, what it let in is known exactly.
+  const double average = view.throughput * view.shape.avg * 1e-9;
+  const auto peak = static_cast<double>(window.in_flight_max);
+  view.in_flight = view.full ? peak : std::min(peak, average);
+  view.busy = view.in_flight;
+  if (known_ && view.shape.avg > 0) {
+    const double wait = added_wait(view.shape, baseline_);
+    view.queue = view.in_flight * std::min(1.0, wait / view.shape.avg);
+    view.busy = view.in_flight - view.queue;
+  }
+  return view;
+}
+
+LimitReason AutoLimit::watch(const View& view, const LimitSample& window) noexcept {
+  const TimePoint now = window.closed_at;
+  if (probing_) return probe_step(view, now);
+  if (!known_) {
+    known_ = true;
+    baseline_ = view.shape;
+    baseline_in_flight_ = view.in_flight;
+  }
+  full_windows_ = view.full ? full_windows_ + 1 : 0;
+  if (view.full && !verified_) {
+    return full_windows_ >= 2 ? begin_probe(view, now) : LimitReason::kHold;
+  }
+  const double bearable = slack(view.busy);
+  if (view.queue > bearable) return shrink(view, now);
+  descending_ = false;
+  floor_windows_ = 0;
+  if (view.full && now >= next_probe_) return begin_probe(view, now);
+  learn_quietly(view);
+  if (view.queue >= bearable / 2) {
+    starting_ = false;
+    return LimitReason::kHold;
+  }
+  return view.used ? grow() : LimitReason::kNotUsed;
+}
+
+// Half a second of connection refused must not take a minute to forget: the way back is remembered.
+LimitReason AutoLimit::on_overload(const LimitSample& window) noexcept {
+  const double all = static_cast<double>(window.sample_count) + window.overload_count;
+  const double share = window.overload_count / all;
+  probing_ = rising_ = descending_ = starting_ = false;
+  good_ = std::max(good_, static_cast<double>(limit_));
+  if (limit_ <= lowest(bounds_)) return LimitReason::kAtFloor;
+  step_to(limit_ * (1 - std::clamp(share, 0.1, 0.5)), window.closed_at);
+  return LimitReason::kOverload;
+}
+
+LimitReason AutoLimit::shrink(const View& view, TimePoint now) noexcept {
+  starting_ = false;
+  if (descending_ && view.in_flight <= 0.8 * mark_.in_flight) {
+    const Effect effect = effect_of(view);
+    if (effect == Effect::kNoQueue) {
+      const std::uint32_t before = mark_.limit;
+      adopt(view, now);
+      step_to(before, now);
+      return LimitReason::kProbeEnded;
+    }
+    mark_ = mark_of(view);
+  }
+  if (!descending_) {
+    descending_ = true;
+    mark_ = mark_of(view);
+  }
+  if (limit_ <= lowest(bounds_)) {
+    if (++floor_windows_ >= kFloorWindowsMax && view.full) return rise_from_floor(view, now);
+    return LimitReason::kAtFloor;
+  }
+  good_ = view.busy + slack(view.busy) * 0.75;
+  const bool mostly_queue = view.queue > view.busy;
+  step_to(std::max(good_, limit_ * (mostly_queue ? kStepDownDeep : kStepDown)), now);
+  return LimitReason::kQueueing;
+}
+
+LimitReason AutoLimit::grow() noexcept {
+  if (limit_ >= bounds_.max) return LimitReason::kAtCeiling;
+  const double now = limit_;
+  double wanted = now + std::max(1.0, now * kGrowShare);
+  if (starting_) {
+    wanted = now * kStartFactor;
+  } else if (now < 0.75 * good_) {
+    wanted = std::max(wanted, std::min(good_, now * kReturnFactor));
+  }
+  limit_ = clamped(wanted);
+  return starting_ ? LimitReason::kStarting : LimitReason::kGrow;
+}
+
+// ---- measuring the baseline under load
+
+LimitReason AutoLimit::begin_probe(const View& view, TimePoint now) noexcept {
+  schedule_probe(now);
+  if (limit_ <= lowest(bounds_)) {
+    verified_ = true;  // nothing lower to compare with: believe what is seen
+    return LimitReason::kAtFloor;
+  }
+  probe_from_ = limit_;
+  probe_best_ = view.throughput;
+  probe_steps_ = 0;
+  mark_ = mark_of(view);
+  probing_ = true;
+  samples_from_ = now;
+  step_to(limit_ * kStepDown, now);
+  return LimitReason::kProbe;
+}
+
+LimitReason AutoLimit::probe_step(const View& view, TimePoint now) noexcept {
+  probe_best_ = std::max(probe_best_, view.throughput);
+  const Effect effect = effect_of(view);
+  if (rising_) {
+    rising_ = probing_ = false;
+    if (effect == Effect::kNoQueue) {
+      adopt(view, now);
+    } else {
+      step_to(mark_.limit, now);
+    }
+    return LimitReason::kProbeEnded;
+  }
+  if (!view.full || effect == Effect::kNoQueue) return end_probe(view, now);
+  if (verified_ && std::abs(slowdown(view.shape, baseline_) - 1) <= kConfirmed) {
+    return end_probe(view, now);
+  }
+  if (limit_ <= lowest(bounds_) || ++probe_steps_ >= kStepsMax) return end_probe(view, now);
+  mark_ = mark_of(view);
+  samples_from_ = now;
+  step_to(limit_ * (even_ ? kStepDownDeep : kStepDown), now);
+  return LimitReason::kProbe;
+}
+
+// What the service can hold without a queue: by Little's law, in the proportion of throughputs.
+LimitReason AutoLimit::end_probe(const View& view, TimePoint now) noexcept {
+  probing_ = false;
+  adopt(view, now);
+  const double holds = view.in_flight * std::max(1.0, probe_best_ / view.throughput);
+  double wanted = holds + 0.75 * slack(holds);
+  if (!view.full) wanted = probe_from_;
+  const bool saturated = wanted < probe_from_;
+  if (starting_ && !saturated) wanted = std::max(wanted, probe_from_ * kStartFactor);
+  if (saturated) starting_ = false;
+  wanted = std::min(wanted, probe_from_ * kStartFactor);
+  good_ = wanted;
+  step_to(wanted, now);
+  return LimitReason::kProbeEnded;
+}
+
+LimitReason AutoLimit::rise_from_floor(const View& view, TimePoint now) noexcept {
+  floor_windows_ = 0;
+  rising_ = probing_ = true;
+  mark_ = mark_of(view);
+  samples_from_ = now;
+  step_to(std::max(limit_ * 1.5, limit_ + 1.0), now);
+  return LimitReason::kProbe;
+}
+
+// Saturated: latency follows the limit, throughput does not. Without a queue it is the reverse.
+AutoLimit::Effect AutoLimit::effect_of(const View& view) const noexcept {
+  const double ratio = mark_.in_flight > 0 ? view.in_flight / mark_.in_flight : 1;
+  if (std::abs(ratio - 1) < 0.05) return Effect::kUnclear;
+  const double latency = slowdown(view.shape, mark_.shape);
+  const double throughput = mark_.throughput > 0 ? view.throughput / mark_.throughput : 1;
+  // How far each went from 1 towards the ratio of the step.
+  const double latency_part = (latency - 1) / (ratio - 1);
+  const double throughput_part = (throughput - 1) / (ratio - 1);
+  if (latency_part < 0.4 && throughput_part > 0.6) return Effect::kNoQueue;
+  return latency_part > 0.5 ? Effect::kSaturated : Effect::kUnclear;
+}
+
+// ---- the baseline
+
+void AutoLimit::learn_quietly(const View& view) noexcept {
+  const double factor = slowdown(view.shape, baseline_);
+  if (factor < 1) {
+    baseline_.approach(view.shape, 0.2);
+    return;
+  }
+  if (view.used) return;  // frozen: what is slower now may be slower by our own doing
+  if (view.in_flight <= 1.1 * baseline_in_flight_) baseline_.approach(view.shape, 0.1);
+  baseline_in_flight_ += (view.in_flight - baseline_in_flight_) * 0.05;
+}
+
+void AutoLimit::adopt(const View& view, TimePoint now) noexcept {
+  const bool raised = known_ && slowdown(view.shape, baseline_) > 1 + kConfirmed;
+  known_ = verified_ = true;
+  descending_ = false;
+  baseline_ = view.shape;
+  baseline_in_flight_ = view.in_flight;
+  if (raised) {
+    confirm_after_ = confirm_after_.count() == 0 ? kConfirmFirst : confirm_after_ * 2;
+    if (confirm_after_ > kProbeMin) confirm_after_ = kProbeMin;
+  } else {
+    confirm_after_ = {};
+  }
+  schedule_probe(now);
+}
+
+void AutoLimit::schedule_probe(TimePoint now) noexcept {
+  Duration pause = rng_.between(kProbeMin, kProbeMax);
+  pause = std::max(pause, latency_ * 50);
+  if (confirm_after_.count() > 0) pause = std::max(confirm_after_, latency_ * 4);
+  next_probe_ = now + pause;
+}
+
+// ---- bounds
+
+bool AutoLimit::hold_to_peak(const LimitSample& window) noexcept {
+  peak_ -= peak_ * std::min(1.0, seconds_of(window) / kPeakFade);
+  peak_ = std::max(peak_, static_cast<double>(window.in_flight_max));
+  const double bound = std::max(static_cast<double>(bounds_.initial), peak_ * kPeakFactor);
+  if (limit_ <= bound) return false;
+  limit_ = clamped(bound);
+  return true;
+}
+
+void AutoLimit::step_to(double wanted, TimePoint now) noexcept {
+  limit_ = clamped(wanted);
+  settle(now);
+}
+
+// Windows that hold answers from before a step decide nothing.
+void AutoLimit::settle(TimePoint now) noexcept {
+  settled_at_ = now + std::min(even_ ? latency_ * 3 / 2 : latency_ * 3, kWindowMax);
+}
+
+std::uint32_t AutoLimit::clamped(double wanted) const noexcept {
+  const double whole = std::clamp(wanted, 1.0, 1e9);
+  return in_bounds(static_cast<std::uint32_t>(whole), bounds_);
+}
+
+AutoLimit::Mark AutoLimit::mark_of(const View& view) const noexcept {
+  return {limit_, view.in_flight, view.throughput, view.shape};
+}
+
+WindowRules AutoLimit::window_rules() const noexcept {
+  const Duration trips = std::clamp(latency_ * 2, kWindowMin, kWindowMax);
+  const Duration longest = std::min(kWindowMax, std::max(window_, trips) * (1 << thin_));
+  if (closed_at_ < settled_at_) {
+    const Duration rest = std::max(settled_at_ - closed_at_, Duration(milliseconds(1)));
+    return {.duration = rest, .duration_min = rest, .early_close_samples = 0};
+  }
+  const std::uint32_t wanted = even_ ? 64 : probing_ ? 256 : 128;
+  const Duration shortest = even_ ? std::max(kWindowMin, latency_) : trips;
+  return {.duration = longest,
+          .duration_min = std::min(shortest, longest),
+          .early_close_samples = even_ && probing_ ? wanted : std::max(wanted, limit_ * 2)};
+}
+
+void AutoLimit::set_bounds(const LimitBounds& bounds) noexcept {
+  bounds_ = bounds;
+  limit_ = in_bounds(limit_, bounds_);
+}
+
+}  // namespace weir::inline v0

@@ -1,0 +1,110 @@
+#include "policy/gradient2_limit.h"
+
+#include <chrono>
+
+#include <gtest/gtest.h>
+
+#include "weir/base/rng.h"
+
+namespace weir {
+namespace {
+
+using std::chrono::milliseconds;
+
+LimitSample window(milliseconds avg, std::uint32_t in_flight) {
+  return {
+      .sample_count = 100, .latency_avg = avg, .in_flight = in_flight, .in_flight_max = in_flight};
+}
+
+LimitConfig starting_at(std::uint32_t limit) {
+  return {.policy = LimitKind::kGradient2, .initial_limit = limit};
+}
+
+TEST(Gradient2, GrowsByItsHeadroomWhileLatencyIsSteady) {
+  Gradient2Limit limit(starting_at(100));
+  // 0.8 × 100 + 0.2 × (100 × 1 + 4)
+  EXPECT_EQ(limit.on_window(window(milliseconds(10), 100)).limit, 100U);  // 100.8
+  EXPECT_EQ(limit.on_window(window(milliseconds(10), 100)).limit, 101U);  // 101.6
+  EXPECT_EQ(limit.on_window(window(milliseconds(10), 100)).reason, LimitReason::kGrow);
+}
+
+TEST(Gradient2, ShrinksByAtMostTheSmoothedHalf) {
+  Gradient2Limit limit(starting_at(100));
+  for (int i = 0; i < 20; ++i) {
+    static_cast<void>(limit.on_window(window(milliseconds(10), 200)));
+  }
+  const double before = limit.limit();
+  const LimitDecision decision = limit.on_window(window(milliseconds(1000), 200));
+  EXPECT_EQ(decision.reason, LimitReason::kQueueing);
+  EXPECT_NEAR(decision.limit, before * 0.9 + 0.8, 1.5);
+}
+
+TEST(Gradient2, ToleratesOneAndAHalfTimesTheLongAverage) {
+  Gradient2Limit limit(starting_at(100));
+  for (int i = 0; i < 20; ++i) {
+    static_cast<void>(limit.on_window(window(milliseconds(10), 200)));
+  }
+  EXPECT_EQ(limit.on_window(window(milliseconds(14), 200)).reason, LimitReason::kGrow);
+}
+
+TEST(Gradient2, AnUnusedLimitStaysWhereItIs) {
+  Gradient2Limit limit(starting_at(100));
+  const LimitDecision decision = limit.on_window(window(milliseconds(10), 49));
+  EXPECT_EQ(decision.limit, 100U);
+  EXPECT_EQ(decision.reason, LimitReason::kNotUsed);
+}
+
+TEST(Gradient2, AnEmptyWindowDecidesNothing) {
+  Gradient2Limit limit(starting_at(100));
+  EXPECT_EQ(limit.on_window({}).reason, LimitReason::kNoSamples);
+}
+
+// The weakness for which it is not the default: an overload that lasts becomes the new normal.
+TEST(Gradient2, ItsLongAverageFollowsAnOverload) {
+  Gradient2Limit limit(starting_at(100));
+  for (int i = 0; i < 30; ++i) {
+    static_cast<void>(limit.on_window(window(milliseconds(10), 200)));
+  }
+  for (int i = 0; i < 2000; ++i) {
+    static_cast<void>(limit.on_window(window(milliseconds(100), 2000)));
+  }
+  EXPECT_EQ(limit.on_window(window(milliseconds(100), 2000)).reason, LimitReason::kAtCeiling);
+  EXPECT_EQ(limit.limit(), 1024U);
+}
+
+TEST(Gradient2, TheLongAverageComesDownQuicklyFromASlowSpell) {
+  Gradient2Limit limit(starting_at(100));
+  for (int i = 0; i < 50; ++i) {
+    static_cast<void>(limit.on_window(window(milliseconds(1000), 200)));
+  }
+  LimitDecision decision;
+  for (int i = 0; i < 100; ++i) decision = limit.on_window(window(milliseconds(10), 200));
+  EXPECT_LT(decision.baseline, milliseconds(40));
+}
+
+TEST(Gradient2, StaysInBoundsWhateverItSees) {
+  Rng rng(5);
+  LimitConfig config = starting_at(50);
+  config.min_limit = 20;
+  config.max_limit = 90;
+  Gradient2Limit limit(config);
+  for (int i = 0; i < 5000; ++i) {
+    const auto latency = milliseconds(rng.between(0, 2000));
+    const auto decision =
+        limit.on_window(window(latency, static_cast<std::uint32_t>(rng.below(300))));
+    ASSERT_GE(decision.limit, 20U);
+    ASSERT_LE(decision.limit, 90U);
+    ASSERT_EQ(decision.limit, limit.limit());
+  }
+  limit.set_bounds({.min = 100, .initial = 100, .max = 120});
+  EXPECT_EQ(limit.limit(), 100U);
+}
+
+TEST(Gradient2, FactoryMakesIt) {
+  const auto policy = make_limit_policy(starting_at(77), Rng(1));
+  EXPECT_EQ(policy->name(), "gradient2");
+  EXPECT_EQ(policy->limit(), 77U);
+}
+
+}  // namespace
+}  // namespace weir

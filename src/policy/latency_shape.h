@@ -1,0 +1,52 @@
+#pragma once
+
+#include <algorithm>
+
+#include "weir/policy/limit_policy.h"
+
+namespace weir::inline v0 {
+
+/// The latencies of one window in four numbers, nanoseconds.
+struct LatencyShape {
+  double p10 = 0;
+  double p50 = 0;
+  double p90 = 0;
+  double avg = 0;
+
+  [[nodiscard]] static LatencyShape of(const LimitSample& window) noexcept {
+    return {static_cast<double>(window.latency_p10.count()),
+            static_cast<double>(window.latency_p50.count()),
+            static_cast<double>(window.latency_p90.count()),
+            static_cast<double>(window.latency_avg.count())};
+  }
+
+  /// Moves a share of the way towards another.
+  void approach(const LatencyShape& other, double share) noexcept {
+    p10 += (other.p10 - p10) * share;
+    p50 += (other.p50 - p50) * share;
+    p90 += (other.p90 - p90) * share;
+    avg += (other.avg - avg) * share;
+  }
+};
+
+[[nodiscard]] constexpr double median_of(double a, double b, double c) noexcept {
+  return std::max(std::min(a, b), std::min(std::max(a, b), c));
+}
+
+/// The wait that a queue added to everybody: the median of what the percentiles grew by. Never
+/// negative. A change that moves only one of them (a few slow calls, another mix) is not a queue.
+[[nodiscard]] constexpr double added_wait(const LatencyShape& now,
+                                          const LatencyShape& baseline) noexcept {
+  return std::max(
+      0.0, median_of(now.p10 - baseline.p10, now.p50 - baseline.p50, now.p90 - baseline.p90));
+}
+
+/// How much slower than before, as a factor: the median over the percentiles.
+[[nodiscard]] constexpr double slowdown(const LatencyShape& now,
+                                        const LatencyShape& before) noexcept {
+  const auto ratio = [](double a, double b) { return b > 0 ? a / b : 1.0; };
+  return median_of(ratio(now.p10, before.p10), ratio(now.p50, before.p50),
+                   ratio(now.p90, before.p90));
+}
+
+}  // namespace weir::inline v0

@@ -1,0 +1,55 @@
+#include "policy/latency_shape.h"
+
+#include <gtest/gtest.h>
+
+namespace weir {
+namespace {
+
+constexpr LatencyShape kCalm{1e6, 7e6, 23e6, 10e6};
+
+LatencyShape shifted(LatencyShape shape, double wait) {
+  return {shape.p10 + wait, shape.p50 + wait, shape.p90 + wait, shape.avg + wait};
+}
+
+TEST(LatencyShape, MedianOfThree) {
+  EXPECT_EQ(median_of(1, 2, 3), 2);
+  EXPECT_EQ(median_of(3, 1, 2), 2);
+  EXPECT_EQ(median_of(2, 3, 1), 2);
+  EXPECT_EQ(median_of(5, 5, 1), 5);
+}
+
+TEST(LatencyShape, AQueueMovesAllPercentilesAndIsReadOffExactly) {
+  EXPECT_DOUBLE_EQ(added_wait(shifted(kCalm, 5e6), kCalm), 5e6);
+  EXPECT_DOUBLE_EQ(added_wait(kCalm, kCalm), 0);
+}
+
+TEST(LatencyShape, FasterThanTheBaselineIsNoNegativeQueue) {
+  EXPECT_DOUBLE_EQ(added_wait(shifted(kCalm, -0.5e6), kCalm), 0);
+}
+
+TEST(LatencyShape, OnePercentileAloneIsNoQueue) {
+  LatencyShape slow_tail = kCalm;
+  slow_tail.p90 = 900e6;
+  slow_tail.avg = 100e6;
+  EXPECT_DOUBLE_EQ(added_wait(slow_tail, kCalm), 0);
+  EXPECT_DOUBLE_EQ(slowdown(slow_tail, kCalm), 1);
+  LatencyShape other_mix = kCalm;
+  other_mix.p50 = 80e6;  // half of the calls are slow now, the median jumps
+  EXPECT_DOUBLE_EQ(added_wait(other_mix, kCalm), 0);
+}
+
+TEST(LatencyShape, SlowdownIsTheMedianFactor) {
+  EXPECT_DOUBLE_EQ(slowdown({2e6, 14e6, 46e6, 20e6}, kCalm), 2);
+  EXPECT_DOUBLE_EQ(slowdown(kCalm, LatencyShape{}), 1);
+}
+
+TEST(LatencyShape, ApproachMovesAShareOfTheWay) {
+  LatencyShape shape = kCalm;
+  shape.approach({2e6, 8e6, 33e6, 20e6}, 0.1);
+  EXPECT_DOUBLE_EQ(shape.p10, 1.1e6);
+  EXPECT_DOUBLE_EQ(shape.p90, 24e6);
+  EXPECT_DOUBLE_EQ(shape.avg, 11e6);
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,10 @@
+// The layers that link libraries from outside are usable too, without those libraries' headers.
+#include <cstdio>
+
+#include "weir/io/loop.h"
+
+int main() {
+  weir::io::Loop loop;
+  loop.run_once();
+  std::puts(loop.turns() == 1 ? "ok" : "no turn");
+}
