@@ -75,6 +75,7 @@ def main(arguments):
         print(__doc__, file=sys.stderr)
         return 2
     database, cache, *prefixes = arguments
+    os.nice(10)
     cache = pathlib.Path(cache)
     cache.mkdir(parents=True, exist_ok=True)
     version = subprocess.run([CLANG_TIDY, "--version"], capture_output=True, check=True).stdout

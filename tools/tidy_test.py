@@ -208,6 +208,11 @@ class Layout(Rule):
         self.fires(layout, "src/base/x.h", "#pragma once\nnamespace weir {}\n", "inline v0")
         self.silent(layout, "src/base/x.h", "// why\n#pragma once\nnamespace weir::inline v0 {}\n")
 
+    def test_a_silenced_check_is_named(self):
+        self.fires(layout, "src/base/x.cc", "int a;  // NOLINT\n", "its check")
+        self.fires(layout, "src/base/x.cc", "// NOLINTNEXTLINE: no\nint a;\n", "its check")
+        self.silent(layout, "src/base/x.cc", "int a;  // NOLINT(misc-x): why\n")
+
     def test_names(self):
         self.fires(layout, "src/base/utils.cc", "", "says nothing")
         self.fires(layout, "src/base/FooBar.cc", "", "snake_case")

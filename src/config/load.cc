@@ -15,7 +15,7 @@
 #include "config/option_table.h"
 #include "config/toml_reader.h"
 
-extern char** environ;  // NOLINT: POSIX has no header for it
+extern char** environ;  // NOLINT(readability-redundant-declaration): no header of POSIX has it
 
 namespace weir::inline v0 {
 namespace {

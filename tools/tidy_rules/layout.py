@@ -5,6 +5,7 @@ import re
 COLUMNS = 100
 _WIDE_SUFFIXES = {"cc", "h", "py", "sh", "cmake"}
 _BLAND_NAMES = {"util", "utils", "common", "helper", "helpers", "misc"}
+_BARE_NOLINT = re.compile(r"\bNOLINT(?:NEXTLINE|BEGIN|END)?\b(?!\()")
 _SNAKE = re.compile(r"[a-z0-9]+(_[a-z0-9]+)*")
 
 
@@ -34,6 +35,8 @@ def _check_whitespace(file):
 
 
 def _check_cpp(file):
+    for match in _BARE_NOLINT.finditer(file.text):
+        yield file.finding(file.line_of(match.start()), "a NOLINT names its check and says why")
     if not _SNAKE.fullmatch(file.stem):
         yield file.finding(0, "file names are snake_case")
     if file.stem in _BLAND_NAMES:
