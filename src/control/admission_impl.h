@@ -35,7 +35,7 @@ struct LiveRules {
 
 class AdmissionController::Impl {
  public:
-  Impl(const AdmissionConfig& config, Rng seed, EventSink* events);
+  Impl(const AdmissionConfig& configured, Rng seed, EventSink* sink);
   ~Impl();
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
@@ -82,7 +82,7 @@ class AdmissionController::Impl {
   }
   ScopeId add_scope(std::string_view name, std::unique_ptr<LimitPolicy> policy,
                     std::uint32_t limit_min, bool follows_default);
-  void apply(const AdmissionConfig& config) noexcept;
+  void apply(const AdmissionConfig& next) noexcept;
   [[nodiscard]] std::uint32_t gate_process_max() const noexcept {
     return process.shared ? 0 : config.max_concurrent;
   }

@@ -100,11 +100,11 @@ class BudgetTable {
   }
   [[nodiscard]] std::size_t home_of(std::uint64_t tag) const noexcept { return tag & mask_; }
   [[nodiscard]] std::size_t find(const Hash128& key) const noexcept;
-  [[nodiscard]] Charged charge_known(std::size_t entry, const Identity& who, std::uint64_t bytes,
+  [[nodiscard]] Charged charge_known(std::size_t index, const Identity& who, std::uint64_t bytes,
                                      const BudgetCaps& caps, bool force, bool& moved) noexcept;
   [[nodiscard]] std::size_t make_room(const Identity& who) noexcept;
-  [[nodiscard]] bool claim(std::size_t entry) noexcept;
-  void install(std::size_t entry, std::size_t bucket, const Identity& who) noexcept;
+  [[nodiscard]] bool claim(std::size_t index) noexcept;
+  void install(std::size_t index, std::size_t bucket, const Identity& who) noexcept;
   void forget_overflow(std::uint64_t tag, std::size_t bucket) noexcept;
   [[nodiscard]] std::string read_label(const Entry& entry) const;
 
