@@ -1,7 +1,7 @@
 // The layers that link libraries from outside are usable too, without those libraries' headers.
-#include <cstdio>
-
 #include "weir/io/loop.h"
+
+#include <cstdio>
 
 int main() {
   weir::io::Loop loop;
