@@ -107,7 +107,7 @@ Result<NetAddress, NetAddressFault> parse_net_address(std::string_view text) {
 }
 
 std::string to_string(const NetAddress& address) {
-  const std::string port = ":" + std::to_string(address.port);
+  std::string port = ":" + std::to_string(address.port);
   switch (address.kind) {
     case NetAddressKind::kIp:
       return address.ip.v6 ? "[" + to_string(address.ip) + "]" + port

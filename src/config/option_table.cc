@@ -7,6 +7,7 @@ namespace weir::inline v0 {
 namespace {
 
 // One Option<Owner> from a row. Captureless lambdas, so that the table is constant data.
+// NOLINTBEGIN(bugprone-macro-parentheses): `owner` is a type, `member` a path of members
 #define WEIR_BOUND(owner, section, name, kind, member, low, high, unit, apply, help)          \
   Option<owner>{                                                                              \
       OptionRow{section, name, OptionKind::k##kind, static_cast<double>(low),                 \
@@ -34,6 +35,7 @@ constexpr std::array kRouteOptions = {
 };
 
 #undef WEIR_BOUND
+// NOLINTEND(bugprone-macro-parentheses)
 
 constexpr std::array kPlainSections = [] {
   std::array<std::string_view, 32> found{};

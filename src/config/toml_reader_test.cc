@@ -135,6 +135,14 @@ TEST(TomlReader, LongListsAndTextsAreNotTakenForDeepKeys) {
   EXPECT_TRUE(read_toml("x = \"" + std::string(500, '.') + "\"\n", "f.toml").syntax.empty());
 }
 
+TEST(TomlReader, LettersOutsideOfAsciiAreReadOrRefused) {
+  EXPECT_EQ(read_toml("[a]\nä = 1\n", "f.toml").syntax.at(0).line, 2);
+  EXPECT_EQ(read_toml("x = 1979-05-27Tп\n", "f.toml").syntax.size(), 1U);
+  const RawConfig raw = read_toml("\"ä\" = \"\"\"a\\\n  ä\"\"\" # п\n", "f.toml");
+  ASSERT_EQ(raw.entries.size(), 1U);
+  EXPECT_EQ(to_text(raw.entries[0].value), "\"aä\"");
+}
+
 // toml++ 3.3 aborts the process at a header that ends before it began.
 TEST(TomlReader, AHeaderThatTheLibraryTripsOverIsAnErrorWithItsLine) {
   for (const std::string bad : {"[\n", "[\t=", "[ \n", "[[\n"}) {

@@ -1,0 +1,22 @@
+// Any bytes as weir.toml: an error with a text, or a configuration that prints and loads back as
+// itself. Nothing else may happen.
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "weir/base/assert.h"
+#include "weir/config/load.h"
+#include "weir/config/print.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  const weir::LoadedConfig loaded = weir::load_config(text, "fuzz.toml");
+  for (const weir::ConfigError& error : loaded.errors) {
+    WEIR_ASSERT(error.line >= 0 && !weir::to_text(error).empty());
+  }
+  if (!loaded.ok()) return 0;
+  const weir::LoadedConfig again = weir::load_config(weir::print_config(loaded.config), "again");
+  WEIR_ASSERT(again.ok());
+  WEIR_ASSERT(again.config == loaded.config);
+  return 0;
+}
