@@ -19,7 +19,8 @@ TEST(Method, TokensAreExactAndCaseSensitive) {
         Row{"OPTIONS", Method::kOptions, true, true}, Row{"TRACE", Method::kTrace, true, true},
         Row{"PATCH", Method::kPatch, false, false}, Row{"get", Method::kOther, false, false},
         Row{"GETS", Method::kOther, false, false}, Row{"GE", Method::kOther, false, false},
-        Row{"PURGE", Method::kOther, false, false}, Row{"", Method::kOther, false, false}}) {
+        Row{"PURGE", Method::kOther, false, false}, Row{"UNLOCK", Method::kOther, false, false},
+        Row{"", Method::kOther, false, false}}) {
     EXPECT_EQ(method_of(row.token), row.method) << row.token;
     EXPECT_EQ(is_safe(row.method), row.safe) << row.token;
     EXPECT_EQ(is_idempotent(row.method), row.idempotent) << row.token;

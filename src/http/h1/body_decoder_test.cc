@@ -209,6 +209,9 @@ TEST(BodyDecoder, TrailersAreBounded) {
             ParseError::kTrailersTooLarge);
   EXPECT_EQ(chunked_error("0\r\nA: " + std::string(40, 'x'), limits),
             ParseError::kTrailersTooLarge);
+  EXPECT_EQ(chunked_error("0\r\nA: " + std::string(29, 'x'), limits), ParseError::kTrailersTooLarge)
+      << "a full region is not waited for";
+  EXPECT_EQ(chunked_error("0\r\nA: " + std::string(28, 'x'), limits), ParseError::kNone);
   EXPECT_EQ(chunked_error("0\r\nA:b\r\nA:b\r\n\r\n", limits), ParseError::kNone);
   EXPECT_EQ(chunked_error("0\r\nA:b\r\nA:b\r\nA:b\r\n\r\n", limits), ParseError::kTooManyFields);
   limits.trailer_count_max = 0;

@@ -390,6 +390,18 @@ TEST(RequestParser, CapsHaveTheirOwnAnswers) {
   EXPECT_EQ(error_of(get("/", "X: " + std::string(300, 'v')), limits), ParseError::kHeadTooLarge);
 }
 
+// A caller whose region is as large as the cap could not read one byte more: no waiting then.
+TEST(RequestParser, AFullRegionIsNeverWaitedFor) {
+  const HttpLimits limits = small_limits();
+  const std::string head = "GET / HTTP/1.1\r\nHost: a\r\nX: " + std::string(256, 'v');
+  EXPECT_EQ(error_of(head.substr(0, 256), limits), ParseError::kHeadTooLarge);
+  std::vector<HeaderView> storage(limits.header_count_max);
+  RequestParser parser(limits);
+  RequestHead out;
+  EXPECT_EQ(parser.parse_head(std::string_view(head).substr(0, 255), storage, out).status,
+            ParseStatus::kNeedMore);
+}
+
 TEST(RequestParser, LimitsAreChecked) {
   EXPECT_TRUE(HttpLimits{}.validate(32 * 1024).empty());
   EXPECT_TRUE(small_limits().validate(32 * 1024).empty());

@@ -157,6 +157,10 @@ TEST(ResponseParser, HugeHeadsOfUpstreamsAreRefused) {
   EXPECT_EQ(meaning("HTTP/1.1 200 OK\r\nX: " + std::string(20000, 'x')),
             "error 431 head_too_large");
   EXPECT_EQ(meaning("HTTP/1.1 200 " + std::string(20000, 'x')), "error 431 head_too_large");
+  const std::string full = "HTTP/1.1 200 OK\r\nX: " + std::string(16384 - 20, 'x');
+  EXPECT_EQ(meaning(full), "error 431 head_too_large") << "a full region is not waited for";
+  EXPECT_EQ(meaning(full.substr(1)), "error 502 bad_status_line");
+  EXPECT_EQ(meaning(full.substr(0, 16383)), "");
   std::string many = "HTTP/1.1 200 OK\r\n";
   for (int i = 0; i < 101; ++i) many += "a: b\r\n";
   EXPECT_EQ(meaning(many), "error 431 too_many_fields");
