@@ -1,0 +1,196 @@
+#!/usr/bin/env python3
+"""The gateway beside HAProxy and nginx, one worker each, cleartext HTTP/1.1, keep-alive on both sides.
+
+  cost      CPU per proxied request (128-byte answers), admission on; the proxies on one core, the
+            backend and wrk on the other; total CPU of all processes beside it
+  refusal   CPU per refused request: an upstream with a limit of 1 that is taken
+  overload  goodput at 5 × capacity: a backend of k workers that sleep, behind Weir untuned, HAProxy
+            with a hand-tuned maxconn, and HAProxy plain
+"""
+
+import argparse
+import contextlib
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+import time
+
+import harness
+from harness import BUILD, CLIENT_CORE, SERVER_CORE, Process
+
+HAPROXY = shutil.which("haproxy") or "/usr/sbin/haproxy"
+WORKERS = 8
+SERVICE_MS = 20
+
+
+def backend_hello():
+    port = harness.free_port()
+    return Process([BUILD / "examples" / "hello_server", "--port", port, "--loops", 1], CLIENT_CORE,
+                   port)
+
+
+def backend_workers():
+    """k workers that take SERVICE_MS each; requests queue in front of them."""
+    port = harness.free_port()
+    return Process([BUILD / "tests" / "integration" / "timer_backend", "--port", port, "--workers",
+                    WORKERS, "--service-ms", SERVICE_MS], CLIENT_CORE, port)
+
+
+def weir(directory, to, limit=""):
+    port = harness.free_port()
+    conf = pathlib.Path(directory) / f"weir-{port}.toml"
+    conf.write_text(f"""
+[listen]
+addresses = ["127.0.0.1:{port}"]
+[admin]
+listen = ""
+access_log = "off"
+[server]
+loops = 1
+{limit}
+[[upstream]]
+name = "app"
+endpoints = ["127.0.0.1:{to}"]
+""")
+    return Process([BUILD / "weir", "run", "--config", conf], SERVER_CORE, port)
+
+
+def nginx(directory, to):
+    port = harness.free_port()
+    own = pathlib.Path(directory) / "nginx"
+    own.mkdir()
+    body = f"""
+upstream app {{ server 127.0.0.1:{to}; keepalive 256; keepalive_requests 1000000000; }}
+server {{ listen 127.0.0.1:{port}; location / {{ proxy_pass http://app; proxy_http_version 1.1;
+  proxy_set_header connection ""; }} }}"""
+    return Process(harness.nginx(str(own), body), SERVER_CORE, port)
+
+
+def haproxy(directory, to, maxconn=None):
+    port = harness.free_port()
+    conf = pathlib.Path(directory) / f"haproxy-{port}.cfg"
+    bound = f"maxconn {maxconn}" if maxconn else ""
+    conf.write_text(f"""
+global
+  nbthread 1
+  maxconn 16384
+defaults
+  mode http
+  timeout connect 1s
+  timeout client 60s
+  timeout server 60s
+  timeout queue 100ms
+  http-reuse always
+frontend f
+  bind 127.0.0.1:{port}
+  default_backend b
+backend b
+  server s 127.0.0.1:{to} {bound}
+""")
+    return Process([HAPROXY, "-db", "-f", conf], SERVER_CORE, port)
+
+
+def cost(rounds, seconds, json_path):
+    with tempfile.TemporaryDirectory() as directory, contextlib.ExitStack() as stack:
+        origin = stack.enter_context(backend_hello())
+        proxies = {"weir": stack.enter_context(weir(directory, origin.port)),
+                   "haproxy": stack.enter_context(haproxy(directory, origin.port)),
+                   "nginx": stack.enter_context(nginx(directory, origin.port))}
+
+        def measure(name):
+            proxy = proxies[name]
+            own, behind = proxy.cpu_ns(), origin.cpu_ns()
+            result = harness.wrk(f"http://127.0.0.1:{proxy.port}/", seconds)
+            if result["errors"] or result["not_2xx"]:
+                raise RuntimeError(f"{name}: {result}")
+            own, behind = proxy.cpu_ns() - own, origin.cpu_ns() - behind
+            total = own + behind + result["generator_cpu_ns"]
+            return {"proxy_us": own / result["requests"] / 1e3,
+                    "total_us": total / result["requests"] / 1e3}
+
+        for name in proxies:
+            measure(name)
+        results = harness.interleaved(proxies, rounds, measure)
+    medians = {name: harness.median([r["proxy_us"] for r in runs])
+               for name, runs in results.items()}
+    best = min(medians["haproxy"], medians["nginx"])
+    rows = [{"proxy": name, "cpu_us_per_request": medians[name],
+             "range": harness.spread([r["proxy_us"] for r in runs]), "x_best": medians[name] / best,
+             "total_cpu_us": harness.median([r["total_us"] for r in runs])}
+            for name, runs in results.items()]
+    harness.report("proxy: CPU per request, h1 to h1, 128 bytes, 64 connections", rows, json_path)
+
+
+def refusal(rounds, seconds, json_path):
+    limit = "[admission.limit]\npolicy = \"fixed\"\ninitial_limit = 1\nmin_limit = 1\nmax_limit = 1\n" \
+            "[admission]\nhigh_wait_max_ms = 0\nnormal_wait_max_ms = 0\n"
+    with tempfile.TemporaryDirectory() as directory, contextlib.ExitStack() as stack:
+        port = harness.free_port()
+        stuck = stack.enter_context(Process(
+            [BUILD / "tests" / "integration" / "timer_backend", "--port", port, "--workers", 1,
+             "--service-ms", 600000], CLIENT_CORE, port))
+        proxy = stack.enter_context(weir(directory, stuck.port, limit))
+        holder = stack.enter_context(Process(
+            ["curl", "-s", "-o", "/dev/null", f"http://127.0.0.1:{proxy.port}/"], CLIENT_CORE))
+        time.sleep(0.5)
+
+        def measure(_):
+            before = proxy.cpu_ns()
+            result = harness.wrk(f"http://127.0.0.1:{proxy.port}/", seconds)
+            return (proxy.cpu_ns() - before) / max(1, result["not_2xx"]) / 1e3
+
+        values = harness.interleaved(["weir"], rounds, measure)["weir"]
+        holder.stop()
+    harness.report("proxy: CPU per refusal (503 with reason and hint)",
+                   [{"proxy": "weir", "cpu_us": harness.median(values),
+                     "range": harness.spread(values)}], json_path)
+
+
+def goodput(port, seconds, rate):
+    """Requests per second answered 200 within a second, offered open-loop at `rate`."""
+    text = subprocess.run(
+        ["taskset", "-c", CLIENT_CORE, "/usr/bin/python3", pathlib.Path(__file__).parent / "offer.py",
+         str(port), str(rate), str(seconds)], capture_output=True, text=True, check=True).stdout
+    return {key: float(value) for key, value in re.findall(r"(\w+)=([\d.]+)", text)}
+
+
+def overload(rounds, seconds, json_path):
+    capacity = WORKERS * 1000 / SERVICE_MS
+    with tempfile.TemporaryDirectory() as directory:
+        def measure(name):
+            with backend_workers() as origin:
+                proxy = {"weir (untuned)": lambda: weir(directory, origin.port),
+                         "haproxy maxconn": lambda: haproxy(directory, origin.port, WORKERS),
+                         "haproxy plain": lambda: haproxy(directory, origin.port)}[name]()
+                with proxy:
+                    return goodput(proxy.port, seconds, 5 * capacity)
+
+        results = harness.interleaved(["weir (untuned)", "haproxy maxconn", "haproxy plain"],
+                                      rounds, measure)
+    rows = [{"proxy": name, "goodput_of_capacity": harness.median([r["good"] for r in runs]) / capacity,
+             "p99_ms_of_good": harness.median([r["p99_ms"] for r in runs])}
+            for name, runs in results.items()]
+    harness.report(f"proxy: goodput at 5 × overload ({WORKERS} workers × {SERVICE_MS} ms)", rows,
+                   json_path)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--seconds", type=int, default=2)
+    parser.add_argument("--only", choices=["cost", "refusal", "overload"])
+    parser.add_argument("--json")
+    options = parser.parse_args()
+    parts = {"cost": lambda: cost(options.rounds, options.seconds, options.json),
+             "refusal": lambda: refusal(3, options.seconds, options.json),
+             "overload": lambda: overload(3, 8, options.json)}
+    for name, part in parts.items():
+        if options.only in (None, name):
+            part()
+
+
+if __name__ == "__main__":
+    main()

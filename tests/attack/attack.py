@@ -1,0 +1,190 @@
+"""What every attack test shares: a server process of our own on loopback, a well-behaved client that
+goes on during the attack, and the four things that must hold.
+
+  ceiling   process memory stays below the ceiling the server printed
+  bystander a well-behaved client on other connections keeps at least 95 % success
+  answer    the right counter rose and the right bytes came back (each test says which)
+  baseline  afterwards every pool is back where it was, and service is whole within a second
+"""
+
+import contextlib
+import http.client
+import json
+import pathlib
+import re
+import socket
+import subprocess
+import sys
+import threading
+import time
+import unittest
+
+HELLO_SERVER = None  # set by main(): path of the program under attack
+
+
+class Server:
+    """examples/hello_server with the given options; `--port 0`, the port is read from its output."""
+
+    def __init__(self, *options):
+        self.process = subprocess.Popen([HELLO_SERVER, "--port", "0", *map(str, options)],
+                                        stdout=subprocess.PIPE, text=True)
+        line = self.process.stdout.readline()
+        match = re.search(r"(\d+)\s*$", line)
+        if not match:
+            raise RuntimeError(f"no port in {line!r}")
+        self.port = int(match.group(1))
+        threading.Thread(target=self.process.stdout.read, daemon=True).start()
+
+    def connect(self, timeout=10.0, receive_buffer=None):
+        s = socket.socket()
+        if receive_buffer:
+            s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+        s.settimeout(timeout)
+        s.connect(("127.0.0.1", self.port))
+        return s
+
+    def stats(self):
+        client = http.client.HTTPConnection("127.0.0.1", self.port, timeout=5)
+        client.request("GET", "/stats", headers={"connection": "close"})
+        answer = json.loads(client.getresponse().read())
+        client.close()
+        return answer
+
+    def memory_bytes(self):
+        text = pathlib.Path(f"/proc/{self.process.pid}/smaps_rollup").read_text()
+        return int(re.search(r"^Anonymous:\s+(\d+)", text, re.M).group(1)) * 1024
+
+    def stop(self):
+        self.process.terminate()
+        code = self.process.wait(15)
+        self.process.stdout.close()
+        return code
+
+
+class Bystander(threading.Thread):
+    """Asks for / over a kept connection, opening a new one when it has to, until stopped."""
+
+    def __init__(self, server):
+        super().__init__(daemon=True)
+        self.server, self.good, self.bad, self.latencies = server, 0, 0, []
+        self.done = threading.Event()
+
+    def run(self):
+        client = None
+        while not self.done.wait(0.005):
+            start = time.monotonic()
+            try:
+                client = client or http.client.HTTPConnection("127.0.0.1", self.server.port,
+                                                              timeout=5)
+                client.request("GET", "/")
+                answer = client.getresponse()
+                answer.read()
+                ok = answer.status == 200
+            except (OSError, http.client.HTTPException):
+                ok = False
+                client.close()
+                client = None
+            self.latencies.append(time.monotonic() - start)
+            self.good += ok
+            self.bad += not ok
+        if client:
+            client.close()
+
+    def finish(self):
+        self.done.set()
+        self.join()
+
+
+class AttackTest(unittest.TestCase):
+    """`with self.attack(server): …` runs the body beside a bystander and checks what must hold."""
+
+    SLACK_BYTES = 8 << 20  # what the allocator and the runtime keep beyond the printed ceiling
+
+    def start(self, *options):
+        server = Server(*options)
+        self.addCleanup(self._stop, server)
+        return server
+
+    def _stop(self, server):
+        self.assertEqual(server.stop(), 0, "the server did not end cleanly")
+
+    @contextlib.contextmanager
+    def attack(self, server):
+        before = server.stats()
+        bystander = Bystander(server)
+        bystander.start()
+        while bystander.good < 3:
+            time.sleep(0.01)
+        peak = [0]
+        watching = threading.Event()
+
+        def watch():
+            while not watching.wait(0.02):
+                peak[0] = max(peak[0], server.memory_bytes())
+
+        watcher = threading.Thread(target=watch, daemon=True)
+        watcher.start()
+        try:
+            yield
+        finally:
+            watching.set()
+            watcher.join()
+            bystander.finish()
+        total = bystander.good + bystander.bad
+        self.assertGreaterEqual(bystander.good, 0.95 * total,
+                                f"bystander: {bystander.good} of {total}")
+        self.assertLessEqual(peak[0], before["ceiling_bytes"] + self.SLACK_BYTES)
+        print(f"  {self.id().split('.')[-1]}: peak {peak[0] >> 10} kB of "
+              f"{before['ceiling_bytes'] >> 10} kB, bystander {bystander.good}/{total}",
+              file=sys.stderr)
+        self.assert_recovers(server, before)
+
+    def assert_recovers(self, server, before):
+        """Pools back at their baseline within a second; the one connection asking is its own."""
+        pools = ("connections", "read_regions", "write_buffers", "arenas", "pending_streams",
+                 "backpressure")
+        end = time.monotonic() + 1.0
+        while True:
+            now = server.stats()
+            left = {p: (before[p]["used"], now[p]["used"]) for p in pools
+                    if now[p]["used"] > before[p]["used"]}
+            if not left:
+                break
+            self.assertLess(time.monotonic(), end, f"pools that did not come back: {left}")
+            time.sleep(0.02)
+        self.assertEqual(now["critical_shed"], 0)
+
+    def until(self, what, seconds=10.0):
+        end = time.monotonic() + seconds
+        while not what():
+            self.assertLess(time.monotonic(), end, "did not happen in time")
+            time.sleep(0.02)
+
+    @staticmethod
+    def answer_of(s):
+        """All bytes until the server closes."""
+        got = b""
+        with contextlib.suppress(ConnectionResetError):
+            while piece := s.recv(65536):
+                got += piece
+        return got
+
+    def assert_closed(self, s, seconds=5.0):
+        s.settimeout(seconds)
+        self.assertIn(self._read_end(s), (b"", None), "the connection is still open")
+
+    @staticmethod
+    def _read_end(s):
+        try:
+            while True:
+                piece = s.recv(65536)
+                if not piece:
+                    return piece
+        except ConnectionResetError:
+            return None
+
+
+def main(argv):
+    global HELLO_SERVER
+    HELLO_SERVER = argv[1]
+    unittest.main(module="__main__", argv=[argv[0], *argv[2:]], verbosity=1)

@@ -1,0 +1,241 @@
+#!/usr/bin/python3
+"""The HTTP/1 attacks, with raw sockets: slow heads, slow bodies, slow readers, floods of connections,
+ambiguous framing, 100-continue in every order, refused upgrades, floods of pipelined requests."""
+
+import resource
+import socket
+import sys
+import threading
+import time
+
+import attack
+from attack import AttackTest
+
+GET = b"GET / HTTP/1.1\r\nhost: test\r\n\r\n"
+
+
+class SlowHeads(AttackTest):
+    def test_slowloris_gets_408_at_the_absolute_deadline_and_its_slot_is_freed(self):
+        server = self.start("--header-timeout-ms", 1000, "--max-connections", 256)
+        with self.attack(server):
+            drips = [server.connect() for _ in range(100)]
+            start = time.monotonic()
+            for s in drips:
+                s.sendall(b"GET / HTTP/1.1\r\n")
+            alive = set(drips)
+            while alive and time.monotonic() - start < 5:
+                for s in list(alive):  # a byte now and then must not move the deadline
+                    try:
+                        s.sendall(b"x")
+                        s.setblocking(False)
+                        if s.recv(4096):
+                            alive.discard(s)
+                    except BlockingIOError:
+                        pass
+                    except OSError:
+                        alive.discard(s)
+                    finally:
+                        s.setblocking(True)
+                time.sleep(0.2)
+            self.assertFalse(alive, "some are still open")
+            self.assertLess(time.monotonic() - start, 3.0)
+            for s in drips:
+                s.close()
+        self.assertGreaterEqual(server.stats()["closed"]["header_timeout"], 100)
+
+    def test_a_slow_head_is_told_408(self):
+        server = self.start("--header-timeout-ms", 300)
+        s = server.connect()
+        s.sendall(b"GET / HTTP/1.1\r\nhost:")
+        self.assertTrue(self.answer_of(s).startswith(b"HTTP/1.1 408 "))
+        s.close()
+
+
+class SlowBodies(AttackTest):
+    def test_rudy_is_cut_off_by_the_minimum_rate_and_holds_no_arena(self):
+        server = self.start("--body-timeout-ms", 1000, "--body-min-rate", 1000)
+        with self.attack(server):
+            slow = [server.connect() for _ in range(50)]
+            for s in slow:
+                s.sendall(b"POST /echo HTTP/1.1\r\nhost: t\r\ncontent-length: 100000\r\n\r\n")
+            start = time.monotonic()
+            alive = set(slow)
+            while alive and time.monotonic() - start < 6:
+                for s in list(alive):
+                    try:
+                        s.sendall(b"y")
+                    except OSError:
+                        alive.discard(s)
+                time.sleep(0.2)
+            self.assertFalse(alive)
+            for s in slow:
+                s.close()
+        self.assertGreaterEqual(server.stats()["closed"]["body_timeout"], 50)
+
+
+class SlowReaders(AttackTest):
+    def test_a_client_that_does_not_read_is_closed_and_does_not_drain_the_write_pool(self):
+        server = self.start("--write-timeout-ms", 1000, "--write-min-rate", 1000,
+                            "--tcp-write-buffer-pool-size", 128)
+        with self.attack(server):
+            slow = [server.connect(receive_buffer=4096) for _ in range(20)]
+            for s in slow:
+                s.sendall(b"GET /bytes/50000000 HTTP/1.1\r\nhost: t\r\n\r\n")
+            self.until(lambda: sum(server.stats()["closed"][r] for r in
+                                   ("write_timeout", "backpressure")) >= 20, 8)
+            self.assertLessEqual(server.stats()["write_buffers"]["peak"], 128)
+            for s in slow:
+                s.close()
+
+
+class Floods(AttackTest):
+    def test_a_connection_flood_never_spins_and_newcomers_get_in_by_closing_idle_ones(self):
+        server = self.start("--max-connections", 128, "--loops", 1)
+        with self.attack(server):
+            flood = []
+            for _ in range(1000):
+                s = server.connect()
+                flood.append(s)
+            time.sleep(0.5)
+            before = cpu_seconds(server)
+            time.sleep(1.0)
+            self.assertLess(cpu_seconds(server) - before, 0.5, "busy while nothing happens")
+            self.assertLessEqual(server.stats()["connections"]["peak"], 128)
+            for s in flood:
+                s.close()
+
+    def test_running_out_of_descriptors_pauses_and_recovers(self):
+        server = self.start("--max-connections", 4096, "--loops", 1, "--open-files", 64)
+        flood = [server.connect() for _ in range(200)]
+        self.until(lambda: True)
+        time.sleep(0.3)
+        before = cpu_seconds(server)
+        time.sleep(1.0)
+        self.assertLess(cpu_seconds(server) - before, 0.5, "spins on EMFILE")
+        for s in flood:
+            s.close()
+        self.until(lambda: server.stats()["refused"]["no_fds"] > 0, 5)
+
+    def test_ten_thousand_pipelined_requests_are_served_one_by_one_in_flat_memory(self):
+        server = self.start("--max-connections", 64)
+        with self.attack(server):
+            s = server.connect(timeout=30)
+            count = 10000
+            sender = threading.Thread(target=s.sendall, args=(GET * count,), daemon=True)
+            sender.start()
+            answers, rest = 0, b""
+            while answers < count:
+                piece = s.recv(1 << 20)
+                self.assertTrue(piece, f"closed after {answers}")
+                rest += piece
+                found = rest.count(b"HTTP/1.1 200")
+                answers += found
+                rest = rest[rest.rfind(b"HTTP/1.1 200") + 12:] if found else rest[-12:]
+            sender.join()
+            self.assertLessEqual(server.stats()["read_regions"]["peak"], 8)
+            s.close()
+
+
+def cpu_seconds(server):
+    fields = open(f"/proc/{server.process.pid}/stat").read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / 100
+
+
+class Ambiguity(AttackTest):
+    VECTORS = {
+        "cl_te": b"POST / HTTP/1.1\r\nhost: t\r\ncontent-length: 4\r\ntransfer-encoding: chunked"
+                 b"\r\n\r\n0\r\n\r\n",
+        "cl_twice": b"POST / HTTP/1.1\r\nhost: t\r\ncontent-length: 4\r\ncontent-length: 5\r\n\r\nabcde",
+        "cl_signed": b"POST / HTTP/1.1\r\nhost: t\r\ncontent-length: +4\r\n\r\nabcd",
+        "te_twice": b"POST / HTTP/1.1\r\nhost: t\r\ntransfer-encoding: chunked, chunked\r\n\r\n0\r\n\r\n",
+        "bare_lf": b"GET / HTTP/1.1\nhost: t\n\n",
+        "obs_fold": b"GET / HTTP/1.1\r\nhost: t\r\na: b\r\n c\r\n\r\n",
+        "space_colon": b"GET / HTTP/1.1\r\nhost : t\r\n\r\n",
+        "nul": b"GET / HTTP/1.1\r\nhost: t\r\na: \0\r\n\r\n",
+        "te_in_10": b"POST / HTTP/1.0\r\nhost: t\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n",
+        "chunk_size": b"POST /echo HTTP/1.1\r\nhost: t\r\ntransfer-encoding: chunked\r\n\r\n"
+                      b"0x5\r\nhello\r\n0\r\n\r\n",
+        "two_hosts": b"GET / HTTP/1.1\r\nhost: a\r\nhost: b\r\n\r\n",
+    }
+
+    def test_ambiguous_framing_is_refused_and_what_follows_is_never_a_request(self):
+        server = self.start()
+        with self.attack(server):
+            for name, vector in self.VECTORS.items():
+                with self.subTest(name):
+                    before = server.stats()["requests"]
+                    s = server.connect()
+                    s.sendall(vector + b"GET /smuggled HTTP/1.1\r\nhost: t\r\n\r\n")
+                    answer = self.answer_of(s)
+                    s.close()
+                    self.assertRegex(answer, rb"^HTTP/1\.1 (400|501) ", name)
+                    self.assertEqual(answer.count(b"HTTP/1.1 "), 1, name)
+                    asked = server.stats()["requests"] - before
+                    self.assertLessEqual(asked, 400, name)  # the bystander's and our own
+
+
+class Expect(AttackTest):
+    HEAD = b"POST /echo HTTP/1.1\r\nhost: t\r\nexpect: 100-continue\r\ncontent-length: 5\r\n\r\n"
+
+    def test_100_is_sent_before_the_body_and_the_connection_stays_usable(self):
+        server = self.start()
+        s = server.connect()
+        s.sendall(self.HEAD)
+        self.assertTrue(s.recv(4096).startswith(b"HTTP/1.1 100 "))
+        s.sendall(b"hello")
+        self.assertIn(b"hello", s.recv(4096))
+        s.sendall(GET)
+        self.assertTrue(s.recv(4096).startswith(b"HTTP/1.1 200"))
+        s.close()
+
+    def test_a_body_that_does_not_wait_for_100_is_read_as_the_body(self):
+        server = self.start()
+        s = server.connect()
+        s.sendall(self.HEAD + b"hello" + GET)
+        got = b""
+        while got.count(b"HTTP/1.1 200") < 2:
+            got += s.recv(4096)
+        self.assertIn(b"hello", got)
+        s.close()
+
+    def test_a_final_answer_before_the_body_leaves_no_bytes_to_be_misread(self):
+        server = self.start()
+        s = server.connect()
+        s.sendall(b"POST /no-such-place HTTP/1.1\r\nhost: t\r\nexpect: 100-continue\r\n"
+                  b"content-length: 31\r\n\r\n")
+        first = s.recv(4096)
+        self.assertRegex(first, rb"^HTTP/1\.1 [45]")
+        try:  # now send a "body" that looks like a request: it must not be answered as one
+            s.sendall(b"GET /smuggled HTTP/1.1\r\nh: t\r\n\r\n")
+            rest = first + self.answer_of(s)
+        except OSError:
+            rest = first
+        self.assertEqual(rest.count(b"HTTP/1.1 "), 1)
+        s.close()
+
+    def test_an_unknown_expectation_is_417(self):
+        server = self.start()
+        s = server.connect()
+        s.sendall(b"POST /echo HTTP/1.1\r\nhost: t\r\nexpect: more\r\ncontent-length: 1\r\n\r\na")
+        self.assertTrue(self.answer_of(s).startswith(b"HTTP/1.1 417 "))
+        s.close()
+
+
+class Upgrade(AttackTest):
+    def test_a_refused_upgrade_leaves_the_framing_intact(self):
+        server = self.start()
+        s = server.connect()
+        s.sendall(b"GET / HTTP/1.1\r\nhost: t\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n" +
+                  GET)
+        got = b""
+        while got.count(b"HTTP/1.1 200") < 2:
+            piece = s.recv(4096)
+            self.assertTrue(piece)
+            got += piece
+        self.assertNotIn(b" 101 ", got)
+        s.close()
+
+
+if __name__ == "__main__":
+    resource.setrlimit(resource.RLIMIT_NOFILE, (65536, 65536))
+    attack.main(sys.argv)
