@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The gateway beside HAProxy and nginx, one worker each, cleartext HTTP/1.1, keep-alive on both sides.
+"""The gateway beside HAProxy and nginx, one worker each, cleartext HTTP/1.1, kept connections.
 
   cost      CPU per proxied request (128-byte answers), admission on; the proxies on one core, the
             backend and wrk on the other; total CPU of all processes beside it
@@ -124,8 +124,8 @@ def cost(rounds, seconds, json_path):
 
 
 def refusal(rounds, seconds, json_path):
-    limit = "[admission.limit]\npolicy = \"fixed\"\ninitial_limit = 1\nmin_limit = 1\nmax_limit = 1\n" \
-            "[admission]\nhigh_wait_max_ms = 0\nnormal_wait_max_ms = 0\n"
+    limit = ('[admission.limit]\npolicy = "fixed"\ninitial_limit = 1\nmin_limit = 1\n'
+             'max_limit = 1\n[admission]\nhigh_wait_max_ms = 0\nnormal_wait_max_ms = 0\n')
     with tempfile.TemporaryDirectory() as directory, contextlib.ExitStack() as stack:
         port = harness.free_port()
         stuck = stack.enter_context(Process(
@@ -151,8 +151,9 @@ def refusal(rounds, seconds, json_path):
 def goodput(port, seconds, rate):
     """Requests per second answered 200 within a second, offered open-loop at `rate`."""
     text = subprocess.run(
-        ["taskset", "-c", CLIENT_CORE, "/usr/bin/python3", pathlib.Path(__file__).parent / "offer.py",
-         str(port), str(rate), str(seconds)], capture_output=True, text=True, check=True).stdout
+        ["taskset", "-c", CLIENT_CORE, "/usr/bin/python3",
+         pathlib.Path(__file__).parent / "offer.py", str(port), str(rate), str(seconds)],
+        capture_output=True, text=True, check=True).stdout
     return {key: float(value) for key, value in re.findall(r"(\w+)=([\d.]+)", text)}
 
 
@@ -169,7 +170,8 @@ def overload(rounds, seconds, json_path):
 
         results = harness.interleaved(["weir (untuned)", "haproxy maxconn", "haproxy plain"],
                                       rounds, measure)
-    rows = [{"proxy": name, "goodput_of_capacity": harness.median([r["good"] for r in runs]) / capacity,
+    rows = [{"proxy": name,
+             "goodput_of_capacity": harness.median([r["good"] for r in runs]) / capacity,
              "p99_ms_of_good": harness.median([r["p99_ms"] for r in runs])}
             for name, runs in results.items()]
     harness.report(f"proxy: goodput at 5 × overload ({WORKERS} workers × {SERVICE_MS} ms)", rows,

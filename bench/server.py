@@ -2,8 +2,8 @@
 """The HTTP server beside nginx: CPU per request, and memory per idle connection.
 
 One loop against one worker, 128-byte answers, keep-alive; the server on one core, wrk on the other.
-CPU time is what the scheduler charged to the process. Memory is the growth of anonymous memory after
-one request on each of N connections that then stay open (counted).
+CPU time is what the scheduler charged to the process. Memory is the growth of anonymous memory
+after one request on each of N connections that then stay open (counted).
 """
 
 import argparse
@@ -56,7 +56,8 @@ def cpu_per_request(rounds, seconds, json_path):
         rows.append({"server": name, "cpu_us_per_request": harness.median(own),
                      "range": harness.spread(own), "x_nginx": harness.median(own) / best,
                      "total_cpu_us": harness.median([r["total_us"] for r in runs])})
-    harness.report("server: CPU per request, 128 bytes, keep-alive, 64 connections", rows, json_path)
+    harness.report("server: CPU per request, 128 bytes, keep-alive, 64 connections", rows,
+                   json_path)
 
 
 def idle_memory(process, count):
@@ -85,7 +86,8 @@ def memory(json_path):
     rows = []
     for count in (1000, 5000):
         with weir(count + 64) as ours:
-            rows.append({"server": "weir", "connections": count, "kb_each": idle_memory(ours, count)})
+            rows.append({"server": "weir", "connections": count,
+                         "kb_each": idle_memory(ours, count)})
         with tempfile.TemporaryDirectory() as directory, nginx(directory) as theirs:
             rows.append({"server": "nginx", "connections": count,
                          "kb_each": idle_memory(theirs, count)})
@@ -103,6 +105,5 @@ def main():
 
 
 if __name__ == "__main__":
-    import resource
-    resource.setrlimit(resource.RLIMIT_NOFILE, (65536, 65536))
+    harness.raise_open_files()
     main()

@@ -7,7 +7,8 @@
 namespace weir::inline v0 {
 
 SharedBlocks::SharedBlocks(const Shape& shape)
-    : reserved_(shape.reserved),
+    : capacity_(shape.count),
+      reserved_(shape.reserved),
       cached_max_(std::min(shape.cached_max, kCacheCap)),
       pool_({.block_count = shape.count, .block_bytes = shape.bytes_each}),
       free_(shape.count),

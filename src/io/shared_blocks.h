@@ -59,6 +59,7 @@ class SharedBlocks {
   [[nodiscard]] std::uint32_t free_count() const noexcept {
     return free_.load(std::memory_order_relaxed);
   }
+  [[nodiscard]] std::uint32_t capacity() const noexcept { return capacity_; }
   /// How often nobody could be served; equals stats().exhausted.
   [[nodiscard]] std::uint32_t index_of(const std::byte* block) const noexcept {
     return pool_.index_of(block);
@@ -76,6 +77,7 @@ class SharedBlocks {
 
   void give_back(std::byte* block) noexcept;
 
+  const std::uint32_t capacity_;
   const std::uint32_t reserved_;
   const std::uint32_t cached_max_;
   mutable std::mutex mutex_;

@@ -9,7 +9,7 @@
 #include "weir/base/time.h"
 #include "weir/io/loop.h"
 
-#include "server/shared_blocks.h"
+#include "io/shared_blocks.h"
 
 namespace weir::inline v0 {
 

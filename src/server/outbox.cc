@@ -21,13 +21,20 @@ bool Outbox::grow(Access access, std::uint32_t quota) noexcept {
   return true;
 }
 
+std::uint32_t Outbox::share() const noexcept {
+  const std::uint64_t capacity = pool_->blocks().capacity();
+  const std::uint64_t free = pool_->blocks().free_count();
+  if (4 * free > 3 * capacity) return fair_quota_;
+  return std::min<std::uint32_t>(fair_quota_, 5 * free > 3 * capacity ? 2 : 1);
+}
+
 std::size_t Outbox::append(std::string_view bytes, Access access) noexcept {
   if (view_count_ > 0) return 0;
   std::size_t taken = 0;
   while (taken < bytes.size()) {
     if (fill_ != nullptr && fill_->room() == 0 && fill_->next != nullptr) fill_ = fill_->next;
     if (fill_ == nullptr || fill_->room() == 0) {
-      if (!grow(access, fair_quota_)) break;
+      if (!grow(access, access == Access::kCritical ? fair_quota_ : share())) break;
       if (fill_->room() == 0) fill_ = last_;
     }
     const std::size_t size = std::min<std::size_t>(bytes.size() - taken, fill_->room());
@@ -155,7 +162,8 @@ std::size_t Outbox::room() const noexcept {
   if (view_count_ > 0) return 0;
   std::size_t have = 0;
   for (const WriteBuffer* b = fill_; b != nullptr; b = b->next) have += b->room();
-  if (held_ < fair_quota_) have += std::size_t{fair_quota_ - held_} * pool_->buffer_bytes();
+  const std::uint32_t quota = share();
+  if (held_ < quota) have += std::size_t{quota - held_} * pool_->buffer_bytes();
   return have;
 }
 

@@ -65,6 +65,11 @@ class Outbox {
  private:
   static constexpr std::size_t kViews = 4;
   [[nodiscard]] bool grow(Access access, std::uint32_t quota) noexcept;
+  /// What this connection may hold now. The fuller the pool, the smaller: the whole quota below a
+  /// quarter, two buffers below 40 %, then one. So clients that do not read can fill the pool to
+  /// one buffer each beyond 40 % and no further, and with two buffers per connection, as advised,
+  /// never raise the pressure by themselves.
+  [[nodiscard]] std::uint32_t share() const noexcept;
   void drop_first() noexcept;
 
   WritePool* pool_ = nullptr;

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -49,25 +50,52 @@ TEST_F(OutboxTest, BytesLeaveInTheOrderTheyCame) {
   EXPECT_EQ(out.buffers(), 0U);
 }
 
-TEST_F(OutboxTest, TakesUpToItsQuotaAndBlamesItself) {
+TEST(OutboxQuota, TakesUpToItsQuotaFromAnEmptyPoolAndBlamesItself) {
+  WritePool roomy({.count = 32, .bytes_each = kBuffer, .loops = 1});
+  Outbox out;
+  out.bind(roomy, 0, 4);
   const std::string big(10 * kBuffer, 'x');
   EXPECT_EQ(out.append(big, Access::kOrdinary), 4 * kBuffer);
   EXPECT_FALSE(out.starved());
   EXPECT_EQ(out.room(), 0U);
-  EXPECT_EQ(take(kBuffer).size(), kBuffer);
+  out.sent(kBuffer);
   EXPECT_EQ(out.room(), kBuffer);
+  out.clear();
+}
+
+TEST(OutboxQuota, TheFullerThePoolTheSmallerTheShare) {
+  WritePool pool({.count = 40, .bytes_each = kBuffer, .loops = 1});
+  const std::string big(10 * kBuffer, 'x');
+  std::array<Outbox, 20> outs;
+  std::vector<std::uint32_t> held;
+  for (Outbox& out : outs) {
+    out.bind(pool, 0, 8);
+    static_cast<void>(out.append(big, Access::kOrdinary));
+    held.push_back(out.buffers());
+  }
+  EXPECT_EQ(held[0], 8U);
+  EXPECT_EQ(held[1], 2U) << "a quarter is taken while it takes";
+  EXPECT_EQ(held[2], 2U);
+  EXPECT_EQ(held[5], 1U) << "two fifths are taken";
+  EXPECT_EQ(held[19], 1U) << "everybody gets one";
+  EXPECT_GT(pool.blocks().free_count(), 0U);
+  for (Outbox& out : outs) out.clear();
 }
 
 TEST_F(OutboxTest, AnEmptyPoolIsToldApartFromTheQuota) {
   Outbox other;
-  other.bind(pool, 0, 4);
-  const std::string big(3 * kBuffer, 'x');
-  EXPECT_EQ(other.append(big, Access::kOrdinary), big.size());
-  EXPECT_EQ(out.append(big, Access::kOrdinary), 2 * kBuffer) << "one is reserved";
-  EXPECT_TRUE(out.starved());
-  out.forgive();
-  EXPECT_EQ(out.append("x", Access::kCritical), 1U);
-  EXPECT_FALSE(out.starved());
+  other.bind(pool, 0, 8);
+  const std::string big(4 * kBuffer, 'x');
+  EXPECT_EQ(other.append(big, Access::kCritical), big.size()) << "critical has its whole quota";
+  EXPECT_EQ(out.append(big, Access::kOrdinary), kBuffer);
+  Outbox third;
+  third.bind(pool, 0, 4);
+  EXPECT_EQ(third.append("x", Access::kOrdinary), 0U) << "the last one is reserved";
+  EXPECT_TRUE(third.starved());
+  third.forgive();
+  EXPECT_EQ(third.append("x", Access::kCritical), 1U);
+  EXPECT_FALSE(third.starved());
+  third.clear();
   other.clear();
 }
 

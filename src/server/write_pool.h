@@ -5,7 +5,7 @@
 #include <memory>
 #include <span>
 
-#include "server/shared_blocks.h"
+#include "io/shared_blocks.h"
 
 namespace weir::inline v0 {
 

@@ -1,5 +1,5 @@
-"""What every attack test shares: a server process of our own on loopback, a well-behaved client that
-goes on during the attack, and the four things that must hold.
+"""What every attack test shares: a server process of our own on loopback, a well-behaved client
+that goes on during the attack, and the four things that must hold.
 
   ceiling   process memory stays below the ceiling the server printed
   bystander a well-behaved client on other connections keeps at least 95 % success
@@ -12,6 +12,7 @@ import http.client
 import json
 import pathlib
 import re
+import resource
 import socket
 import subprocess
 import sys
@@ -23,10 +24,11 @@ HELLO_SERVER = None  # set by main(): path of the program under attack
 
 
 class Server:
-    """examples/hello_server with the given options; `--port 0`, the port is read from its output."""
+    """examples/hello_server with the given options; the port is read from its output."""
 
-    def __init__(self, *options):
-        self.process = subprocess.Popen([HELLO_SERVER, "--port", "0", *map(str, options)],
+    def __init__(self, *options, open_files=None):
+        few = ["prlimit", f"--nofile={open_files}:{open_files}"] if open_files else []
+        self.process = subprocess.Popen([*few, HELLO_SERVER, "--port", "0", *map(str, options)],
                                         stdout=subprocess.PIPE, text=True)
         line = self.process.stdout.readline()
         match = re.search(r"(\d+)\s*$", line)
@@ -100,8 +102,8 @@ class AttackTest(unittest.TestCase):
 
     SLACK_BYTES = 8 << 20  # what the allocator and the runtime keep beyond the printed ceiling
 
-    def start(self, *options):
-        server = Server(*options)
+    def start(self, *options, **more):
+        server = Server(*options, **more)
         self.addCleanup(self._stop, server)
         return server
 
@@ -182,6 +184,11 @@ class AttackTest(unittest.TestCase):
                     return piece
         except ConnectionResetError:
             return None
+
+
+def raise_open_files():
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def main(argv):
