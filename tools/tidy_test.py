@@ -277,6 +277,12 @@ class Sources(Rule):
     def test_a_comment_lists_nothing(self):
         self.fires(sources, "fuzz/x.cc", "", "dead code", **{"fuzz/CMakeLists.txt": "# x.cc\n"})
 
+    def test_every_folder_is_reached(self):
+        root = {"CMakeLists.txt": "project(weir)\n  add_subdirectory(tests/a)\n"}
+        self.silent(sources, "tests/a/CMakeLists.txt", "", **root)
+        self.fires(sources, "tests/b/CMakeLists.txt", "", "no add_subdirectory", **root)
+        self.silent(sources, "tests/b/CMakeLists.txt", "project(stranger)\n", **root)
+
     def test_what_is_listed_exists(self):
         self.fires(sources, "src/base/CMakeLists.txt", "f(gone.cc)\n", "gone.cc")
 

@@ -3,6 +3,7 @@
 import re
 
 _TOKEN = re.compile(r"[\w./+-]+\.cc\b")
+_FOLDER = re.compile(r"^\s*add_subdirectory\(([\w./-]+)", re.MULTILINE)
 _FUZZ = re.compile(r"^\s*weir_fuzz\((\w+)")  # builds <name>.cc
 
 
@@ -19,9 +20,22 @@ def check(tree):
             if test not in tree.paths and tree.exceptions.get("untested", file.path) is None:
                 yield file.finding(0, f"has no {file.stem}_test.cc beside it: write it, or say "
                                       "under [untested] what tests it")
+    yield from _check_folders(tree)
     for path, (where, line) in sorted(listed.items()):
         if path not in tree.paths:
             yield where.finding(line, f"lists {path}, which does not exist")
+
+
+def _check_folders(tree):
+    """A CMakeLists.txt that nobody adds builds and tests nothing; one with a project() of its own
+    is built by somebody's test."""
+    if "CMakeLists.txt" not in tree.files:
+        return
+    lists = [f for f in tree.files.values() if f.name == "CMakeLists.txt"]
+    added = {_join(file.folder, name) for file in lists for name in _FOLDER.findall(file.text)}
+    for file in lists:
+        if file.folder and file.folder not in added and "project(" not in file.text:
+            yield file.finding(0, "no add_subdirectory() reaches it: what it lists is dead")
 
 
 def _listed_sources(tree):
