@@ -10,6 +10,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -40,15 +41,19 @@ struct Parked {
   std::atomic<bool> open{false};
 };
 
+constexpr std::array<std::string_view, kActors> kActorNames = {"ada",  "ben", "cleo",
+                                                               "dora", "eve", "fay"};
+constexpr std::array<std::string_view, kPeers> kPeerNames = {"north", "south", "west"};
+
 struct World {
   World() : controller(fixed_rules(), Rng(4)) {
     LimitConfig limit = fixed_rules().limit;
     static_cast<void>(controller.add_scope("second", limit));
     for (std::size_t i = 0; i < kActors; ++i) {
-      actors[i] = controller.identify("actor-" + std::to_string(i));
+      actors[i] = controller.identify(kActorNames[i]);
     }
     for (std::size_t i = 0; i < kPeers; ++i) {
-      peers[i] = controller.identify("peer-" + std::to_string(i));
+      peers[i] = controller.identify(kPeerNames[i]);
     }
   }
   [[nodiscard]] TimePoint now() const noexcept { return kStart + Duration(elapsed.load()); }

@@ -4,7 +4,7 @@
 #include <atomic>
 #include <barrier>
 #include <functional>
-#include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -112,8 +112,9 @@ TEST(AdmissionRace, DoesNotExceedTheActorsCapAmongManyActors) {
   Race race(config);
   std::array<AdmissionRequest, 4> requests;
   requests.fill(request_of(Priority::kNormal));
+  constexpr std::array<std::string_view, 4> kNames = {"a", "b", "c", "d"};
   for (std::size_t a = 0; a < requests.size(); ++a) {
-    requests[a].actor = race.controller.identify(std::string(1, static_cast<char>('a' + a)));
+    requests[a].actor = race.controller.identify(kNames[a]);
   }
   race.run(kThreads, [&](std::size_t i) { return race.admit(i, requests[i % 4]); });
 }

@@ -77,7 +77,7 @@ void BudgetTable::install(std::size_t index, std::size_t bucket, const Identity&
   entry.key_high.store(who.key.high, kRelaxed);
   entry.refused.store(0, kRelaxed);
   std::array<char, kLabelWords * sizeof(std::uint64_t)> text{};
-  std::memcpy(text.data(), who.label.data(), std::min(who.label.size(), text.size()));
+  who.label.copy(text.data(), text.size());
   for (std::size_t i = 0; i < kLabelWords; ++i) {
     std::uint64_t part = 0;
     std::memcpy(&part, text.data() + i * sizeof part, sizeof part);
