@@ -85,7 +85,7 @@ def idle_memory(process, count):
 def memory(json_path):
     rows = []
     for count in (1000, 5000):
-        with weir(count + 64) as ours:
+        with weir(2 * count) as ours:
             rows.append({"server": "weir", "connections": count,
                          "kb_each": idle_memory(ours, count)})
         with tempfile.TemporaryDirectory() as directory, nginx(directory) as theirs:
