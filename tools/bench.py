@@ -134,6 +134,15 @@ def macro_scripts():
             if os.access(path, os.X_OK)}
 
 
+def group_pattern(name):
+    """`./dev bench admission` is all of src/*/admission_bench.cc: its benchmarks, by name."""
+    sources = sorted(ROOT.glob(f"src/**/{name}_bench.cc")) if re.fullmatch(r"\w+", name) else []
+    found = [n for source in sources for n in
+             re.findall(r'(?:->Name\("|BENCHMARK\()(\w+)', source.read_text())]
+    own = sorted(set(found) - {YARDSTICK})
+    return rf"^({'|'.join(own)})(/|$)" if own else name
+
+
 def main(arguments):
     scripts = macro_scripts()
     if arguments and arguments[0] in scripts:
@@ -141,12 +150,15 @@ def main(arguments):
         return subprocess.run([script, *arguments[1:]], check=False, cwd=ROOT).returncode
     parser = argparse.ArgumentParser(prog="./dev bench", description=__doc__.split("\n\n")[0])
     parser.add_argument("filter", nargs="?", default="",
-                        help="regular expression over benchmark names, or one of: "
+                        help="regular expression over benchmark names, a group "
+                             "(admission, base, h1, memory, "
+                             "policy), or one of: "
                              + (", ".join(scripts) or "(no scripts in bench/)"))
     parser.add_argument("--json", metavar="FILE", help="write the results there as well")
     parser.add_argument("--repetitions", type=int, default=15)
     parser.add_argument("--min-time", type=float, default=0.05, help="seconds per repetition")
     options = parser.parse_args(arguments)
+    options.filter = group_pattern(options.filter)
 
     facts = machine_facts()
     print(", ".join(f"{key} {value}" for key, value in facts.items()))
