@@ -20,7 +20,8 @@ DIRECT = {
 # Plain structs with a validate(): anyone above policy may take its own from there.
 CONFIG_HEADERS = "weir/config/"
 CONFIG_HEADER_SUFFIX = "_config.h"
-CONFIG_HEADER_READERS = {"control", "config", "io", "server", "upstream", "gateway", "sim", "grpc"}
+CONFIG_HEADER_READERS = {"control", "config", "http", "io", "server", "upstream", "gateway", "sim",
+                         "grpc"}
 CONFIG_HEADER_LAYERS = {"base", "policy"}
 
 # Third-party headers by prefix, and the layers that may see them.
