@@ -2,10 +2,16 @@
 
 #include <CLI/CLI.hpp>
 
+/// One file per subcommand. Each adds itself to the program; its callback leaves the exit status.
 namespace weir::app {
 
-/// Each subcommand lives in its own file and adds itself to the program here. When the command line
-/// selects it, it runs and leaves its exit status in `status`.
-void add_simulate(CLI::App& program, int& status);
+inline constexpr int kOk = 0;
+inline constexpr int kFailed = 1;      // it was understood, and did not work
+inline constexpr int kUsageError = 2;  // a wrong option, a wrong configuration
+
+void add_run(CLI::App& program, int& status);
+void add_demo(CLI::App& program, int& status);
+void add_check(CLI::App& program, int& status);
+void add_budget(CLI::App& program, int& status);
 
 }  // namespace weir::app

@@ -62,7 +62,25 @@ void compare_routes(std::vector<ConfigChange>& changes, const Config& before, co
   }
 }
 
+template <class Owner>
+void copy_live(std::span<const Option<Owner>> options, Owner& to, const Owner& from) {
+  for (const Option<Owner>& option : options) {
+    if (option.row.apply == OptionApply::kLive) option.copy(to, from);
+  }
+}
+
 }  // namespace
+
+Config with_live_options(const Config& before, const Config& after) {
+  Config result = before;
+  copy_live(config_options(), result, after);
+  for (UpstreamConfig& upstream : result.upstreams) {
+    const UpstreamConfig* changed = find(after.upstreams, upstream.name);
+    if (changed != nullptr) copy_live(upstream_options(), upstream, *changed);
+  }
+  result.routes = after.routes;
+  return result;
+}
 
 std::vector<ConfigChange> diff(const Config& before, const Config& after) {
   std::vector<ConfigChange> changes;

@@ -65,5 +65,28 @@ TEST(Diff, RoutesAreMatchedByPosition) {
                           ConfigChange{"route[1]", "\"b\"", "", true}));
 }
 
+TEST(WithLiveOptions, TakesWhatAReloadMayChangeAndLeavesTheRest) {
+  Config before;
+  before.upstreams.resize(1);
+  before.upstreams[0].name = "app";
+  before.upstreams[0].max_connections = 7;
+  Config after = before;
+  after.admission.max_concurrent = 77;
+  after.server.max_connections = 77;  // needs a restart
+  after.upstreams[0].connect_timeout = std::chrono::milliseconds(77);
+  after.upstreams[0].max_connections = 77;  // needs a restart
+  after.upstreams.resize(2);                // needs a restart
+  after.upstreams[1].name = "new";
+  after.routes.resize(1);
+  const Config now = with_live_options(before, after);
+  EXPECT_EQ(now.admission.max_concurrent, 77U);
+  EXPECT_EQ(now.server.max_connections, before.server.max_connections);
+  ASSERT_EQ(now.upstreams.size(), 1U);
+  EXPECT_EQ(now.upstreams[0].connect_timeout, std::chrono::milliseconds(77));
+  EXPECT_EQ(now.upstreams[0].max_connections, 7U);
+  EXPECT_EQ(now.routes.size(), 1U);
+  for (const ConfigChange& change : diff(now, after)) EXPECT_FALSE(change.live) << change.key;
+}
+
 }  // namespace
 }  // namespace weir

@@ -14,6 +14,7 @@ namespace {
                 static_cast<double>(high), unit, OptionApply::k##apply, help, #member},       \
       [](owner& o, const RawValue& v, const OptionRow& r) { return assign(o.member, v, r); }, \
       [](const owner& o, const OptionRow& r) { return print(o.member, r); },                  \
+      [](owner& to, const owner& from) { to.member = from.member; },                          \
       [](const owner& o) { return choices_of(o.member); }},
 
 constexpr std::array kConfigOptions = {

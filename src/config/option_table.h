@@ -20,6 +20,8 @@ struct Option {
   Refusal (*assign)(Owner& owner, const RawValue& value, const OptionRow& row);
   /// The TOML literal of the field; empty for an option that is left out.
   std::string (*print)(const Owner& owner, const OptionRow& row);
+  /// Takes the field over from another owner.
+  void (*copy)(Owner& to, const Owner& from);
   /// The words it chooses from; empty unless it is a Choice.
   Words (*choices)(const Owner& owner);
 };

@@ -32,7 +32,8 @@ void LiveRules::store(const AdmissionConfig& config) noexcept {
 
 // ---- construction and scopes
 
-Impl::Impl(const AdmissionConfig& configured, Rng seed, EventSink* sink)
+Impl::Impl(const AdmissionConfig& configured, Rng seed, EventSink* sink,
+           std::string_view first_scope)
     : events(sink),
       rng(seed),
       actors(configured.actor_table_size),
@@ -43,7 +44,7 @@ Impl::Impl(const AdmissionConfig& configured, Rng seed, EventSink* sink)
   name_key = {.k0 = rng.next_u64(), .k1 = rng.next_u64()};
   process.shared = configured.scopes_max > 1;
   apply(configured);
-  add_scope("default", make_limit_policy(config.limit, rng.fork()), config.limit.effective_min(),
+  add_scope(first_scope, make_limit_policy(config.limit, rng.fork()), config.limit.effective_min(),
             true);
 }
 
@@ -82,8 +83,9 @@ void Impl::apply(const AdmissionConfig& next) noexcept {
   }
 }
 
-AdmissionController::AdmissionController(const AdmissionConfig& config, Rng seed, EventSink* events)
-    : impl_(std::make_unique<Impl>(config, seed, events)) {}
+AdmissionController::AdmissionController(const AdmissionConfig& config, Rng seed, EventSink* events,
+                                         std::string_view first_scope)
+    : impl_(std::make_unique<Impl>(config, seed, events, first_scope)) {}
 
 AdmissionController::~AdmissionController() = default;
 
@@ -275,6 +277,14 @@ std::vector<BudgetRow> AdmissionController::top_actors(std::size_t count) const 
 
 std::vector<BudgetRow> AdmissionController::top_peers(std::size_t count) const {
   return impl_->peers.top(count);
+}
+
+BudgetRow AdmissionController::actor_use(const Identity& actor) const {
+  return impl_->actors.row_of(actor);
+}
+
+BudgetRow AdmissionController::peer_use(const Identity& peer) const {
+  return impl_->peers.row_of(peer);
 }
 
 AdmissionConfig AdmissionController::config() const {

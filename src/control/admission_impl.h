@@ -35,7 +35,7 @@ struct LiveRules {
 
 class AdmissionController::Impl {
  public:
-  Impl(const AdmissionConfig& configured, Rng seed, EventSink* sink);
+  Impl(const AdmissionConfig& configured, Rng seed, EventSink* sink, std::string_view first_scope);
   ~Impl();
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;

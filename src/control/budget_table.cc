@@ -130,6 +130,18 @@ std::string BudgetTable::read_label(const Entry& entry) const {
   return {text.data(), strnlen(text.data(), text.size())};
 }
 
+BudgetRow BudgetTable::row_of(const Identity& who) const {
+  BudgetRow row{.label = std::string(who.label), .id = tag_of(who.key)};
+  const std::size_t index = find(who.key);
+  if (index == kNotFound) return row;
+  const std::uint64_t word = entries_[index].word.load(kAcquire);
+  if ((word & kClosed) != 0) return row;
+  row.in_flight = count_of(word);
+  row.bytes = word & kBytesMask;
+  row.refused = entries_[index].refused.load(kRelaxed);
+  return row;
+}
+
 std::vector<BudgetRow> BudgetTable::top(std::size_t count) const {
   std::vector<BudgetRow> rows;
   for (std::size_t i = 0; i < capacity(); ++i) {

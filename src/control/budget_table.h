@@ -62,6 +62,8 @@ class BudgetTable {
   void shrink(std::uint32_t entry, std::uint64_t bytes) noexcept;
 
   [[nodiscard]] std::vector<BudgetRow> top(std::size_t count) const;
+  /// What one of them holds now; zeros for one who holds nothing.
+  [[nodiscard]] BudgetRow row_of(const Identity& who) const;
   [[nodiscard]] std::uint32_t used() const noexcept {
     return used_.load(std::memory_order_relaxed);
   }

@@ -51,12 +51,16 @@ struct Socket::Glue {
     }
   }
 
-  /// libuv has stopped the handle. Whoever waits learns the error from its own next call.
+  /// libuv has stopped the handle. Whoever waits learns the error from its own next call; one who
+  /// then looks away without having met it is told that the peer is gone.
   static void on_error(Socket& socket) {
     const Interest waited = std::exchange(socket.interest_, Interest{});
-    if (waited.read) return socket.events_->on_readable();
-    if (waited.write) return socket.events_->on_writable();
-    hang_up(socket);
+    if (waited.read) {
+      socket.events_->on_readable();
+    } else if (waited.write) {
+      socket.events_->on_writable();
+    }
+    if (socket.is_open() && socket.interest_ == Interest{}) hang_up(socket);
   }
 
   static void hang_up(Socket& socket) {

@@ -33,6 +33,7 @@ struct Witness final : SocketEvents {
   void on_readable() override {
     ++readable;
     if (close_when_readable) close();
+    if (look_away_when_readable) socket.watch({});
   }
   void on_writable() override { ++writable; }
   void on_disconnected() override { ++disconnected; }
@@ -45,6 +46,7 @@ struct Witness final : SocketEvents {
   int disconnected = 0;
   int closed = 0;
   bool close_when_readable = false;
+  bool look_away_when_readable = false;
 };
 
 struct SocketTest : testing::Test {
@@ -103,6 +105,24 @@ TEST_F(SocketTest, DisconnectIsNoticedOnceWhileReadsAreOff) {
   turns(5);
   EXPECT_EQ(seen.disconnected, 1) << "told once, not at every turn";
   EXPECT_TRUE(seen.socket.is_open());
+}
+
+TEST_F(SocketTest, AResetIsToldToOneWhoLooksAwayWithoutReading) {
+  auto listening = listen_on(*parse_socket_name("127.0.0.1:0"), {});
+  ASSERT_TRUE(listening.has_value());
+  auto client = connect_to(bound_name(listening->get()), {});
+  ASSERT_TRUE(client.has_value());
+  Witness server;
+  server.look_away_when_readable = true;
+  ASSERT_TRUE(server.socket.open(loop, Fd(::accept(listening->get(), nullptr, nullptr)), server));
+  server.socket.watch({.read = true, .write = false});
+  const linger now{.l_onoff = 1, .l_linger = 0};
+  ::setsockopt(client->get(), SOL_SOCKET, SO_LINGER, &now, sizeof now);
+  client->reset();
+  turns(5);
+  EXPECT_EQ(server.disconnected, 1);
+  server.close();
+  while (server.closed == 0) loop.run_once();
 }
 
 TEST_F(SocketTest, FullPeerGivesAgainAndWritabilityIsTold) {

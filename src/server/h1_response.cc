@@ -76,7 +76,7 @@ Result<std::size_t, SendResult> H1Session::write_head(std::span<char> into,
                                                       const HeadPlan& plan) {
   h1::HeadWriter writer(into);
   writer.status(head.status);
-  writer.date(shard_.date(shard_.loop().now()));
+  if (!head.dated) writer.date(shard_.date(shard_.loop().now()));
   for (const ResponseField& field : head.fields) writer.field(field.name, field.value);
   switch (plan.framing) {
     case Framing::kLength:

@@ -50,12 +50,18 @@ void UpstreamConnection::abandon() noexcept {
   exchange_ = nullptr;
   exchange.endpoint_->in_flight.fetch_sub(1, std::memory_order_relaxed);
   pool_.detach(exchange);
+  // An orderly end would wait behind what the upstream has not taken yet, and keep it in the
+  // kernel.
+  socket_.reset_on_close();
   close();
 }
 
 void UpstreamConnection::close() noexcept {
   if (state_ == State::kClosing) return;
   if (state_ == State::kIdle) pool_.unpark(*this);
+  if (state_ == State::kConnecting) {
+    pool_.upstream_.at(endpoint_index_).connecting.fetch_sub(1, std::memory_order_relaxed);
+  }
   state_ = State::kClosing;
   pool_.loop_.cancel(timer_);
   drop_region();
@@ -172,7 +178,9 @@ void UpstreamConnection::on_writable() {
                          : UpstreamFailure::kConnectFailed);
       return;
     }
-    pool_.upstream_.at(endpoint_index_).note_connected();
+    Endpoint& endpoint = pool_.upstream_.at(endpoint_index_);
+    endpoint.note_connected();
+    endpoint.connecting.fetch_sub(1, std::memory_order_relaxed);
     state_ = State::kActive;
     progress_at_ = pool_.loop_.now();
     rearm();

@@ -49,6 +49,7 @@ class Endpoint {
   std::atomic<std::uint32_t> in_flight{0};
   std::atomic<std::uint32_t> connections{0};
   std::atomic<std::uint32_t> idle{0};
+  std::atomic<std::uint32_t> connecting{0};
   std::array<std::atomic<std::uint64_t>, kUpstreamFailureCount> failures{};
 
  private:

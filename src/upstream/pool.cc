@@ -134,6 +134,7 @@ UpstreamConnection* UpstreamPool::connect(std::uint32_t endpoint_index,
   }
   endpoint.connects.fetch_add(1, kRelaxed);
   endpoint.connections.fetch_add(1, kRelaxed);
+  endpoint.connecting.fetch_add(1, kRelaxed);
   return connection;
 }
 

@@ -21,4 +21,8 @@ struct ConfigChange {
 /// disappears is one change that needs a restart. Routes are matched by position.
 [[nodiscard]] std::vector<ConfigChange> diff(const Config& before, const Config& after);
 
+/// `before` with every live option of `after`: what is in force once a reload is done. Upstreams
+/// stay the same ones, routes are those of `after`.
+[[nodiscard]] Config with_live_options(const Config& before, const Config& after);
+
 }  // namespace weir::inline v0

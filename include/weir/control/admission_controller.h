@@ -49,14 +49,16 @@ struct Entered {
 class AdmissionController {
  public:
   /// `config` must be valid (config.validate() is empty; asserted). `seed` keys the name hash and
-  /// jitters; draw it from the system's randomness in production.
-  AdmissionController(const AdmissionConfig& config, Rng seed, EventSink* events = nullptr);
+  /// jitters; draw it from the system's randomness in production. `first_scope` names the scope
+  /// that is there from the start.
+  AdmissionController(const AdmissionConfig& config, Rng seed, EventSink* events = nullptr,
+                      std::string_view first_scope = "default");
   ~AdmissionController();
   AdmissionController(const AdmissionController&) = delete;
   AdmissionController& operator=(const AdmissionController&) = delete;
 
   // ---- scopes and names
-  /// Scope "default" exists from the start as ScopeId::kFirst. At most scopes_max in all: asserted.
+  /// One scope exists from the start: ScopeId::kFirst. At most scopes_max in all: asserted.
   ScopeId add_scope(std::string_view name, const LimitConfig& limit);
   /// A scope with a policy of the caller's making; for experiments and tests.
   ScopeId add_scope(std::string_view name, std::unique_ptr<LimitPolicy> policy);
@@ -105,6 +107,9 @@ class AdmissionController {
   [[nodiscard]] std::size_t scope_count() const noexcept;
   [[nodiscard]] std::vector<BudgetRow> top_actors(std::size_t count) const;
   [[nodiscard]] std::vector<BudgetRow> top_peers(std::size_t count) const;
+  /// What one of them holds now; zeros for one who holds nothing.
+  [[nodiscard]] BudgetRow actor_use(const Identity& actor) const;
+  [[nodiscard]] BudgetRow peer_use(const Identity& peer) const;
   [[nodiscard]] AdmissionConfig config() const;
 
   /// Bytes that a controller of this configuration holds, all allocated at start.

@@ -29,6 +29,7 @@ struct ResponseHead {
   std::uint16_t status = 200;
   std::span<const ResponseField> fields;
   std::optional<std::uint64_t> content_length;  // nothing: chunked, or until close for HTTP/1.0
+  bool dated = false;  // a Date is among the fields (an origin's, passed on): none is added
 };
 
 enum class SendResult : std::uint8_t {

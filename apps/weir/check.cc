@@ -1,0 +1,64 @@
+#include <iostream>
+#include <memory>
+#include <string>
+
+#include "weir/base/byte_size.h"
+#include "weir/config/load.h"
+#include "weir/config/print.h"
+#include "weir/gateway/gateway_budget.h"
+
+#include "subcommand.h"
+
+namespace weir::app {
+namespace {
+
+int check(const std::string& file) {
+  const LoadedConfig loaded = load_config_file(file, process_environment());
+  for (const ConfigError& error : loaded.errors) std::cerr << to_text(error) << "\n";
+  if (!loaded.ok()) {
+    std::cerr << file << ": " << loaded.errors.size()
+              << (loaded.errors.size() == 1 ? " error\n" : " errors\n");
+    return kUsageError;
+  }
+  for (const ConfigError& warning : loaded.warnings) {
+    std::cerr << "warning: " << to_text(warning) << "\n";
+  }
+  if (const std::string objection = budget_objection(loaded.config, own_cgroup_limit());
+      !objection.empty()) {
+    std::cerr << file << ": " << objection << "\n";
+    return kUsageError;
+  }
+  std::cout << file << ": good; " << loaded.config.upstreams.size() << " upstreams, "
+            << loaded.config.routes.size() << " routes, memory ceiling "
+            << to_human(ByteSize(gateway_budget(loaded.config).total_bytes())) << "\n";
+  return kOk;
+}
+
+}  // namespace
+
+void add_check(CLI::App& program, int& status) {
+  struct Options {
+    std::string file;
+    bool print_defaults = false;
+  };
+  const auto options = std::make_shared<Options>();
+  CLI::App* command = program.add_subcommand("check", "Check a configuration, or print one");
+  auto* file = command->add_option("FILE", options->file, "Configuration file (TOML)");
+  auto* defaults = command->add_flag("--print-defaults", options->print_defaults,
+                                     "Print every option with its default and what it does");
+  file->excludes(defaults);
+  command->footer(R"(Errors name file, line, key, value and what is allowed, all of them at once.
+Exit status: 0 good, 2 not good.)");
+  command->callback([options, &status] {
+    if (options->print_defaults) {
+      std::cout << print_defaults();
+    } else if (options->file.empty()) {
+      std::cerr << "weir check: name a file, or --print-defaults\n";
+      status = kUsageError;
+    } else {
+      status = check(options->file);
+    }
+  });
+}
+
+}  // namespace weir::app

@@ -1,0 +1,133 @@
+#include <cstdio>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <unistd.h>
+
+#include "weir/base/byte_size.h"
+#include "weir/base/net_address.h"
+#include "weir/config/load.h"
+#include "weir/gateway/gateway_budget.h"
+
+#include "demo_replica.h"
+#include "serve.h"
+#include "subcommand.h"
+
+namespace weir::app {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+struct DemoOptions {
+  std::uint16_t port = 8080;
+  std::uint16_t admin_port = 9901;
+};
+
+constexpr int kReplicas = 3;
+
+Config demo_config(const DemoOptions& options, const std::vector<std::string>& replicas) {
+  Config config = load_config("", "defaults", process_environment()).config;
+  config.server.listen = {"127.0.0.1:" + std::to_string(options.port)};
+  config.admin.listen = *parse_net_address("127.0.0.1:" + std::to_string(options.admin_port));
+  config.admin.access_log = AccessLog::kOff;
+  // On this machine everybody is trusted, so that x-weir-priority can be tried.
+  config.trust.peers = {*parse_ip_range("127.0.0.0/8")};
+  config.admission.per_peer_limit = 4096;
+  UpstreamConfig upstream;
+  upstream.name = "replicas";
+  for (const std::string& address : replicas) {
+    upstream.endpoints.push_back(*parse_net_address(address));
+  }
+  RouteConfig route;
+  route.upstream = upstream.name;
+  config.upstreams = {upstream};
+  config.routes = {route};
+  return config;
+}
+
+void welcome(const Gateway& gateway, const Config& config) {
+  const std::string at = gateway.listening().front();
+  const std::string admin = gateway.admin_listening();
+  std::cout << "weir demo: three replicas, each serves 4 requests at once in 20 ms; the third is "
+               "slow for 5 s out of every 20 s\n"
+            << "gateway  http://" << at << "\n"
+            << "admin    http://" << admin << "\n"
+            << "ceiling  " << to_human(ByteSize(gateway_budget(config).total_bytes()))
+            << " of memory at most (weir budget shows what adds up)\n\n"
+            << "Try, in another terminal:\n"
+            << "  curl -i http://" << at << "/\n"
+            << "  wrk -t1 -c400 -d10s --latency http://" << at << "/ & sleep 2; "
+            << "curl -i -H 'x-weir-priority: high' http://" << at << "/\n"
+            << "  curl 'http://" << admin << "/explain?class=low'\n\n"
+            << "Ctrl-C ends it.\n"
+            << std::flush;
+}
+
+/// One line that is written over every second; plain lines when nobody watches a screen.
+class StatusLine {
+ public:
+  void show(const Gateway& gateway) {
+    const GatewayStatus now = gateway.status();
+    char line[200];
+    std::snprintf(line, sizeof line,
+                  "%6llu/s answered  %6llu/s refused  in flight %u of limit %u  active %llu  "
+                  "connections %llu  memory %.0f %%",
+                  delta(now.answered, last_.answered), delta(now.refused, last_.refused),
+                  now.in_flight, now.limit, static_cast<unsigned long long>(now.active),
+                  static_cast<unsigned long long>(now.connections), now.memory_usage * 100);
+    const bool quiet = now.answered == last_.answered && now.refused == last_.refused;
+    last_ = now;
+    if (screen_) {
+      std::cout << "\r\033[K" << line << std::flush;
+    } else if (!quiet) {
+      std::cout << line << std::endl;
+    }
+  }
+
+ private:
+  static unsigned long long delta(std::uint64_t now, std::uint64_t before) { return now - before; }
+  GatewayStatus last_;
+  bool screen_ = isatty(STDOUT_FILENO) == 1;
+};
+
+int demo(const DemoOptions& options) {
+  std::vector<std::unique_ptr<DemoReplica>> replicas;
+  std::vector<std::string> addresses;
+  for (int i = 1; i <= kReplicas; ++i) {
+    ReplicaManner manner;
+    manner.name = std::to_string(i);
+    if (i == kReplicas) {
+      manner.slow_every = seconds(20);
+      manner.slow_for = seconds(5);
+    }
+    replicas.push_back(std::make_unique<DemoReplica>(manner));
+    if (!replicas.back()->start()) {
+      std::cerr << "weir demo: no free port on 127.0.0.1 for a replica\n";
+      return kFailed;
+    }
+    addresses.push_back(replicas.back()->address());
+  }
+  const Config config = demo_config(options, addresses);
+  StatusLine line;
+  Serving serving;
+  serving.on_started = [&](const Gateway& gateway) { welcome(gateway, config); };
+  serving.on_second = [&](const Gateway& gateway) { line.show(gateway); };
+  return serve(config, serving);
+}
+
+}  // namespace
+
+void add_demo(CLI::App& program, int& status) {
+  const auto options = std::make_shared<DemoOptions>();
+  CLI::App* command =
+      program.add_subcommand("demo", "Three replicas, one slow now and then, behind a gateway");
+  command->add_option("--port", options->port, "Port of the gateway; 0 picks a free one [8080]");
+  command->add_option("--admin-port", options->admin_port,
+                      "Port of the admin endpoint; 0 picks a free one [9901]");
+  command->callback([options, &status] { status = demo(*options); });
+}
+
+}  // namespace weir::app

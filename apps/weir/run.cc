@@ -1,0 +1,148 @@
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "weir/base/byte_size.h"
+#include "weir/base/net_address.h"
+#include "weir/config/load.h"
+#include "weir/gateway/gateway_budget.h"
+
+#include "serve.h"
+#include "subcommand.h"
+
+namespace weir::app {
+namespace {
+
+struct RunOptions {
+  std::string config_file;
+  std::vector<std::string> to;
+  std::vector<std::string> listen;
+  std::string admin;
+};
+
+/// "8080" means the loopback address: a first try is not for the whole world.
+std::string with_host(const std::string& text) {
+  const bool digits = text.find_first_not_of("0123456789") == std::string::npos;
+  return digits && !text.empty() ? "127.0.0.1:" + text : text;
+}
+
+std::optional<NetAddress> address_in(const std::string& text, const char* option) {
+  const auto address = parse_net_address(with_host(text));
+  if (address) return *address;
+  std::cerr << "weir run: " << option << " " << text << ": " << kNetAddressSyntax << "\n";
+  return std::nullopt;
+}
+
+/// --to: one upstream, one route that leads everything there.
+bool apply_to(Config& config, const std::vector<std::string>& to) {
+  UpstreamConfig upstream;
+  upstream.name = "app";
+  for (const std::string& text : to) {
+    const auto address = address_in(text, "--to");
+    if (!address) return false;
+    upstream.endpoints.push_back(*address);
+  }
+  RouteConfig route;
+  route.upstream = upstream.name;
+  config.upstreams = {upstream};
+  config.routes = {route};
+  return true;
+}
+
+bool apply_addresses(Config& config, const RunOptions& options) {
+  if (!options.listen.empty()) {
+    config.server.listen.clear();
+    for (const std::string& text : options.listen) {
+      if (!address_in(text, "--listen")) return false;
+      config.server.listen.push_back(with_host(text));
+    }
+  }
+  if (options.admin == "none") {
+    config.admin.listen.reset();
+  } else if (!options.admin.empty()) {
+    const auto address = address_in(options.admin, "--admin");
+    if (!address) return false;
+    config.admin.listen = *address;
+  }
+  return true;
+}
+
+std::optional<Config> configuration(const RunOptions& options) {
+  if (options.config_file.empty() && options.to.empty()) {
+    std::cerr << "weir run: say where requests go: --to HOST:PORT, or --config FILE\n";
+    return std::nullopt;
+  }
+  const Environment environment = process_environment();
+  LoadedConfig loaded = options.config_file.empty()
+                            ? load_config("", "the command line", environment)
+                            : load_config_file(options.config_file, environment);
+  for (const ConfigError& error : loaded.errors) std::cerr << to_text(error) << "\n";
+  if (!loaded.ok()) return std::nullopt;
+  if (!options.to.empty() && !apply_to(loaded.config, options.to)) return std::nullopt;
+  if (!apply_addresses(loaded.config, options)) return std::nullopt;
+  const ConfigErrors errors = loaded.config.validate();
+  for (const ConfigError& error : errors) std::cerr << to_text(error) << "\n";
+  if (!errors.empty()) return std::nullopt;
+  for (const ConfigError& warning : loaded.config.warnings()) {
+    std::cerr << "warning: " << to_text(warning) << "\n";
+  }
+  return loaded.config;
+}
+
+/// One line per fact, each with a key: people read it, and so do scripts.
+void announce(const Gateway& gateway, const Config& config) {
+  for (const std::string& address : gateway.listening()) {
+    std::cerr << "weir: listening on " << address << "\n";
+  }
+  const std::string admin = gateway.admin_listening();
+  std::cerr << "weir: admin on " << (admin.empty() ? "none" : admin) << "\n";
+  for (const UpstreamConfig& upstream : config.upstreams) {
+    std::cerr << "weir: upstream " << upstream.name << ":";
+    for (const NetAddress& endpoint : upstream.endpoints) std::cerr << " " << to_string(endpoint);
+    std::cerr << "\n";
+  }
+  std::cerr << "weir: memory ceiling " << to_human(ByteSize(gateway_budget(config).total_bytes()))
+            << "\n";
+  std::cerr << "weir: ready" << std::endl;
+}
+
+int run(const RunOptions& options) {
+  const std::optional<Config> config = configuration(options);
+  if (!config) return kUsageError;
+  Serving serving;
+  serving.config_file = options.to.empty() ? options.config_file : std::string();
+  serving.on_started = [&](const Gateway& gateway) { announce(gateway, *config); };
+  return serve(*config, serving);
+}
+
+}  // namespace
+
+void add_run(CLI::App& program, int& status) {
+  const auto options = std::make_shared<RunOptions>();
+  CLI::App* command = program.add_subcommand("run", "Run the gateway");
+  command->add_option("-c,--config", options->config_file, "Configuration file (TOML)");
+  command
+      ->add_option("--to", options->to,
+                   "Service to stand in front of, as HOST:PORT or unix:/path; "
+                   "several are replicas of one service")
+      ->allow_extra_args(false);
+  command
+      ->add_option("--listen", options->listen,
+                   "Where clients connect: PORT (on 127.0.0.1), ADDRESS:PORT, :PORT for all "
+                   "addresses, unix:/path; 0 picks a free port [127.0.0.1:8080]")
+      ->allow_extra_args(false);
+  command->add_option("--admin", options->admin,
+                      "Where the admin endpoint listens, or none [127.0.0.1:9901]");
+  command->footer(R"(Examples:
+  weir run --to 127.0.0.1:3000
+  weir run --to 10.0.0.1:80 --to 10.0.0.2:80 --listen :8080
+  weir run --config weir.toml
+Every option of the file can also come from the environment: WEIR_ADMISSION_MAX_CONCURRENT=512.
+Signals: SIGTERM drains and ends, SIGHUP reads the file again.
+Exit status: 0 ended in order, 1 could not start, 2 wrong option or configuration.)");
+  command->callback([options, &status] { status = run(*options); });
+}
+
+}  // namespace weir::app

@@ -1,0 +1,139 @@
+#include "serve.h"
+
+#include <cstdio>
+#include <iostream>
+#include <memory>
+
+#include <signal.h>
+
+#include "weir/base/duration_text.h"
+#include "weir/config/load.h"
+#include "weir/io/loop.h"
+#include "weir/io/signal.h"
+
+#include "subcommand.h"
+
+namespace weir::app {
+namespace {
+
+/// The main thread's loop: signals, the drain, the second hand.
+class Master {
+ public:
+  Master(const Config& config, const Serving& serving)
+      : drain_timeout_(config.admin.drain_timeout), serving_(serving), gateway_(config) {
+    tick_.on_fire(io::Timer::Fired::to<&Master::on_second>(*this));
+    drain_.on_fire(io::Timer::Fired::to<&Master::on_drain_look>(*this));
+  }
+
+  int run() {
+    // Signals first: one that comes while we start must not kill us half-way.
+    const auto end = io::Callback<int>::to<&Master::on_end>(*this);
+    const auto reload = io::Callback<int>::to<&Master::on_reload>(*this);
+    const bool watching = term_.start(loop_, SIGTERM, end) &&
+                          interrupt_.start(loop_, SIGINT, end) &&
+                          hangup_.start(loop_, SIGHUP, reload);
+    if (!watching) std::cerr << "weir: signals cannot be watched; only SIGKILL will end this\n";
+    int status = kOk;
+    if (const auto started = gateway_.start(); !started) {
+      std::cerr << "weir: " << started.error().message << "\n";
+      status = kFailed;
+    } else {
+      if (serving_.on_started) serving_.on_started(gateway_);
+      if (serving_.on_second) loop_.arm(tick_, std::chrono::seconds(1));
+      loop_.run();
+      gateway_.stop();
+    }
+    loop_.cancel(tick_);
+    loop_.cancel(drain_);
+    term_.close();
+    interrupt_.close();
+    hangup_.close();
+    loop_.run_once();
+    return status;
+  }
+
+ private:
+  void on_end(int) {
+    if (draining_) {
+      std::cerr << "weir: ending now\n";
+      return loop_.stop();
+    }
+    draining_ = true;
+    give_up_at_ = loop_.now() + drain_timeout_;
+    std::cerr << "weir: draining for at most " << to_string(drain_timeout_)
+              << "; the same signal again ends at once\n";
+    on_drain_look(loop_.now());
+  }
+
+  void on_drain_look(TimePoint) {
+    constexpr Duration kLook = std::chrono::milliseconds(20);
+    if (gateway_.drain(Duration(0))) {
+      std::cerr << "weir: drained\n";
+      return loop_.stop();
+    }
+    if (loop_.refresh_now() >= give_up_at_) {
+      std::cerr << "weir: " << gateway_.status().active
+                << " requests were not finished in time (admin.drain_timeout_ms)\n";
+      return loop_.stop();
+    }
+    loop_.arm(drain_, kLook);
+  }
+
+  void on_reload(int) {
+    if (serving_.config_file.empty()) {
+      std::cerr << "weir: SIGHUP: started without --config, nothing to read again\n";
+      return;
+    }
+    const LoadedConfig loaded = load_config_file(serving_.config_file, process_environment());
+    if (!loaded.ok()) {
+      for (const ConfigError& error : loaded.errors) std::cerr << to_text(error) << "\n";
+      std::cerr << "weir: reload refused: " << loaded.errors.size()
+                << " errors; the old configuration stays\n";
+      return gateway_.note_failed_reload();
+    }
+    tell(gateway_.reload(loaded.config));
+    drain_timeout_ = loaded.config.admin.drain_timeout;
+  }
+
+  static void tell(const ReloadReport& report) {
+    if (!report.ok()) {
+      std::cerr << "weir: reload refused: " << report.refused << "; the old configuration stays\n";
+      return;
+    }
+    for (const ConfigChange& change : report.applied) {
+      std::cerr << "weir: " << change.key << ": " << change.before << " -> " << change.after
+                << "\n";
+    }
+    for (const ConfigChange& change : report.deferred) {
+      std::cerr << "weir: " << change.key << ": stays " << change.before
+                << " until a restart (the file says " << change.after << ")\n";
+    }
+    std::cerr << "weir: reloaded: " << report.applied.size() << " options changed, "
+              << report.deferred.size() << " need a restart\n";
+  }
+
+  void on_second(TimePoint) {
+    serving_.on_second(gateway_);
+    loop_.arm(tick_, std::chrono::seconds(1));
+  }
+
+  Duration drain_timeout_;
+  const Serving& serving_;
+  io::Loop loop_;
+  io::SignalWatcher term_;
+  io::SignalWatcher interrupt_;
+  io::SignalWatcher hangup_;
+  io::Timer tick_;
+  io::Timer drain_;
+  TimePoint give_up_at_{};
+  bool draining_ = false;
+  Gateway gateway_;
+};
+
+}  // namespace
+
+int serve(const Config& config, const Serving& serving) {
+  return Master(config, serving).run();
+}
+
+}  // namespace weir::app

@@ -1,0 +1,325 @@
+#include "gateway/admin_pages.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include <nlohmann/json.hpp>
+
+#include "weir/base/byte_size.h"
+#include "weir/config/print.h"
+#include "weir/gateway/version.h"
+#include "weir/io/clock.h"
+#include "weir/metrics/text_writer.h"
+
+#include "gateway/explain.h"
+#include "gateway/metrics_page.h"
+
+namespace weir::inline v0 {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+AdminPage json_page(const Json& json, std::uint16_t status = 200) {
+  constexpr int kIndent = 2;
+  return {.status = status,
+          .content_type = "application/json",
+          .body = json.dump(kIndent, ' ', true, Json::error_handler_t::replace) + "\n"};
+}
+
+AdminPage text_page(std::string text, std::uint16_t status = 200) {
+  return {.status = status, .content_type = "text/plain; charset=utf-8", .body = std::move(text)};
+}
+
+AdminPage complaint(std::string text) {
+  return json_page({{"error", std::move(text)}}, 400);
+}
+
+template <class T>
+std::optional<T> number_in(std::string_view text) {
+  T value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (text.empty() || error != std::errc() || stop != end) return std::nullopt;
+  return value;
+}
+
+Json pool_json(const PoolStats& stats) {
+  return {{"used", stats.used},
+          {"peak", stats.peak},
+          {"capacity", stats.capacity},
+          {"exhausted", stats.exhausted}};
+}
+
+Json scope_json(const ScopeStats& scope) {
+  Json classes;
+  for (const Priority p : kPriorities) {
+    const ClassStats& one = scope.classes[index_of(p)];
+    classes[std::string(name_of(p))] = {{"in_flight", one.in_flight},
+                                        {"bound", one.bound},
+                                        {"cap", one.cap},
+                                        {"admitted", one.acquired},
+                                        {"refused", one.shed}};
+  }
+  Json refused = Json::object();
+  for (std::size_t i = 1; i < kReasonCount; ++i) {
+    if (scope.refused[i] > 0) refused[std::string(kReasonFacts[i].name)] = scope.refused[i];
+  }
+  Json would = Json::object();
+  for (std::size_t i = 1; i < kReasonCount; ++i) {
+    if (scope.would_refuse[i] > 0) would[std::string(kReasonFacts[i].name)] = scope.would_refuse[i];
+  }
+  return {{"state", name_of(scope.state)},
+          {"overloaded", scope.overloaded},
+          {"limit", scope.limit},
+          {"limit_min", scope.limit_min},
+          {"limit_reason", name_of(scope.limit_reason)},
+          {"in_flight", scope.in_flight},
+          {"waiting", scope.waiting},
+          {"queue_estimate", scope.queue_estimate},
+          {"latency_ms", to_millis(scope.latency_avg)},
+          {"baseline_ms", to_millis(scope.baseline)},
+          {"drained_per_second", scope.drain_per_second},
+          {"classes", classes},
+          {"refused", refused},
+          {"shadow_refused", would}};
+}
+
+AdminPage stats_page(const GatewayView& view, TimePoint now) {
+  const AdmissionStats all = view.core.controller.stats();
+  const RequestTotals totals = totals_of(view.core.counters);
+  const ServerStats server = view.server_stats();
+  Json scopes;
+  for (std::size_t i = 0; i < view.core.upstreams.size(); ++i) {
+    scopes[view.core.names[i]] =
+        scope_json(view.core.controller.scope_stats(view.core.scope_of(i), now));
+  }
+  std::uint64_t log_lines = 0;
+  std::uint64_t log_dropped = 0;
+  for (const auto& loop : view.core.counters) {
+    log_lines += loop->log_lines.get();
+    log_dropped += loop->log_dropped.get();
+  }
+  return json_page(
+      {{"version", version()},
+       {"uptime_seconds", io::unix_seconds() - view.started_unix_seconds},
+       {"draining", view.draining.load()},
+       {"requests",
+        {{"received", totals.received},
+         {"answered", totals.answered},
+         {"refused", totals.refused},
+         {"aborted", totals.aborted},
+         {"active", totals.active()}}},
+       {"admission",
+        {{"in_flight", all.in_flight},
+         {"max_concurrent", view.core.controller.config().max_concurrent},
+         {"streaming", all.streaming},
+         {"bytes", all.bytes},
+         {"critical_shed", all.critical_shed + server.critical_shed},
+         {"actors", all.actors},
+         {"peers", all.peers}}},
+       {"memory",
+        {{"usage", all.memory_usage},
+         {"readable", all.memory_readable},
+         {"ceiling_bytes", view.budget.total_bytes()},
+         {"pressure", name_of(server.pressure)}}},
+       {"connections",
+        {{"open", server.connections.used},
+         {"idle", server.idle_connections},
+         {"accepted", server.accepted},
+         {"tunnels", server.tunnels}}},
+       {"access_log", {{"lines", log_lines}, {"dropped", log_dropped}}},
+       {"reloads", {{"ok", view.reloads_ok.load()}, {"refused", view.reloads_refused.load()}}},
+       {"upstreams", scopes}});
+}
+
+AdminPage pools_page(const GatewayView& view) {
+  Json pools;
+  for (const NamedPool& pool : pools_of(view, view.server_stats())) {
+    pools[std::string(pool.name)] = pool_json(pool.stats);
+  }
+  return json_page({{"ceiling_bytes", view.budget.total_bytes()}, {"pools", pools}});
+}
+
+Json rows_json(const std::vector<BudgetRow>& rows) {
+  Json list = Json::array();
+  for (const BudgetRow& row : rows) {
+    Json one = {{"id", row.id}};
+    if (!row.label.empty()) one["name"] = row.label;
+    one["in_flight"] = row.in_flight;
+    one["bytes"] = row.bytes;
+    one["refused"] = row.refused;
+    list.push_back(one);
+  }
+  return list;
+}
+
+AdminPage actors_page(const GatewayView& view, const AdminRequest& request) {
+  constexpr std::size_t kMost = 1000;
+  const auto top = number_in<std::size_t>(query_value(request.query, "top", "10"));
+  if (!top || *top > kMost) return complaint("top: a number from 0 to 1000");
+  const AdmissionStats all = view.core.controller.stats();
+  return json_page({{"actors", rows_json(view.core.controller.top_actors(*top))},
+                    {"peers", rows_json(view.core.controller.top_peers(*top))},
+                    {"actors_known", all.actors},
+                    {"peers_known", all.peers}});
+}
+
+AdminPage endpoints_page(const GatewayView& view, TimePoint now) {
+  Json list = Json::array();
+  for (std::size_t i = 0; i < view.core.upstreams.size(); ++i) {
+    const Upstream& upstream = *view.core.upstreams[i];
+    for (std::size_t k = 0; k < upstream.size(); ++k) {
+      const Endpoint& endpoint = upstream.at(k);
+      Json failures = Json::object();
+      for (std::size_t f = 1; f < kUpstreamFailureCount; ++f) {
+        const std::uint64_t count = endpoint.failures[f].load();
+        if (count > 0) failures[std::string(kUpstreamFailureFacts[f].name)] = count;
+      }
+      const Duration closed_for = endpoint.closed_until() - now;
+      list.push_back({{"upstream", view.core.names[i]},
+                      {"endpoint", endpoint.label()},
+                      {"open", endpoint.open(now)},
+                      {"closed_for_ms", std::max(0.0, to_millis(closed_for))},
+                      {"in_flight", endpoint.in_flight.load()},
+                      {"connections", endpoint.connections.load()},
+                      {"idle", endpoint.idle.load()},
+                      {"attempts", endpoint.attempts.load()},
+                      {"answered", endpoint.answered.load()},
+                      {"retries", endpoint.retries.load()},
+                      {"failures", failures}});
+    }
+  }
+  return json_page({{"endpoints", list}});
+}
+
+/// What is described, or why it cannot be read.
+struct Description {
+  DescribedRequest request;
+  std::size_t upstream = 0;
+  Identity actor;
+  Identity peer;
+  std::string error;
+};
+
+Description described(const GatewayView& view, const AdminRequest& asked, const std::string& actor,
+                      const std::string& peer) {
+  Description said;
+  const auto value = [&](std::string_view name) { return query_value(asked.query, name); };
+  if (const std::string text = value("class"); !text.empty()) {
+    const auto priority = priority_named(text);
+    if (!priority)
+      return {
+          .request = {}, .actor = {}, .peer = {}, .error = "class: critical, high, normal or low"};
+    said.request.priority = *priority;
+  }
+  if (const std::string name = value("upstream"); !name.empty()) {
+    const auto& names = view.core.names;
+    const auto at = std::find(names.begin(), names.end(), name);
+    if (at == names.end()) said.error = "upstream: no upstream of that name";
+    said.upstream = static_cast<std::size_t>(at - names.begin());
+  }
+  if (const std::string text = value("bytes"); !text.empty()) {
+    const auto bytes = parse_byte_size(text);
+    if (!bytes) said.error = "bytes: " + std::string(kByteSizeSyntax);
+    if (bytes) said.request.bytes = bytes->bytes();
+  }
+  if (const std::string text = value("cost"); !text.empty()) {
+    const auto cost = number_in<std::uint32_t>(text);
+    if (!cost || *cost == 0 || *cost > kClassUnitsMax) said.error = "cost: 1 to 16383";
+    said.request.cost = cost.value_or(1);
+  }
+  if (const std::string text = value("deadline_ms"); !text.empty()) {
+    const auto ms = number_in<std::int32_t>(text);
+    if (!ms) said.error = "deadline_ms: milliseconds that are left";
+    said.request.time_left = std::chrono::milliseconds(ms.value_or(0));
+  }
+  said.request.hedge = value("attempt") > "1";
+  const AdmissionController& controller = view.core.controller;
+  if (!actor.empty()) said.actor = named_actor(actor, controller);
+  if (!peer.empty()) said.peer = controller.identify(peer);
+  said.request.has_actor = said.actor.present() && !said.request.hedge;
+  said.request.has_peer = said.peer.present();
+  return said;
+}
+
+AdminPage explain_page(const GatewayView& view, const AdminRequest& asked, TimePoint now) {
+  if (view.core.upstreams.empty()) return complaint("there is no upstream");
+  const std::string actor = query_value(asked.query, "actor");
+  const std::string peer = query_value(asked.query, "peer");
+  const Description said = described(view, asked, actor, peer);
+  if (!said.error.empty()) return complaint(said.error);
+  const AdmissionController& controller = view.core.controller;
+  const ScopeId scope = view.core.scope_of(said.upstream);
+  const Explanation explanation =
+      explain(said.request, {.config = controller.config(),
+                             .all = controller.stats(),
+                             .scope = controller.scope_stats(scope, now),
+                             .actor = controller.actor_use(said.actor),
+                             .peer = controller.peer_use(said.peer)});
+  Json steps = Json::array();
+  for (const ExplainedStep& step : explanation.steps) {
+    const bool passes = step.refuses == Reason::kAdmitted;
+    steps.push_back({{"step", step.number},
+                     {"check", step.check},
+                     {"found", step.finding},
+                     {"mode", kRuleModeNames[static_cast<std::size_t>(step.mode)]},
+                     {"passes", passes}});
+  }
+  constexpr std::array<std::string_view, 3> kVerdicts = {"admitted", "waits", "refused"};
+  Json page = {{"request",
+                {{"upstream", view.core.names[said.upstream]},
+                 {"class", name_of(said.request.priority)},
+                 {"actor", actor},
+                 {"peer", peer},
+                 {"bytes", said.request.bytes},
+                 {"cost", said.request.cost},
+                 {"hedge", said.request.hedge}}},
+               {"verdict", kVerdicts[static_cast<std::size_t>(explanation.verdict)]}};
+  if (explanation.verdict == Verdict::kRefused) {
+    page["reason"] = name_of(explanation.reason);
+    page["status"] = facts_of(explanation.reason).http;
+  }
+  page["steps"] = steps;
+  return json_page(page);
+}
+
+constexpr std::string_view kIndex =
+    "weir admin\n"
+    "  /metrics              Prometheus text\n"
+    "  /healthz /readyz      200 while alive; 503 from readyz while draining\n"
+    "  /stats                requests, limits, classes, refusals\n"
+    "  /pools                every bounded pool: used, peak, capacity, exhausted\n"
+    "  /actors?top=10        who has most in flight\n"
+    "  /endpoints            health and load of each endpoint\n"
+    "  /config               the configuration in force\n"
+    "  /explain?class=low&actor=alice&upstream=app\n"
+    "                        what would be decided now, step by step; takes nothing\n"
+    "                        also: peer, bytes, cost, deadline_ms, attempt\n";
+
+}  // namespace
+
+AdminPage admin_page(const GatewayView& view, const AdminRequest& request, TimePoint now) {
+  if (request.method != "GET" && request.method != "HEAD") {
+    return text_page("only GET\n", 405);
+  }
+  const std::string_view path = request.path;
+  if (path == "/") return text_page(std::string(kIndex));
+  if (path == "/healthz") return text_page("ok\n");
+  if (path == "/readyz") {
+    const bool draining = view.draining.load();
+    return text_page(draining ? "draining\n" : "ready\n", draining ? 503 : 200);
+  }
+  if (path == "/metrics") {
+    return {
+        .status = 200, .content_type = TextWriter::kContentType, .body = metrics_page(view, now)};
+  }
+  if (path == "/stats") return stats_page(view, now);
+  if (path == "/pools") return pools_page(view);
+  if (path == "/actors") return actors_page(view, request);
+  if (path == "/endpoints") return endpoints_page(view, now);
+  if (path == "/config") return text_page(print_config(view.config()));
+  if (path == "/explain") return explain_page(view, request, now);
+  return text_page("no such page; / lists them\n", 404);
+}
+
+}  // namespace weir::inline v0

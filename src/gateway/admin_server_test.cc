@@ -1,0 +1,46 @@
+#include "gateway/admin_server.h"
+
+#include <gtest/gtest.h>
+
+#include "gateway/gateway_testing.h"
+
+namespace weir {
+namespace {
+
+TEST(QueryValue, FindsAndDecodes) {
+  EXPECT_EQ(query_value("a=1&b=2", "b"), "2");
+  EXPECT_EQ(query_value("a=x%20y+z%2F", "a"), "x y z/");
+  EXPECT_EQ(query_value("a=%zz%2", "a"), "%zz%2");
+  EXPECT_EQ(query_value("a=1", "c", "none"), "none");
+  EXPECT_EQ(query_value("", "a"), "");
+  EXPECT_EQ(query_value("a&b=1", "a", "x"), "");
+  EXPECT_EQ(query_value("ab=1", "a", "x"), "x");
+}
+
+TEST(AdminServer, SendsPagesLargerThanItsBuffers) {
+  Config config;
+  config.admin.listen = *parse_net_address("127.0.0.1:0");
+  const std::string large(3 * 1024 * 1024, 'p');
+  AdminServer server(config, [&](const AdminRequest& request) {
+    EXPECT_EQ(request.method, "GET");
+    EXPECT_EQ(request.path, "/large");
+    EXPECT_EQ(request.query, "a=b");
+    return AdminPage{.status = 200, .content_type = "text/plain", .body = large};
+  });
+  ASSERT_TRUE(server.start().has_value());
+  const std::string address = server.address();
+  std::uint16_t port = 0;
+  std::from_chars(address.data() + address.rfind(':') + 1, address.data() + address.size(), port);
+  testkit::Client client(port);
+  EXPECT_EQ(client.get("/large?a=b").body, large);
+  EXPECT_EQ(client.get("/large?a=b").body, large);
+  server.stop();
+}
+
+TEST(AdminServer, ItsBoundsAreValid) {
+  Config config;
+  EXPECT_EQ(admin_server_config(config).validate(), ConfigErrors{});
+}
+
+}  // namespace
+}  // namespace weir

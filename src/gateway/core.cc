@@ -1,0 +1,66 @@
+#include "gateway/core.h"
+
+#include <algorithm>
+
+#include "weir/base/assert.h"
+
+#include "gateway/forward_head.h"
+
+namespace weir::inline v0 {
+namespace {
+
+std::string_view first_scope(const Config& config) {
+  return config.upstreams.empty() ? std::string_view("default") : config.upstreams.front().name;
+}
+
+}  // namespace
+
+GatewaySizes::GatewaySizes(const Config& config) noexcept {
+  // A request has a stream of the server, so there are never more of them than of those.
+  passages = std::min(config.server.streams_max, config.server.max_connections);
+  request_buffers = passages;
+  request_buffer_bytes = UpstreamMemory::request_bytes(
+      config.server.head_bytes_max + kForwardHeadRoom, config.server.conn_decrypted_buf_size);
+  response_region_bytes = 4096;
+  for (const UpstreamConfig& upstream : config.upstreams) {
+    connections += upstream.max_connections;
+    response_region_bytes =
+        std::max<std::size_t>(response_region_bytes, upstream.response_head_bytes_max);
+  }
+  response_regions = std::min(connections, passages);
+}
+
+GatewayCore::GatewayCore(const Config& configured,
+                         const std::vector<std::vector<io::SocketName>>& endpoints,
+                         std::uint32_t loops, Rng seed, EventSink* events,
+                         io::LineWriter* access_log_writer)
+    : config(configured),
+      rng(seed),
+      controller(configured.admission_for_scopes(), rng.fork(), events, first_scope(configured)),
+      memory(GatewaySizes(configured).request_buffers,
+             std::max(1U, GatewaySizes(configured).response_regions),
+             GatewaySizes(configured).request_buffer_bytes,
+             GatewaySizes(configured).response_region_bytes, loops),
+      access_log(access_log_writer) {
+  WEIR_ASSERT(endpoints.size() == config.upstreams.size());
+  for (std::size_t i = 0; i < config.upstreams.size(); ++i) {
+    const UpstreamConfig& upstream = config.upstreams[i];
+    const LimitConfig limit = upstream.limit.over(config.admission.limit);
+    if (i > 0) {
+      const ScopeId scope = controller.add_scope(upstream.name, limit);
+      WEIR_ASSERT(scope == scope_of(i));
+    } else if (upstream.limit != LimitOverrides{}) {
+      controller.set_policy(scope_of(0), make_limit_policy(limit, rng.fork()));
+    }
+    names.push_back(upstream.name);
+    upstreams.push_back(std::make_unique<Upstream>(upstream, endpoints[i]));
+    HttpLimits limits;
+    limits.head_bytes_max = upstream.response_head_bytes_max;
+    response_limits.push_back(limits);
+  }
+  for (std::uint32_t i = 0; i < loops; ++i) {
+    counters.push_back(std::make_unique<LoopCounters>(upstreams.size()));
+  }
+}
+
+}  // namespace weir::inline v0

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "weir/config/weir_config.h"
+#include "weir/control/admission_controller.h"
+#include "weir/http/limits.h"
+#include "weir/io/line_writer.h"
+
+#include "gateway/counters.h"
+#include "gateway/rules.h"
+#include "upstream/pool.h"
+#include "upstream/upstream.h"
+
+namespace weir::inline v0 {
+
+/// Bytes that a log gathers before it drops lines.
+inline constexpr std::size_t kLogBufferBytes = std::size_t{256} * 1024;
+
+/// What all loops of a gateway share: admission, the upstreams, their memory, the logs.
+///
+/// Thread-safety: each member's own; `config` belongs to the thread that reloads.
+/// Lifetime: outlives every loop's part.
+struct GatewayCore {
+  /// `endpoints[i]` are the resolved addresses of config.upstreams[i].
+  GatewayCore(const Config& configured, const std::vector<std::vector<io::SocketName>>& endpoints,
+              std::uint32_t loops, Rng seed, EventSink* events, io::LineWriter* access_log);
+  GatewayCore(const GatewayCore&) = delete;
+  GatewayCore& operator=(const GatewayCore&) = delete;
+
+  [[nodiscard]] ScopeId scope_of(std::size_t upstream) const noexcept {
+    return static_cast<ScopeId>(upstream);
+  }
+
+  Config config;  // as it stands: live options changed, the others as at start
+  Rng rng;
+  AdmissionController controller;
+  std::vector<std::string> names;  // of the upstreams, in the order of their scopes
+  std::vector<std::unique_ptr<Upstream>> upstreams;
+  UpstreamMemory memory;
+  std::vector<HttpLimits> response_limits;  // per upstream
+  std::vector<std::unique_ptr<LoopCounters>> counters;
+  io::LineWriter* access_log;
+};
+
+/// The sizes that follow from a configuration; the budget counts the same ones.
+struct GatewaySizes {
+  explicit GatewaySizes(const Config& config) noexcept;
+
+  std::uint32_t passages = 0;             // per loop: requests under way
+  std::uint32_t request_buffers = 0;      // of all loops
+  std::size_t request_buffer_bytes = 0;   // a head, or a piece of a body
+  std::uint32_t response_regions = 0;     // of all loops
+  std::size_t response_region_bytes = 0;  // a response head, or a piece of a body
+  std::uint32_t connections = 0;          // to all upstreams
+};
+
+}  // namespace weir::inline v0

@@ -1,0 +1,85 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "weir/metrics/histogram.h"
+
+#include "gateway/local_answer.h"
+
+namespace weir::inline v0 {
+
+/// A counter with one writer, the loop it belongs to, and any number of readers.
+class Count {
+ public:
+  void add(std::uint64_t n = 1) noexcept {
+    value_.store(value_.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
+  }
+  [[nodiscard]] std::uint64_t get() const noexcept {
+    return value_.load(std::memory_order_relaxed);
+  }
+
+ private:
+  std::atomic<std::uint64_t> value_{0};
+};
+
+/// Who ended a request early.
+enum class EndedBy : std::uint8_t { kClient, kUpstream, kServer };
+inline constexpr std::array<std::string_view, 3> kEndedByNames = {"client", "upstream", "server"};
+
+/// Bounds for what the gateway itself takes, in seconds: 10 µs to 100 ms.
+inline constexpr std::array<double, 12> kOwnTimeBoundsSeconds = {
+    0.00001, 0.000025, 0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1};
+
+/// What one loop did for one upstream. The last of a loop's stands for "none": requests that took
+/// no route.
+struct UpstreamCounters {
+  static constexpr std::size_t kStatusClasses = 5;  // 1xx to 5xx
+
+  std::array<Count, kStatusClasses> answered;
+  std::array<Count, GatewayReason::kCount> refused;
+  std::array<Count, kEndedByNames.size()> aborted;
+  std::array<Count, 4> outcomes;  // as the limiter was told
+  Histogram duration{kDurationBoundsSeconds};
+  Histogram latency{kDurationBoundsSeconds};
+};
+
+/// Everything that one loop counts. Requests received = answered + refused + aborted + active.
+struct LoopCounters {
+  explicit LoopCounters(std::size_t upstream_count) {
+    for (std::size_t i = 0; i <= upstream_count; ++i) {
+      upstreams.push_back(std::make_unique<UpstreamCounters>());
+    }
+  }
+
+  Count received;
+  Count log_lines;
+  Count log_dropped;
+  std::atomic<std::uint32_t> passages{0};       // under way
+  std::atomic<std::uint32_t> passages_peak{0};  // most ever
+  std::atomic<std::uint32_t> passages_exhausted{0};
+  Histogram refusal{kOwnTimeBoundsSeconds};
+  std::vector<std::unique_ptr<UpstreamCounters>> upstreams;
+};
+
+/// The sums over all loops that pages and status lines show.
+struct RequestTotals {
+  std::uint64_t received = 0;
+  std::uint64_t answered = 0;
+  std::uint64_t refused = 0;
+  std::uint64_t aborted = 0;
+
+  /// Read a moment apart, the ends may be ahead of the beginnings.
+  [[nodiscard]] std::uint64_t active() const noexcept {
+    const std::uint64_t ended = answered + refused + aborted;
+    return received > ended ? received - ended : 0;
+  }
+};
+[[nodiscard]] RequestTotals totals_of(
+    const std::vector<std::unique_ptr<LoopCounters>>& loops) noexcept;
+
+}  // namespace weir::inline v0

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "weir/base/time.h"
+#include "weir/config/admission_config.h"
+#include "weir/control/admission_stats.h"
+#include "weir/policy/priority.h"
+#include "weir/policy/reason.h"
+
+namespace weir::inline v0 {
+
+/// A request as somebody describes it, to learn what would be decided.
+struct DescribedRequest {
+  Priority priority = Priority::kNormal;
+  bool has_actor = false;
+  bool has_peer = false;
+  bool hedge = false;
+  std::uint64_t bytes = 0;
+  std::uint32_t cost = 1;
+  std::optional<Duration> time_left;
+};
+
+/// The numbers in force at one instant.
+struct NumbersInForce {
+  AdmissionConfig config;
+  AdmissionStats all;
+  ScopeStats scope;
+  BudgetRow actor;
+  BudgetRow peer;
+};
+
+/// One check and what it found.
+struct ExplainedStep {
+  int number = 0;  // as in the table of reasons
+  std::string check;
+  std::string finding;  // the numbers, in words
+  RuleMode mode = RuleMode::kEnforce;
+  Reason refuses = Reason::kAdmitted;  // kAdmitted: it passes
+};
+
+enum class Verdict : std::uint8_t { kAdmitted, kWaits, kRefused };
+
+struct Explanation {
+  std::vector<ExplainedStep> steps;  // all of them, also those after the first refusal
+  Verdict verdict = Verdict::kAdmitted;
+  Reason reason = Reason::kAdmitted;
+};
+
+/// What admission would decide now, step by step, with the numbers it would look at.
+///
+/// Promises: takes nothing, counts nothing. It follows the order of AdmissionController; under load
+/// the numbers may have moved before a real request comes.
+[[nodiscard]] Explanation explain(const DescribedRequest& request, const NumbersInForce& numbers);
+
+}  // namespace weir::inline v0

@@ -1,0 +1,157 @@
+#include "gateway/forward_head.h"
+
+#include <algorithm>
+
+#include "weir/base/assert.h"
+#include "weir/http/field.h"
+
+namespace weir::inline v0 {
+namespace {
+
+template <class... Ids>
+constexpr std::uint64_t set_of(Ids... ids) {
+  return (field_bit(ids) | ...);
+}
+
+constexpr std::uint64_t kOurs = set_of(
+    FieldId::kXWeirPriority, FieldId::kXWeirPeer, FieldId::kXWeirActor, FieldId::kXWeirAttempt,
+    FieldId::kXWeirDeadlineMs, FieldId::kXWeirRetryAfterMs, FieldId::kXWeirReason);
+constexpr std::uint64_t kOrigin =
+    set_of(FieldId::kForwarded, FieldId::kXForwardedFor, FieldId::kXForwardedHost,
+           FieldId::kXForwardedProto, FieldId::kXRealIp);
+/// Written anew, or answered here.
+constexpr std::uint64_t kRewritten =
+    set_of(FieldId::kHost, FieldId::kContentLength, FieldId::kTransferEncoding, FieldId::kExpect,
+           FieldId::kTe, FieldId::kUpgrade);
+
+constexpr std::array<std::string_view, 3> kPseudonyms = {"1.0 weir", "1.1 weir", "2 weir"};
+
+char plain(char c) noexcept {
+  if (c == '_') return '-';
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+
+bool starts_like(std::string_view name, std::string_view prefix) noexcept {
+  return name.size() >= prefix.size() &&
+         std::equal(prefix.begin(), prefix.end(), name.begin(),
+                    [](char want, char have) { return want == plain(have); });
+}
+
+bool starts_with_x(std::string_view name) noexcept {
+  return name.size() >= 7 && plain(name[0]) == 'x' && plain(name[1]) == '-';
+}
+
+/// A name without an id of its own that stands for one of ours, or will behind us.
+bool claims_ours(std::string_view name) noexcept {
+  return starts_with_x(name) && starts_like(name, "x-weir-");
+}
+
+/// The same for where a request came from.
+bool claims_origin(std::string_view name) noexcept {
+  return starts_with_x(name) && (starts_like(name, "x-forwarded-") ||
+                                 (name.size() == 9 && starts_like(name, "x-real-ip")));
+}
+
+bool forwards(const HeaderView& field, std::uint64_t removed) noexcept {
+  if (field.hop_by_hop) return false;
+  if (field.id != FieldId::kOther) return (removed & field_bit(field.id)) == 0;
+  if (claims_ours(field.name)) return false;
+  const bool keeps_origin = (removed & kOrigin) == 0;
+  return keeps_origin || !claims_origin(field.name);
+}
+
+/// Where the request came from, for the upstream.
+void write_origin(h1::HeadWriter& writer, const ServerRequest& request, const ForwardPlan& plan) {
+  if (plan.forwarded == Forwarded::kOff) return;
+  if (plan.caller.socket) writer.field("x-forwarded-for", text_of(*plan.caller.socket).view());
+  const bool told = plan.caller.proxy && request.headers->has(FieldId::kXForwardedProto);
+  if (!told) writer.field("x-forwarded-proto", request.secure ? "https" : "http");
+}
+
+/// What we say of the request ourselves, for a gateway of our kind behind us.
+void write_intent(h1::HeadWriter& writer, const ServerRequest& request, const ForwardPlan& plan) {
+  const Intent& intent = plan.intent;
+  if (intent.priority != Priority::kNormal) {
+    writer.field("x-weir-priority", name_of(intent.priority));
+  }
+  if (intent.time_left) {
+    const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(*intent.time_left);
+    writer.field("x-weir-deadline-ms", static_cast<std::uint64_t>(std::max<long>(0, ms.count())));
+  }
+  if (!plan.caller.peer) return;
+  for (const FieldId id : {FieldId::kXWeirActor, FieldId::kXWeirAttempt}) {
+    const std::string_view value = request.headers->value(id);
+    if (!value.empty()) writer.field(field_name(id), value);
+  }
+}
+
+void write_framing(h1::HeadWriter& writer, const ServerRequest& request) {
+  if (!request.body_length) {
+    writer.chunked();
+  } else if (*request.body_length > 0 || request.headers->has(FieldId::kContentLength)) {
+    writer.content_length(*request.body_length);
+  }
+}
+
+}  // namespace
+
+RequestId RequestId::draw(Rng& rng) noexcept {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  RequestId id;
+  for (std::size_t half = 0; half < 2; ++half) {
+    std::uint64_t word = rng.next_u64();
+    for (std::size_t i = 0; i < kBytes / 2; ++i, word >>= 4U) {
+      id.text_[half * (kBytes / 2) + i] = kDigits[word & 15U];
+    }
+  }
+  return id;
+}
+
+Result<std::size_t, h1::WriteError> write_request_head(std::span<char> out,
+                                                       const ServerRequest& request,
+                                                       const ForwardPlan& plan) {
+  const HeaderList& headers = *request.headers;
+  const bool keeps_origin = plan.caller.proxy && plan.forwarded != Forwarded::kOff;
+  const std::uint64_t removed = kOurs | kRewritten | (keeps_origin ? 0 : kOrigin);
+
+  h1::HeadWriter writer(out);
+  writer.request(request.meta.method, request.meta.path);
+  writer.field("host",
+               request.meta.authority.empty() ? plan.fallback_host : request.meta.authority);
+  for (const HeaderView& field : headers) {
+    if (forwards(field, removed)) writer.field(field.name, field.value);
+  }
+  writer.field("via", kPseudonyms[static_cast<std::size_t>(request.version)]);
+  write_origin(writer, request, plan);
+  if (!headers.has(FieldId::kXRequestId)) writer.field("x-request-id", plan.request_id);
+  write_intent(writer, request, plan);
+  if (request.te_trailers) writer.fields("te: trailers\r\n");
+  if (plan.upgrade) {
+    writer.fields("connection: upgrade\r\n");
+    writer.field("upgrade", headers.value(FieldId::kUpgrade));
+  }
+  write_framing(writer, request);
+  return writer.end();
+}
+
+std::span<const ResponseField> response_fields(const h1::ResponseHead& head,
+                                               std::span<ResponseField> storage) {
+  WEIR_ASSERT(storage.size() >= head.headers.size() + 2);
+  std::size_t count = 0;
+  for (const HeaderView& field : head.headers) {
+    if (field.hop_by_hop || field.id == FieldId::kContentLength) continue;
+    storage[count++] = {.name = field.name, .value = field.value};
+  }
+  storage[count++] = {.name = "via", .value = kPseudonyms[head.version == h1::Version::k11]};
+  if (head.tunnel && head.status == 101) {
+    storage[count++] = {.name = "upgrade", .value = head.headers.value(FieldId::kUpgrade)};
+  }
+  return storage.first(count);
+}
+
+bool may_forward_trailer(const HeaderView& field) noexcept {
+  if (field.hop_by_hop || is_forbidden_in_trailers(field.id)) return false;
+  return field.id != FieldId::kOther || !(claims_ours(field.name) || claims_origin(field.name));
+}
+
+}  // namespace weir::inline v0

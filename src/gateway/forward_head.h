@@ -1,0 +1,69 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "weir/base/result.h"
+#include "weir/base/rng.h"
+#include "weir/base/time.h"
+#include "weir/http/h1/message.h"
+#include "weir/http/h1/serializer.h"
+#include "weir/server/handler.h"
+#include "weir/server/stream.h"
+
+#include "gateway/intent.h"
+#include "gateway/trust.h"
+
+namespace weir::inline v0 {
+
+/// 32 hexadecimal digits: the name of a request that brought none.
+class RequestId {
+ public:
+  static constexpr std::size_t kBytes = 32;
+  [[nodiscard]] static RequestId draw(Rng& rng) noexcept;
+  [[nodiscard]] std::string_view view() const noexcept { return {text_.data(), kBytes}; }
+
+ private:
+  std::array<char, kBytes> text_{};
+};
+
+/// What the gateway adds to a request, besides what the request says.
+struct ForwardPlan {
+  const Caller& caller;
+  const Intent& intent;
+  Forwarded forwarded = Forwarded::kSet;
+  std::string_view request_id{};     // written when the request has none of its own
+  std::string_view fallback_host{};  // for an HTTP/1.0 request without Host
+  bool upgrade = false;              // asks for another protocol, and may
+};
+
+/// Writes the head of a request as the upstream gets it.
+///
+///   removed    fields of this hop (the fixed ones and those that Connection names), Expect, all
+///              x-weir fields, what an untrusted sender says of where it came from; with '_' for
+///              '-' too, because many applications cannot tell them apart
+///   written    Host, the framing that the body really has, Via, x-forwarded-for and -proto,
+///              x-request-id, and our own x-weir fields as far as we stand for them
+///   as it was  everything else, in order
+///
+/// Promises: what is written parses as exactly one head (HeadWriter). No allocation.
+[[nodiscard]] Result<std::size_t, h1::WriteError> write_request_head(std::span<char> out,
+                                                                     const ServerRequest& request,
+                                                                     const ForwardPlan& plan);
+
+/// Bytes that write_request_head() may add to a head of `head_bytes_max`.
+inline constexpr std::size_t kForwardHeadRoom = 512;
+
+/// The fields of a response as the client gets them, without those of the hop behind us; framing
+/// and connection are the server's. `storage` holds at least head.headers.size() + 2 entries.
+[[nodiscard]] std::span<const ResponseField> response_fields(const h1::ResponseHead& head,
+                                                             std::span<ResponseField> storage);
+
+/// Trailers that may be passed on, in either direction.
+[[nodiscard]] bool may_forward_trailer(const HeaderView& field) noexcept;
+
+}  // namespace weir::inline v0

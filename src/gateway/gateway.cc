@@ -1,0 +1,367 @@
+#include "weir/gateway/gateway.h"
+
+#include <algorithm>
+#include <functional>
+#include <latch>
+#include <optional>
+#include <utility>
+
+#include "weir/base/assert.h"
+#include "weir/base/net_address.h"
+#include "weir/gateway/gateway_budget.h"
+#include "weir/io/clock.h"
+#include "weir/io/entropy.h"
+#include "weir/io/line_writer.h"
+#include "weir/io/loop_threads.h"
+#include "weir/io/memory_reader.h"
+#include "weir/io/resolve.h"
+#include "weir/io/thread_parker.h"
+#include "weir/server/server.h"
+
+#include "gateway/admin_pages.h"
+#include "gateway/admin_server.h"
+#include "gateway/core.h"
+#include "gateway/gateway_loop.h"
+#include "gateway/gateway_view.h"
+#include "gateway/operator_log.h"
+
+namespace weir::inline v0 {
+namespace {
+
+constexpr Duration kExpireEvery = std::chrono::milliseconds(50);
+
+void run_on(io::Loop& loop, const std::function<void()>& work) {
+  std::latch done(1);
+  loop.post([&] {
+    work();
+    done.count_down();
+  });
+  done.wait();
+}
+
+/// What must happen now and then: closing measurement windows, reading memory usage.
+class Housekeeping {
+ public:
+  Housekeeping(AdmissionController& controller, io::Loop& loop, Duration memory_interval)
+      : controller_(controller), loop_(loop), memory_interval_(memory_interval) {
+    expire_.on_fire(io::Timer::Fired::to<&Housekeeping::expire>(*this));
+    memory_.on_fire(io::Timer::Fired::to<&Housekeeping::read_memory>(*this));
+  }
+  void start() {
+    expire(loop_.now());
+    read_memory(loop_.now());
+  }
+  void stop() {
+    loop_.cancel(expire_);
+    loop_.cancel(memory_);
+  }
+
+ private:
+  void expire(TimePoint now) {
+    controller_.expire(now);
+    loop_.arm(expire_, now + kExpireEvery);
+  }
+  void read_memory(TimePoint now) {
+    const io::MemoryReading reading = io::read_memory();
+    controller_.set_memory(reading.usage, reading.readable);
+    loop_.arm(memory_, now + memory_interval_);
+  }
+
+  AdmissionController& controller_;
+  io::Loop& loop_;
+  Duration memory_interval_;
+  io::Timer expire_;
+  io::Timer memory_;
+};
+
+GatewayError cannot_listen(const StartError& error, const std::string& option) {
+  std::string why(name_of(error.error));
+  std::string advice;
+  if (error.error == io::IoError::kInUse) {
+    why = "somebody listens there already";
+    advice = "; stop it, or choose another address with " + option;
+  } else if (error.error == io::IoError::kDenied) {
+    why = "not permitted";
+    advice = "; ports below 1024 need a privilege, others are chosen with " + option;
+  }
+  return {"cannot listen on " + error.where + ": " + why + advice};
+}
+
+}  // namespace
+
+struct Gateway::Impl {
+  explicit Impl(const Config& given) : config(given) {}
+
+  Result<std::vector<std::vector<io::SocketName>>, GatewayError> resolve() const;
+  Result<void, GatewayError> open_logs();
+  Result<void, GatewayError> build();
+  Result<void, GatewayError> listen();
+  void each_loop(const std::function<void(GatewayLoop&)>& work);
+  void apply(const Config& next);
+  void apply_limits(const Config& before, const Config& next);
+  void wait_quiet();
+
+  Config config;  // as given to the constructor
+  std::unique_ptr<io::LineWriter> access_log;
+  std::unique_ptr<io::LineWriter> error_log;
+  std::unique_ptr<io::LoopThreads> threads;
+  std::unique_ptr<OperatorLog> operators;
+  std::unique_ptr<GatewayCore> core;
+  std::unique_ptr<GatewayView> view;
+  std::vector<std::unique_ptr<GatewayLoop>> loops;
+  std::unique_ptr<Housekeeping> housekeeping;
+  std::unique_ptr<Server> server;
+  std::unique_ptr<AdminServer> admin;
+  bool started = false;
+};
+
+Result<std::vector<std::vector<io::SocketName>>, GatewayError> Gateway::Impl::resolve() const {
+  std::vector<std::vector<io::SocketName>> all;
+  for (const UpstreamConfig& upstream : config.upstreams) {
+    std::vector<io::SocketName> endpoints;
+    for (const NetAddress& address : upstream.endpoints) {
+      auto found = io::resolve(address);
+      if (!found) {
+        return unexpected(GatewayError{"upstream " + upstream.name + ": the name in " +
+                                       to_string(address) + " cannot be resolved"});
+      }
+      endpoints.insert(endpoints.end(), found->begin(), found->end());
+    }
+    all.push_back(std::move(endpoints));
+  }
+  return all;
+}
+
+Result<void, GatewayError> Gateway::Impl::open_logs() {
+  auto errors = io::LineWriter::open({.path = "!", .buffer_bytes = kLogBufferBytes});
+  if (errors) error_log = std::move(*errors);
+  auto opened =
+      io::LineWriter::open({.path = config.admin.access_log_file, .buffer_bytes = kLogBufferBytes});
+  if (!opened) {
+    return unexpected(GatewayError{"cannot write the access log to " +
+                                   config.admin.access_log_file + " (" +
+                                   std::string(name_of(opened.error())) +
+                                   "); set admin.access_log_file, or admin.access_log = \"off\""});
+  }
+  access_log = std::move(*opened);
+  return {};
+}
+
+Result<void, GatewayError> Gateway::Impl::build() {
+  auto endpoints = resolve();
+  if (!endpoints) return unexpected(endpoints.error());
+  if (auto opened = open_logs(); !opened) return opened;
+  std::vector<std::string> names;
+  for (const UpstreamConfig& upstream : config.upstreams) names.push_back(upstream.name);
+  operators = std::make_unique<OperatorLog>(names, error_log.get());
+  threads = std::make_unique<io::LoopThreads>(
+      io::LoopThreads::Options{.count = config.server.loops, .pin = false, .name = "weir"});
+  core = std::make_unique<GatewayCore>(config, *endpoints, threads->size(), Rng(io::random_seed()),
+                                       operators.get(), access_log.get());
+  view = std::make_unique<GatewayView>(*core, *operators);
+  view->budget = gateway_budget(config);
+  view->started_unix_seconds = io::unix_seconds();
+  const auto rules = std::make_shared<const Rules>(config, core->names);
+  threads->start();
+  for (std::uint32_t i = 0; i < threads->size(); ++i) {
+    loops.push_back(std::make_unique<GatewayLoop>(*core, threads->at(i), i, rules));
+  }
+  housekeeping =
+      std::make_unique<Housekeeping>(core->controller, threads->at(0), config.memory.poll_interval);
+  run_on(threads->at(0), [this] { housekeeping->start(); });
+  return {};
+}
+
+Result<void, GatewayError> Gateway::Impl::listen() {
+  server = std::make_unique<Server>(
+      gateway_server_config(config), *threads,
+      [this](const HandlerPlace& place) { return loops[place.index]->make_door(); });
+  view->server_stats = [this] { return server->stats(); };
+  if (config.admin.listen) {
+    admin = std::make_unique<AdminServer>(config, [this](const AdminRequest& request) {
+      return admin_page(*view, request, io::monotonic_now());
+    });
+    if (auto started_admin = admin->start(); !started_admin) {
+      admin.reset();
+      return unexpected(cannot_listen(started_admin.error(), "admin.listen (--admin)"));
+    }
+  }
+  if (auto listening = server->start(); !listening) {
+    return unexpected(cannot_listen(listening.error(), "listen.addresses (--listen)"));
+  }
+  return {};
+}
+
+void Gateway::Impl::each_loop(const std::function<void(GatewayLoop&)>& work) {
+  for (std::uint32_t i = 0; i < loops.size(); ++i) {
+    run_on(threads->at(i), [&] { work(*loops[i]); });
+  }
+}
+
+/// Returns when no request and no connection to an upstream is left on any loop.
+void Gateway::Impl::wait_quiet() {
+  io::ThreadParker parker;
+  for (;;) {
+    bool quiet = true;
+    each_loop([&](GatewayLoop& loop) { quiet = quiet && loop.quiet(); });
+    if (quiet) return;
+    parker.park_until(io::monotonic_now() + std::chrono::milliseconds(1));
+  }
+}
+
+Gateway::Gateway(const Config& config) : impl_(std::make_unique<Impl>(config)) {
+  WEIR_ASSERT(config.validate().empty());
+}
+
+Gateway::~Gateway() {
+  stop();
+}
+
+Result<void, GatewayError> Gateway::start() {
+  Impl& self = *impl_;
+  WEIR_ASSERT(!self.started);
+  if (std::string objection = budget_objection(self.config, own_cgroup_limit());
+      !objection.empty()) {
+    return unexpected(GatewayError{std::move(objection)});
+  }
+  self.started = true;
+  Result<void, GatewayError> done = self.build();
+  if (done) done = self.listen();
+  if (!done) stop();
+  return done;
+}
+
+std::vector<std::string> Gateway::listening() const {
+  std::vector<std::string> all;
+  for (const io::SocketName& name : impl_->server->addresses()) all.push_back(name.to_string());
+  return all;
+}
+
+std::string Gateway::admin_listening() const {
+  return impl_->admin ? impl_->admin->address() : std::string();
+}
+
+bool Gateway::drain(Duration at_most) {
+  if (!impl_->started) return true;
+  impl_->view->draining.store(true);
+  return impl_->server->drain(at_most);
+}
+
+void Gateway::stop() {
+  Impl& self = *impl_;
+  if (!self.started) return;
+  self.started = false;
+  if (self.server) self.server->stop();
+  if (self.admin) self.admin->stop();
+  if (!self.loops.empty()) {
+    self.each_loop([](GatewayLoop& loop) { loop.stop(); });
+    self.wait_quiet();
+  }
+  if (self.housekeeping) run_on(self.threads->at(0), [&] { self.housekeeping->stop(); });
+  if (self.threads) self.threads->stop();
+  self.admin.reset();
+  self.server.reset();
+  self.loops.clear();
+  self.housekeeping.reset();
+  self.view.reset();
+  self.core.reset();
+  self.threads.reset();
+  self.operators.reset();
+  self.access_log.reset();
+  self.error_log.reset();
+}
+
+void Gateway::note_failed_reload() noexcept {
+  if (impl_->view) impl_->view->reloads_refused.fetch_add(1);
+}
+
+ReloadReport Gateway::reload(const Config& next) {
+  Impl& self = *impl_;
+  WEIR_ASSERT(self.started && next.validate().empty());
+  ReloadReport report;
+  for (ConfigChange& change : diff(self.view->config(), next)) {
+    (change.live ? report.applied : report.deferred).push_back(std::move(change));
+  }
+  for (const RouteConfig& route : next.routes) {
+    const auto& names = self.core->names;
+    if (std::find(names.begin(), names.end(), route.upstream) != names.end()) continue;
+    report.refused = "a route leads to upstream " + route.upstream +
+                     ", which is new: upstreams are added by a restart";
+    report.applied.clear();
+    note_failed_reload();
+    return report;
+  }
+  self.apply(next);
+  self.view->reloads_ok.fetch_add(1);
+  return report;
+}
+
+void Gateway::Impl::apply_limits(const Config& before, const Config& next) {
+  for (std::size_t i = 0; i < core->names.size(); ++i) {
+    const auto limit_in = [&](const Config& from) -> std::optional<LimitConfig> {
+      for (const UpstreamConfig& upstream : from.upstreams) {
+        if (upstream.name == core->names[i]) return upstream.limit.over(from.admission.limit);
+      }
+      return std::nullopt;
+    };
+    const auto old_limit = limit_in(before);
+    const auto new_limit = limit_in(next);
+    if (!new_limit || old_limit == new_limit) continue;
+    LimitConfig rebounded = *new_limit;
+    if (old_limit) {
+      rebounded = *old_limit;
+      rebounded.initial_limit = new_limit->initial_limit;
+      rebounded.min_limit = new_limit->min_limit;
+      rebounded.max_limit = new_limit->max_limit;
+    }
+    if (rebounded == *new_limit && new_limit->policy != LimitKind::kFixed) {
+      core->controller.set_limit_bounds(core->scope_of(i), new_limit->bounds());
+    } else {
+      core->controller.set_policy(core->scope_of(i),
+                                  make_limit_policy(*new_limit, Rng(io::random_seed())));
+    }
+  }
+}
+
+/// Puts the live part of `next` in force; core.config keeps the rest as it was.
+void Gateway::Impl::apply(const Config& next) {
+  const Config before = view->config();
+  Config now = with_live_options(before, next);
+  core->controller.reconfigure(now.admission_for_scopes());
+  apply_limits(before, now);
+  for (std::size_t i = 0; i < core->names.size(); ++i) {
+    const UpstreamConfig& upstream = now.upstreams[i];
+    core->upstreams[i]->set_patience({.connect = upstream.connect_timeout,
+                                      .first_byte = upstream.first_byte_timeout,
+                                      .overall = upstream.overall_timeout,
+                                      .idle = upstream.idle_timeout});
+  }
+  const auto rules = std::make_shared<const Rules>(now, core->names);
+  each_loop([&](GatewayLoop& loop) { loop.set_rules(rules); });
+  if (access_log) access_log->reopen();
+  const std::scoped_lock lock(view->config_mutex);
+  core->config = std::move(now);
+}
+
+GatewayStatus Gateway::status() const {
+  GatewayStatus status;
+  if (!impl_->started) return status;
+  const RequestTotals totals = totals_of(impl_->core->counters);
+  const AdmissionStats all = impl_->core->controller.stats();
+  status.received = totals.received;
+  status.answered = totals.answered;
+  status.refused = totals.refused;
+  status.aborted = totals.aborted;
+  status.active = totals.active();
+  status.memory_usage = all.memory_usage;
+  status.connections = impl_->server->stats().connections.used;
+  if (!impl_->core->upstreams.empty()) {
+    const ScopeStats scope =
+        impl_->core->controller.scope_stats(ScopeId::kFirst, io::monotonic_now());
+    status.in_flight = scope.in_flight;
+    status.limit = scope.limit;
+  }
+  return status;
+}
+
+}  // namespace weir::inline v0

@@ -1,0 +1,198 @@
+// The admin endpoint, reloads and the drain of a running gateway.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "gateway/gateway_testing.h"
+
+namespace weir {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using testkit::Answer;
+using testkit::Client;
+using testkit::eventually;
+using testkit::gateway_config;
+using testkit::Origin;
+using testkit::reply;
+using testkit::RunningGateway;
+using testkit::ScriptedHandler;
+
+struct AdminTest : ::testing::Test {
+  Origin origin{testkit::echo};
+  Config config = gateway_config({origin.address()});
+};
+
+TEST_F(AdminTest, EveryPageOfTheIndexIsThere) {
+  RunningGateway gateway(config);
+  Client(gateway.port()).get("/");
+  ASSERT_TRUE(gateway.settled());
+  EXPECT_THAT(gateway.page("/"), HasSubstr("/explain"));
+  EXPECT_EQ(gateway.page("/healthz"), "ok\n");
+  EXPECT_EQ(gateway.page("/readyz"), "ready\n");
+  EXPECT_THAT(gateway.page("/nothing"), HasSubstr("no such page"));
+  const json stats = json::parse(gateway.page("/stats"));
+  EXPECT_EQ(stats["requests"]["answered"], 1);
+  EXPECT_EQ(stats["upstreams"]["app"]["classes"]["normal"]["admitted"], 1);
+  const json pools = json::parse(gateway.page("/pools"))["pools"];
+  EXPECT_GE(pools["passages"]["peak"], 1);
+  EXPECT_EQ(pools["request_buffers"]["used"], 0);
+  const json endpoints = json::parse(gateway.page("/endpoints"))["endpoints"];
+  ASSERT_EQ(endpoints.size(), 1U);
+  EXPECT_EQ(endpoints[0]["endpoint"], origin.address());
+  EXPECT_EQ(endpoints[0]["answered"], 1);
+  EXPECT_TRUE(endpoints[0]["open"]);
+}
+
+TEST_F(AdminTest, MetricsCountWhatHappened) {
+  config.routes[0].path_prefix = "/api";
+  RunningGateway gateway(config);
+  Client client(gateway.port());
+  client.get("/api");
+  client.get("/elsewhere");
+  ASSERT_TRUE(gateway.settled());
+  const std::string page = gateway.page("/metrics");
+  for (const char* line :
+       {"weir_requests_received_total 2\n",
+        "weir_requests_answered_total{upstream=\"app\",status=\"2xx\"} 1\n",
+        "weir_requests_refused_total{upstream=\"none\",reason=\"no_route\"} 1\n",
+        "weir_requests_active 0\n", "weir_admission_total{scope=\"app\",result=\"admitted\"} 1\n",
+        "weir_admission_outcomes_total{scope=\"app\",outcome=\"ok\"} 1\n",
+        "weir_upstream_attempts_total{upstream=\"app\"} 1\n",
+        "weir_upstream_latency_seconds_count{upstream=\"app\"} 1\n",
+        "weir_refusal_duration_seconds_count 1\n", "weir_admission_critical_shed_total 0\n",
+        "weir_build_info{version=\""}) {
+    EXPECT_THAT(page, HasSubstr(line));
+  }
+}
+
+TEST_F(AdminTest, TheConfigurationIsShownAsItStands) {
+  RunningGateway gateway(config);
+  EXPECT_THAT(gateway.page("/config"), HasSubstr(origin.address()));
+}
+
+TEST_F(AdminTest, ExplainSaysWhatWouldBeDecidedAndTakesNothing) {
+  config.admission.inflight_max = 1;
+  RunningGateway gateway(config);
+  const auto ask = [&](std::string_view query) {
+    return json::parse(gateway.page("/explain?" + std::string(query)));
+  };
+  EXPECT_EQ(ask("")["verdict"], "admitted");
+  EXPECT_EQ(ask("class=low&actor=alice&upstream=app&bytes=1KiB")["request"]["bytes"], 1024);
+  const json late = ask("deadline_ms=0");
+  EXPECT_EQ(late["verdict"], "refused");
+  EXPECT_EQ(late["reason"], "deadline");
+  EXPECT_EQ(late["status"], 504);
+  EXPECT_EQ(ask("class=critical&deadline_ms=0")["verdict"], "admitted");
+  EXPECT_THAT(ask("class=urgent")["error"], HasSubstr("class"));
+  EXPECT_THAT(ask("upstream=nowhere")["error"], HasSubstr("upstream"));
+  EXPECT_THAT(ask("bytes=many")["error"], HasSubstr("bytes"));
+  EXPECT_EQ(gateway.stats()["upstreams"]["app"]["classes"]["normal"]["admitted"], 0);
+}
+
+TEST_F(AdminTest, OnlyReadingIsAllowed) {
+  RunningGateway gateway(config);
+  const std::string address = gateway->admin_listening();
+  std::uint16_t port = 0;
+  std::from_chars(address.data() + address.rfind(':') + 1, address.data() + address.size(), port);
+  EXPECT_EQ(Client(port).ask("POST /stats HTTP/1.1\r\nhost: t\r\ncontent-length: 0\r\n\r\n").status,
+            405);
+}
+
+TEST_F(AdminTest, AReloadChangesRoutesAndLimitsAndLeavesTheRest) {
+  RunningGateway gateway(config);
+  Client client(gateway.port());
+  EXPECT_EQ(client.get("/").status, 200);
+  Config next = config;
+  next.routes[0].path_prefix = "/new";
+  next.admission.max_concurrent = 77;
+  next.upstreams[0].limit.policy = LimitKind::kFixed;
+  next.upstreams[0].limit.initial_limit = 5;
+  next.server.max_connections = 99;  // needs a restart
+  const ReloadReport report = gateway->reload(next);
+  EXPECT_TRUE(report.ok()) << report.refused;
+  EXPECT_EQ(report.deferred.size(), 1U);
+  EXPECT_EQ(client.get("/").status, 404);
+  EXPECT_EQ(client.get("/new").status, 200);
+  const json stats = gateway.stats();
+  EXPECT_EQ(stats["admission"]["max_concurrent"], 77);
+  EXPECT_EQ(stats["upstreams"]["app"]["limit"], 5);
+  EXPECT_EQ(stats["reloads"]["ok"], 1);
+  EXPECT_THAT(gateway.page("/config"), HasSubstr("max_connections = 256"));
+  EXPECT_EQ(gateway->reload(next).applied.size(), 0U);
+}
+
+TEST_F(AdminTest, AReloadThatCannotBeIsRefusedAsAWhole) {
+  RunningGateway gateway(config);
+  Config next = config;
+  next.admission.max_concurrent = 77;
+  next.upstreams.push_back(next.upstreams[0]);
+  next.upstreams[1].name = "new";
+  next.routes[0].upstream = "new";
+  const ReloadReport report = gateway->reload(next);
+  EXPECT_FALSE(report.ok());
+  EXPECT_THAT(report.refused, HasSubstr("new"));
+  EXPECT_EQ(gateway.stats()["admission"]["max_concurrent"], 1024);
+  EXPECT_EQ(gateway.stats()["reloads"]["refused"], 1);
+  EXPECT_EQ(Client(gateway.port()).get("/").status, 200);
+}
+
+TEST_F(AdminTest, ADrainLetsRequestsFinishAndSaysThatItIsOn) {
+  std::atomic<ServerStream*> held = nullptr;
+  Origin slow([&](ScriptedHandler& handler) {
+    handler.complete = [&](ServerStream& stream) { held = &stream; };
+  });
+  RunningGateway gateway(gateway_config({slow.address()}));
+  Client client(gateway.port());
+  const std::uint16_t port = gateway.port();
+  ASSERT_TRUE(client.send("GET / HTTP/1.1\r\nhost: t\r\n\r\n"));
+  ASSERT_TRUE(eventually([&] { return held.load() != nullptr; }));
+  EXPECT_FALSE(gateway->drain(Duration(0)));
+  EXPECT_EQ(gateway.page("/readyz"), "draining\n");
+  EXPECT_FALSE(Client(port).connected());
+  held.load()->loop().post([&] { reply(*held.load(), 200, "done"); });
+  const Answer answer = client.read();
+  EXPECT_EQ(answer.body, "done");
+  EXPECT_TRUE(answer.has("connection: close\r\n"));
+  EXPECT_TRUE(gateway->drain(std::chrono::seconds(10)));
+}
+
+TEST(GatewayStart, SaysWhichAddressIsTakenAndWhatToDo) {
+  Origin origin(testkit::echo);
+  Config config = gateway_config({origin.address()});
+  config.server.listen = {origin.address()};
+  Gateway taken(config);
+  const auto started = taken.start();
+  ASSERT_FALSE(started.has_value());
+  EXPECT_THAT(started.error().message, HasSubstr(origin.address()));
+  EXPECT_THAT(started.error().message, HasSubstr("--listen"));
+  config = gateway_config({origin.address()});
+  config.admin.listen = *parse_net_address(origin.address());
+  Gateway admin_taken(config);
+  const auto admin_started = admin_taken.start();
+  ASSERT_FALSE(admin_started.has_value());
+  EXPECT_THAT(admin_started.error().message, HasSubstr("--admin"));
+}
+
+TEST(GatewayStart, RefusesAConfigurationAboveItsMemory) {
+  Config config = gateway_config({"127.0.0.1:1"});
+  config.server.memory_max = 1024 * 1024;
+  Gateway gateway(config);
+  const auto started = gateway.start();
+  ASSERT_FALSE(started.has_value());
+  EXPECT_THAT(started.error().message, HasSubstr("memory_max"));
+  EXPECT_THAT(started.error().message, HasSubstr("weir budget"));
+}
+
+TEST(GatewayStart, AnUnknownHostIsNamed) {
+  Config config = gateway_config({"no-such-host.invalid:80"});
+  Gateway gateway(config);
+  const auto started = gateway.start();
+  ASSERT_FALSE(started.has_value());
+  EXPECT_THAT(started.error().message, HasSubstr("no-such-host.invalid"));
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,98 @@
+#include "weir/gateway/gateway_budget.h"
+
+#include "weir/base/byte_size.h"
+#include "weir/control/admission_controller.h"
+#include "weir/io/loop_threads.h"
+#include "weir/io/memory_reader.h"
+
+#include "gateway/admin_server.h"
+#include "gateway/core.h"
+#include "gateway/passage.h"
+#include "upstream/connection.h"
+
+namespace weir::inline v0 {
+namespace {
+
+constexpr std::uint64_t kPage = 4096;
+
+std::uint64_t loops_of(const Config& config) {
+  return config.server.loops == 0 ? io::usable_cores() : config.server.loops;
+}
+
+}  // namespace
+
+ServerConfig gateway_server_config(const Config& config) {
+  ServerConfig server = config.server;
+  server.arena_pool_size = 0;
+  server.reserved_arenas = 0;
+  server.pending_stream_pool_size = 0;
+  return server;
+}
+
+MemoryBudget gateway_budget(const Config& config) {
+  const GatewaySizes sizes(config);
+  const std::uint64_t loops = loops_of(config);
+  MemoryBudget budget = memory_budget(gateway_server_config(config));
+  const std::uint64_t before = budget.total_bytes();
+  const auto add = [&](std::string_view holder, std::uint64_t count, std::uint64_t each,
+                       std::string_view note) {
+    budget.addends.push_back({holder, count, each, note});
+  };
+  // Requests: one place each; a place once used stays touched, on every loop.
+  add("gateway passages", loops * sizes.passages, sizeof(Passage) + 2 * sizeof(std::uint32_t),
+      "loops × requests at once");
+  // Towards the upstreams: a head, or a piece of a body that they have not taken yet.
+  add("gateway request buffers", sizes.request_buffers, sizes.request_buffer_bytes,
+      "head_bytes_max or conn_decrypted_buf_size, and framing");
+  // From the upstreams: leased while bytes are pending.
+  add("gateway response regions", sizes.response_regions, sizes.response_region_bytes,
+      "response_head_bytes_max × requests at once");
+  add("gateway upstream connections", loops * sizes.connections,
+      sizeof(UpstreamConnection) + 2 * sizeof(std::uint32_t), "loops × max_connections");
+  add("gateway upstream watchers", loops * sizes.connections, 2 * sizeof(void*),
+      "libuv, by descriptor");
+  add("gateway admission", 1, AdmissionController::memory_bytes(config.admission_for_scopes()),
+      "actor and peer tables, waiting rooms, windows");
+  add("gateway counters", loops * (config.upstreams.size() + 1), sizeof(UpstreamCounters),
+      "loops × upstreams");
+  add("gateway logs", 4, kLogBufferBytes, "two logs, two buffers each");
+  if (config.admin.listen) {
+    add("gateway admin", 1, memory_budget(admin_server_config(config)).total_bytes(),
+        "its own small server, and pages under way");
+  }
+  const std::uint64_t own = budget.total_bytes() - before;
+  add("gateway page tables", own / kPage + 512, 8, "8 bytes per page");
+
+  const auto kernel = [&](std::string_view holder, std::uint64_t each, std::string_view note) {
+    budget.kernel.push_back({holder, sizes.connections, each, note});
+  };
+  constexpr std::uint64_t kMega = 1024 * 1024;
+  kernel("upstream receive buffers", 6 * kMega, "not set: net.ipv4.tcp_rmem");
+  kernel("upstream send buffers", 4 * kMega, "not set: net.ipv4.tcp_wmem");
+  return budget;
+}
+
+std::string budget_objection(const Config& config, std::optional<std::uint64_t> cgroup_limit) {
+  const std::uint64_t ceiling = gateway_budget(config).total_bytes();
+  const auto above = [&](std::uint64_t limit, const std::string& what) {
+    return "the memory ceiling of this configuration is " + to_human(ByteSize(ceiling)) +
+           ", above " + what + " of " + to_human(ByteSize(limit)) +
+           ": `weir budget` shows what adds up; lower server.max_connections, "
+           "server.tcp_write_buffer_pool_size or an upstream's max_connections";
+  };
+  if (config.server.memory_max > 0 && ceiling > config.server.memory_max) {
+    return above(config.server.memory_max, "server.memory_max");
+  }
+  if (cgroup_limit && ceiling > *cgroup_limit) return above(*cgroup_limit, "the cgroup's limit");
+  return {};
+}
+
+std::optional<std::uint64_t> own_cgroup_limit() {
+  const io::MemoryReading reading = io::read_memory();
+  const bool grouped =
+      reading.origin == io::MemoryOrigin::kCgroup1 || reading.origin == io::MemoryOrigin::kCgroup2;
+  if (!reading.readable || !grouped) return std::nullopt;
+  return reading.limit_bytes;
+}
+
+}  // namespace weir::inline v0

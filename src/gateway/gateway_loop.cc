@@ -1,0 +1,143 @@
+#include "gateway/gateway_loop.h"
+
+#include <algorithm>
+
+#include "weir/io/clock.h"
+
+#include "gateway/local_answer.h"
+
+namespace weir::inline v0 {
+
+/// The server owns it and calls it; what it knows is the loop's.
+class GatewayLoop::Door final : public Handler {
+ public:
+  explicit Door(GatewayLoop& loop) noexcept : loop_(loop) {}
+  void on_headers(ServerStream& stream, const ServerRequest& request) override {
+    loop_.on_headers(stream, request);
+  }
+
+ private:
+  GatewayLoop& loop_;
+};
+
+GatewayLoop::GatewayLoop(GatewayCore& core, io::Loop& loop, std::uint32_t index,
+                         std::shared_ptr<const Rules> rules)
+    : core_(core),
+      loop_(loop),
+      counters_(*core.counters[index]),
+      rng_(core.rng.fork()),
+      rules_(std::move(rules)),
+      log_(core.access_log, counters_, rng_.fork()),
+      passages_(GatewaySizes(core.config).passages) {
+  std::size_t fields_max = 0;
+  for (std::size_t i = 0; i < core.upstreams.size(); ++i) {
+    const HttpLimits& limits = core.response_limits[i];
+    pools_.push_back(
+        std::make_unique<UpstreamPool>(loop, index, *core.upstreams[i], core.memory, limits));
+    fields_max = std::max<std::size_t>(fields_max, limits.header_count_max);
+    fields_max = std::max<std::size_t>(fields_max, limits.trailer_count_max);
+  }
+  fields_.resize(fields_max + 2);
+  expiry_.on_fire(io::Timer::Fired::to<&GatewayLoop::on_expiry>(*this));
+  log_.set_rules(rules_->log);
+}
+
+std::unique_ptr<Handler> GatewayLoop::make_door() {
+  auto door = std::make_unique<Door>(*this);
+  door_ = door.get();
+  return door;
+}
+
+void GatewayLoop::set_rules(std::shared_ptr<const Rules> rules) noexcept {
+  rules_ = std::move(rules);
+  log_.set_rules(rules_->log);
+}
+
+void GatewayLoop::on_headers(ServerStream& stream, const ServerRequest& request) {
+  counters_.received.add();
+  const Caller caller = rules_->trust.judge(request.peer, *request.headers);
+  const std::size_t none = core_.upstreams.size();
+  if (request.method == Method::kConnect) {
+    return turn_away(stream, request, caller, GatewayRefusal::kConnect, none);
+  }
+  const Route* route = rules_->routes.match(request.meta, request.method);
+  if (route == nullptr) {
+    return turn_away(stream, request, caller, GatewayRefusal::kNoRoute, none);
+  }
+  if (route->max_body > 0 && request.body_length.value_or(0) > route->max_body) {
+    return turn_away(stream, request, caller, GatewayRefusal::kBodyTooLarge, route->upstream);
+  }
+  Passage* passage = passages_.get(passages_.acquire(*this, stream, route->upstream));
+  publish_passages();
+  if (passage == nullptr) {
+    return turn_away(stream, request, caller, GatewayRefusal::kNoPlace, route->upstream);
+  }
+  stream.set_handler(*passage);
+  passage->begin(request, *route, caller);
+}
+
+void GatewayLoop::turn_away(ServerStream& stream, const ServerRequest& request,
+                            const Caller& caller, GatewayRefusal why, std::size_t upstream) {
+  const GatewayReason refusal = why;
+  std::optional<Duration> hint;
+  if (refusal.retry()) hint = retry_hint(upstream);
+  send_local(stream, answer_for(refusal, hint), wanted_form(*request.headers));
+  note_refusal(upstream, refusal, request.received_at);
+  if (!log_.on()) return;
+  RequestNote note;
+  note.take(request, caller, {});
+  log_.record(
+      {.note = note,
+       .status = refusal.status(),
+       .upstream = upstream < core_.names.size() ? core_.names[upstream] : std::string_view{},
+       .endpoint = {},
+       .reason = refusal.name(),
+       .aborted = {},
+       .total = loop_.now() - request.received_at});
+}
+
+void GatewayLoop::note_refusal(std::size_t upstream, GatewayReason refusal,
+                               TimePoint received_at) noexcept {
+  counters(upstream).refused[refusal.index()].add();
+  counters_.refusal.observe(to_seconds(io::monotonic_now() - received_at));
+}
+
+Duration GatewayLoop::retry_hint(std::size_t upstream) noexcept {
+  return core_.controller.retry_after(core_.scope_of(upstream), loop_.now(), rng_);
+}
+
+void GatewayLoop::watch_expiry(TimePoint at) noexcept {
+  if (!expiry_.armed() || at < expiry_.deadline()) loop_.arm(expiry_, at);
+}
+
+void GatewayLoop::on_expiry(TimePoint now) {
+  core_.controller.expire(now);
+  const TimePoint next = core_.controller.next_expiry();
+  if (next != TimePoint::max()) loop_.arm(expiry_, std::max(next, now));
+}
+
+void GatewayLoop::release(Passage& passage) noexcept {
+  passages_.release(passages_.handle_of(&passage));
+  publish_passages();
+}
+
+void GatewayLoop::publish_passages() noexcept {
+  const PoolStats& stats = passages_.stats();
+  counters_.passages.store(static_cast<std::uint32_t>(stats.used), std::memory_order_relaxed);
+  counters_.passages_peak.store(static_cast<std::uint32_t>(stats.peak), std::memory_order_relaxed);
+  counters_.passages_exhausted.store(static_cast<std::uint32_t>(stats.exhausted),
+                                     std::memory_order_relaxed);
+}
+
+void GatewayLoop::stop() noexcept {
+  loop_.cancel(expiry_);
+  for (const auto& pool : pools_) pool->stop();
+}
+
+bool GatewayLoop::quiet() const noexcept {
+  if (passages_.stats().used != 0) return false;
+  return std::all_of(pools_.begin(), pools_.end(),
+                     [](const auto& pool) { return pool->stopped(); });
+}
+
+}  // namespace weir::inline v0

@@ -1,0 +1,86 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "weir/base/rng.h"
+#include "weir/base/slab.h"
+#include "weir/base/time.h"
+#include "weir/io/loop.h"
+#include "weir/io/timer.h"
+#include "weir/server/handler.h"
+#include "weir/server/stream.h"
+
+#include "gateway/core.h"
+#include "gateway/passage.h"
+#include "gateway/request_log.h"
+#include "gateway/rules.h"
+#include "upstream/pool.h"
+
+namespace weir::inline v0 {
+
+/// The gateway on one loop: judges each head, and holds what the requests of this loop need.
+///
+/// Thread-safety: its loop's thread, but for the constructor. Cost: no allocation per request.
+/// Lifetime: outlives the server on its loop; quiet() before it dies.
+class GatewayLoop {
+ public:
+  GatewayLoop(GatewayCore& core, io::Loop& loop, std::uint32_t index,
+              std::shared_ptr<const Rules> rules);
+  GatewayLoop(const GatewayLoop&) = delete;
+  GatewayLoop& operator=(const GatewayLoop&) = delete;
+
+  /// What the server calls for each request of this loop.
+  [[nodiscard]] std::unique_ptr<Handler> make_door();
+
+  void set_rules(std::shared_ptr<const Rules> rules) noexcept;
+  /// Lets go of the connections to the upstreams, the busy ones when they are done.
+  void stop() noexcept;
+  /// Nothing of this loop's is under way any more.
+  [[nodiscard]] bool quiet() const noexcept;
+
+  // For passages.
+  [[nodiscard]] GatewayCore& core() noexcept { return core_; }
+  [[nodiscard]] io::Loop& loop() noexcept { return loop_; }
+  [[nodiscard]] TimePoint now() noexcept { return loop_.now(); }
+  [[nodiscard]] Rng& rng() noexcept { return rng_; }
+  [[nodiscard]] UpstreamPool& pool(std::size_t upstream) noexcept { return *pools_[upstream]; }
+  [[nodiscard]] UpstreamCounters& counters(std::size_t upstream) noexcept {
+    return *counters_.upstreams[upstream];
+  }
+  [[nodiscard]] RequestLog& log() noexcept { return log_; }
+  [[nodiscard]] const Rules& rules() const noexcept { return *rules_; }
+  [[nodiscard]] std::span<ResponseField> field_storage() noexcept { return fields_; }
+  [[nodiscard]] Handler& door() noexcept { return *door_; }
+  /// A waiter of this loop runs out of patience then.
+  void watch_expiry(TimePoint at) noexcept;
+  void release(Passage& passage) noexcept;
+  /// When a refused client should come back.
+  [[nodiscard]] Duration retry_hint(std::size_t upstream) noexcept;
+  /// Counts a refusal and its time.
+  void note_refusal(std::size_t upstream, GatewayReason refusal, TimePoint received_at) noexcept;
+
+ private:
+  class Door;
+
+  void on_headers(ServerStream& stream, const ServerRequest& request);
+  void turn_away(ServerStream& stream, const ServerRequest& request, const Caller& caller,
+                 GatewayRefusal why, std::size_t upstream);
+  void on_expiry(TimePoint now);
+  void publish_passages() noexcept;
+
+  GatewayCore& core_;
+  io::Loop& loop_;
+  LoopCounters& counters_;
+  Rng rng_;
+  std::shared_ptr<const Rules> rules_;
+  RequestLog log_;
+  Slab<Passage> passages_;
+  std::vector<std::unique_ptr<UpstreamPool>> pools_;
+  std::vector<ResponseField> fields_;
+  io::Timer expiry_;
+  Handler* door_ = nullptr;
+};
+
+}  // namespace weir::inline v0

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <string_view>
+#include <vector>
+
+#include "weir/config/weir_config.h"
+#include "weir/server/memory_budget.h"
+#include "weir/server/stats.h"
+
+#include "gateway/core.h"
+#include "gateway/operator_log.h"
+
+namespace weir::inline v0 {
+
+/// What the pages of the admin endpoint look at: a running gateway, from another thread.
+struct GatewayView {
+  GatewayView(GatewayCore& gateway, OperatorLog& operators) : core(gateway), log(operators) {}
+
+  [[nodiscard]] Config config() const {
+    const std::scoped_lock lock(config_mutex);
+    return core.config;
+  }
+
+  GatewayCore& core;
+  OperatorLog& log;
+  std::function<ServerStats()> server_stats;
+  MemoryBudget budget;
+  std::int64_t started_unix_seconds = 0;
+  mutable std::mutex config_mutex;  // of core.config
+  std::atomic<bool> draining{false};
+  std::atomic<std::uint64_t> reloads_ok{0};
+  std::atomic<std::uint64_t> reloads_refused{0};
+};
+
+struct NamedPool {
+  std::string_view name;
+  PoolStats stats;
+};
+/// Every bounded pool of the process, under the names that metrics and /pools show.
+[[nodiscard]] std::vector<NamedPool> pools_of(const GatewayView& view, const ServerStats& server);
+
+}  // namespace weir::inline v0

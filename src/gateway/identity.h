@@ -1,0 +1,61 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "weir/base/ip_range.h"
+#include "weir/config/route_config.h"
+#include "weir/control/admission_controller.h"
+#include "weir/control/admission_request.h"
+#include "weir/http/field.h"
+#include "weir/http/header_view.h"
+
+#include "gateway/trust.h"
+
+namespace weir::inline v0 {
+
+/// Whom a request is billed to, and by which proof.
+struct Actor {
+  Identity identity;  // not present: nobody in particular
+  IdentityKind kind = IdentityKind::kCertificate;
+};
+
+/// Finds the actor and the peer of a request.
+///
+/// Names of different kinds never meet: the API key "alice" is not the actor "alice" that a trusted
+/// peer names. Secrets are hashed and nothing of them is kept.
+/// Thread-safety: const after construction. Cost: one keyed hash; no allocation.
+class IdentityFinder {
+ public:
+  IdentityFinder() = default;
+  explicit IdentityFinder(std::string api_key_header)
+      : api_key_header_(std::move(api_key_header)), api_key_id_(field_id(api_key_header_)) {}
+
+  /// The first of `kinds` that the request can prove. `scratch` holds the text of an address while
+  /// the identity is used.
+  [[nodiscard]] Actor actor_of(const HeaderList& headers, const Caller& caller,
+                               std::span<const IdentityKind> kinds,
+                               const AdmissionController& controller, IpText& scratch) const;
+
+  /// The trusted node itself: the name it gives, else its address.
+  [[nodiscard]] static Identity peer_of(const HeaderList& headers, const Caller& caller,
+                                        const AdmissionController& controller, IpText& scratch);
+
+ private:
+  [[nodiscard]] std::string_view api_key(const HeaderList& headers) const noexcept;
+
+  std::string api_key_header_ = "x-api-key";
+  FieldId api_key_id_ = FieldId::kXApiKey;
+};
+
+/// The actor that a trusted peer calls by this name.
+[[nodiscard]] Identity named_actor(std::string_view name, const AdmissionController& controller);
+
+/// The token of "Bearer <token>"; empty for anything else.
+[[nodiscard]] std::string_view bearer_token(std::string_view authorization) noexcept;
+
+/// The address that stands for a client: v6 by its /64, because one household has all of it.
+[[nodiscard]] IpAddress billing_address(const IpAddress& client) noexcept;
+
+}  // namespace weir::inline v0

@@ -1,0 +1,36 @@
+#include "gateway/intent.h"
+
+#include <algorithm>
+#include <charconv>
+
+namespace weir::inline v0 {
+namespace {
+
+constexpr std::uint64_t kDeadlineMsMax = std::uint64_t{24} * 60 * 60 * 1000;
+
+std::optional<std::uint64_t> number_in(std::string_view text) noexcept {
+  std::uint64_t value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (text.empty() || error != std::errc() || stop != end) return std::nullopt;
+  return value;
+}
+
+}  // namespace
+
+Intent read_intent(const HeaderList& headers, const Caller& caller, const Route& route) noexcept {
+  Intent intent;
+  if (caller.peer) {
+    intent.priority =
+        priority_named(headers.value(FieldId::kXWeirPriority)).value_or(Priority::kNormal);
+    if (const auto ms = number_in(headers.value(FieldId::kXWeirDeadlineMs))) {
+      intent.time_left =
+          std::chrono::milliseconds(static_cast<std::int64_t>(std::min(*ms, kDeadlineMsMax)));
+    }
+    intent.hedge = number_in(headers.value(FieldId::kXWeirAttempt)).value_or(1) > 1;
+  }
+  if (route.priority) intent.priority = *route.priority;
+  return intent;
+}
+
+}  // namespace weir::inline v0

@@ -1,0 +1,140 @@
+#include "gateway/local_answer.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+
+#include "weir/base/assert.h"
+#include "weir/policy/retry_hint.h"
+
+namespace weir::inline v0 {
+namespace {
+
+struct OwnFacts {
+  std::string_view name;
+  std::uint16_t status;
+  std::string_view sentence;
+};
+constexpr std::array kOwnFacts = {
+#define WEIR_X(enumerator, name, http, text) OwnFacts{name, http, text},
+    WEIR_GATEWAY_REFUSALS(WEIR_X)
+#undef WEIR_X
+};
+
+constexpr std::array<std::string_view, kReasonCount> kReasonSentences = {
+    "admitted",
+    "the deadline of the request has passed",
+    "memory is short",
+    "the request is larger than the budget it is billed to",
+    "this peer has too many requests under way",
+    "this client has too many requests under way",
+    "the requests of this client hold too much memory",
+    "all requests together hold too much memory",
+    "too many requests of this class are under way",
+    "the service is at its limit",
+};
+
+std::string_view number(std::array<char, 20>& out, std::int64_t value) noexcept {
+  const auto end = std::to_chars(out.data(), out.data() + out.size(), value).ptr;
+  return {out.data(), static_cast<std::size_t>(end - out.data())};
+}
+
+}  // namespace
+
+std::string_view GatewayReason::name() const noexcept {
+  return index_ < kReasonCount ? kReasonFacts[index_].name : kOwnFacts[index_ - kReasonCount].name;
+}
+
+std::uint16_t GatewayReason::status() const noexcept {
+  return index_ < kReasonCount ? kReasonFacts[index_].http
+                               : kOwnFacts[index_ - kReasonCount].status;
+}
+
+bool GatewayReason::retry() const noexcept {
+  return index_ < kReasonCount ? kReasonFacts[index_].pushback : status() == 503;
+}
+
+std::string_view GatewayReason::sentence() const noexcept {
+  return index_ < kReasonCount ? kReasonSentences[index_]
+                               : kOwnFacts[index_ - kReasonCount].sentence;
+}
+
+LocalAnswer answer_for(GatewayReason refusal, std::optional<Duration> retry_after) noexcept {
+  return {.status = refusal.status(),
+          .reason = refusal.name(),
+          .sentence = refusal.sentence(),
+          .retry_after = refusal.retry() ? retry_after : std::nullopt};
+}
+
+LocalAnswer answer_for(UpstreamFailure failure) noexcept {
+  const UpstreamFailureFacts& facts = facts_of(failure);
+  const std::string_view sentence = facts.http == 502   ? "the service did not answer properly"
+                                    : facts.http == 504 ? "the service did not answer in time"
+                                                        : "the service cannot be reached";
+  return {.status = facts.http, .reason = facts.name, .sentence = sentence, .retry_after = {}};
+}
+
+AnswerForm wanted_form(const HeaderList& headers) noexcept {
+  constexpr std::string_view kJson = "json";
+  const std::string_view accept = headers.value(FieldId::kAccept);
+  return accept.find(kJson) == std::string_view::npos ? AnswerForm::kText : AnswerForm::kJson;
+}
+
+LocalAnswerText::LocalAnswerText(const LocalAnswer& answer, AnswerForm form) noexcept
+    : status_(answer.status) {
+  const bool json = form == AnswerForm::kJson;
+  add_field("content-type", json ? "application/json" : "text/plain; charset=utf-8");
+  add_field("x-weir-reason", answer.reason);
+  std::string_view retry_ms;
+  if (answer.retry_after) {
+    retry_ms = number(retry_ms_, retry_after_millis(*answer.retry_after));
+    add_field("x-weir-retry-after-ms", retry_ms);
+    add_field("retry-after", number(retry_s_, retry_after_seconds(*answer.retry_after)));
+  }
+  if (status_ == 405) add_field("allow", "GET, HEAD, POST, PUT, DELETE, PATCH, OPTIONS");
+  // Reasons and sentences are ours: nothing in them needs escaping.
+  if (json) {
+    add_body(R"({"reason":")");
+    add_body(answer.reason);
+    add_body(R"(","message":")");
+    add_body(answer.sentence);
+    add_body("\"");
+    if (!retry_ms.empty()) {
+      add_body(R"(,"retry_after_ms":)");
+      add_body(retry_ms);
+    }
+    add_body("}\n");
+  } else {
+    add_body(answer.reason);
+    add_body(": ");
+    add_body(answer.sentence);
+    add_body("\n");
+  }
+}
+
+void LocalAnswerText::add_field(std::string_view name, std::string_view value) noexcept {
+  WEIR_ASSERT(field_count_ < fields_.size());
+  fields_[field_count_++] = {.name = name, .value = value};
+}
+
+void LocalAnswerText::add_body(std::string_view text) noexcept {
+  WEIR_ASSERT(text.size() <= body_.size() - body_size_);
+  std::memcpy(body_.data() + body_size_, text.data(), text.size());
+  body_size_ += text.size();
+}
+
+bool send_local(ServerStream& stream, const LocalAnswer& answer, AnswerForm form) noexcept {
+  const LocalAnswerText text(answer, form);
+  switch (stream.send_response(text.head(), text.body(), BodyLife::kCall)) {
+    case SendResult::kSent:
+    case SendResult::kClosed:
+      return true;
+    case SendResult::kBlocked:
+    case SendResult::kInvalid:
+      break;
+  }
+  stream.send_503();
+  return false;
+}
+
+}  // namespace weir::inline v0

@@ -1,0 +1,114 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "weir/base/time.h"
+#include "weir/http/header_view.h"
+#include "weir/policy/reason.h"
+#include "weir/server/stream.h"
+
+#include "upstream/failure.h"
+
+namespace weir::inline v0 {
+
+// What the gateway refuses by itself, besides admission: enumerator, stable name, HTTP status, and
+// a sentence for people.
+#define WEIR_GATEWAY_REFUSALS(X)                                                              \
+  X(kNoRoute, "no_route", 404, "no route serves this host, path and method")                  \
+  X(kConnect, "connect", 405, "this is no forward proxy")                                     \
+  X(kBodyTooLarge, "body_too_large", 413, "the request body is larger than this route takes") \
+  X(kHeadTooLarge, "head_too_large", 431, "the request header does not fit")                  \
+  X(kNoPlace, "no_place", 503, "too many requests are under way")
+
+enum class GatewayRefusal : std::uint8_t {
+#define WEIR_X(enumerator, name, http, text) enumerator,
+  WEIR_GATEWAY_REFUSALS(WEIR_X)
+#undef WEIR_X
+};
+
+/// Every reason for which the gateway turns a request away: admission's, then its own.
+class GatewayReason {
+ public:
+  static constexpr std::size_t kOwnCount = 0
+#define WEIR_X(enumerator, name, http, text) +1
+      WEIR_GATEWAY_REFUSALS(WEIR_X)
+#undef WEIR_X
+      ;
+  static constexpr std::size_t kCount = kReasonCount + kOwnCount;
+
+  constexpr GatewayReason(Reason reason) noexcept  // NOLINT(google-explicit-constructor): is one
+      : index_(static_cast<std::uint8_t>(index_of(reason))) {}
+  constexpr GatewayReason(
+      GatewayRefusal own) noexcept  // NOLINT(google-explicit-constructor): is one
+      : index_(static_cast<std::uint8_t>(kReasonCount + static_cast<std::size_t>(own))) {}
+  [[nodiscard]] static constexpr GatewayReason at(std::size_t index) noexcept {
+    GatewayReason refusal(Reason::kAdmitted);
+    refusal.index_ = static_cast<std::uint8_t>(index);
+    return refusal;
+  }
+
+  [[nodiscard]] constexpr std::size_t index() const noexcept {
+    return index_;
+  }
+  [[nodiscard]] std::string_view name() const noexcept;
+  [[nodiscard]] std::uint16_t status() const noexcept;
+  /// May the client be told to come back?
+  [[nodiscard]] bool retry() const noexcept;
+  [[nodiscard]] std::string_view sentence() const noexcept;
+  bool operator==(const GatewayReason&) const = default;
+
+ private:
+  std::uint8_t index_;
+};
+
+/// One answer that the gateway makes itself: a refusal, or the failure of an upstream.
+struct LocalAnswer {
+  std::uint16_t status = 503;
+  std::string_view reason;              // x-weir-reason
+  std::string_view sentence;            // for people
+  std::optional<Duration> retry_after;  // a hint, where coming back makes sense
+};
+
+[[nodiscard]] LocalAnswer answer_for(GatewayReason refusal,
+                                     std::optional<Duration> retry_after) noexcept;
+[[nodiscard]] LocalAnswer answer_for(UpstreamFailure failure) noexcept;
+
+/// The form of an answer's body.
+enum class AnswerForm : std::uint8_t { kText, kJson };
+/// JSON where Accept names it, text for everybody else.
+[[nodiscard]] AnswerForm wanted_form(const HeaderList& headers) noexcept;
+
+/// The head's fields and the body of a local answer, in place.
+class LocalAnswerText {
+ public:
+  LocalAnswerText(const LocalAnswer& answer, AnswerForm form) noexcept;
+  LocalAnswerText(const LocalAnswerText&) = delete;
+  LocalAnswerText& operator=(const LocalAnswerText&) = delete;
+
+  [[nodiscard]] ResponseHead head() const noexcept {
+    return {.status = status_, .fields = {fields_.data(), field_count_}, .content_length = {}};
+  }
+  [[nodiscard]] std::string_view body() const noexcept { return {body_.data(), body_size_}; }
+
+ private:
+  void add_field(std::string_view name, std::string_view value) noexcept;
+  void add_body(std::string_view text) noexcept;
+
+  std::array<ResponseField, 5> fields_;
+  std::size_t field_count_ = 0;
+  std::array<char, 256> body_;
+  std::size_t body_size_ = 0;
+  std::array<char, 20> retry_ms_;
+  std::array<char, 20> retry_s_;
+  std::uint16_t status_;
+};
+
+/// The one way in which the gateway answers by itself. Never fails: without a write buffer it is
+/// the bare 503 that needs none. False: that happened, and the client was not told why.
+bool send_local(ServerStream& stream, const LocalAnswer& answer, AnswerForm form) noexcept;
+
+}  // namespace weir::inline v0

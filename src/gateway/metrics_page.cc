@@ -1,0 +1,381 @@
+#include "gateway/metrics_page.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "weir/gateway/version.h"
+#include "weir/policy/retry_hint.h"
+
+#include "metrics/metric.h"
+
+namespace weir::inline v0 {
+namespace {
+
+constexpr std::array<std::string_view, 5> kStatusNames = {"1xx", "2xx", "3xx", "4xx", "5xx"};
+constexpr std::array<std::string_view, 4> kOutcomeNames = {"ok", "ignored", "overload", "error"};
+constexpr std::string_view kNone = "none";  // no upstream was chosen
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+/// One scrape: what was read once and serves several families.
+class Scrape {
+ public:
+  Scrape(const GatewayView& view, TimePoint now, std::span<char> buffer)
+      : view_(view), core_(view.core), page_(buffer), server_(view.server_stats()) {
+    for (std::size_t i = 0; i < core_.upstreams.size(); ++i) {
+      scopes_.push_back(core_.controller.scope_stats(core_.scope_of(i), now));
+    }
+    now_ = now;
+  }
+
+  [[nodiscard]] bool write() {
+    admission();
+    classes();
+    actors();
+    memory_and_pools();
+    connections();
+    requests();
+    upstreams();
+    process();
+    return !page_.full();
+  }
+  [[nodiscard]] std::string_view text() const { return page_.text(); }
+
+ private:
+  using Scope = ScopeStats;
+
+  template <class Value>
+  void per_scope(Metric metric, Value value) {
+    page_.family(metric);
+    for (const Scope& scope : scopes_) page_.sample({scope.name}, value(scope));
+  }
+  template <class Value>
+  void per_class(Metric metric, Value value) {
+    page_.family(metric);
+    for (const Scope& scope : scopes_) {
+      for (const Priority p : kPriorities) {
+        page_.sample({scope.name, name_of(p)}, value(scope.classes[index_of(p)], p));
+      }
+    }
+  }
+  /// A sum over the loops' counters of one upstream; the last one stands for "none".
+  template <class Pick>
+  [[nodiscard]] std::uint64_t sum(std::size_t upstream, Pick pick) const {
+    std::uint64_t total = 0;
+    for (const auto& loop : core_.counters) total += pick(*loop->upstreams[upstream]).get();
+    return total;
+  }
+  template <class Pick>
+  [[nodiscard]] HistogramSnapshot merged(std::size_t upstream, Pick pick) const {
+    HistogramSnapshot all = pick(*core_.counters[0]->upstreams[upstream]).snapshot();
+    for (std::size_t i = 1; i < core_.counters.size(); ++i) {
+      all.merge(pick(*core_.counters[i]->upstreams[upstream]).snapshot());
+    }
+    return all;
+  }
+  [[nodiscard]] std::string_view upstream_name(std::size_t index) const {
+    return index < core_.names.size() ? std::string_view(core_.names[index]) : kNone;
+  }
+  [[nodiscard]] std::uint64_t over_endpoints(std::size_t upstream, auto pick) const {
+    std::uint64_t total = 0;
+    for (std::size_t i = 0; i < core_.upstreams[upstream]->size(); ++i) {
+      total += pick(core_.upstreams[upstream]->at(i));
+    }
+    return total;
+  }
+
+  void admission();
+  void classes();
+  void actors();
+  void memory_and_pools();
+  void pool(Metric metric, std::uint64_t PoolStats::*field);
+  void connections();
+  void requests();
+  void upstreams();
+  void endpoints();
+  void process();
+
+  const GatewayView& view_;
+  GatewayCore& core_;
+  MetricsPage page_;
+  ServerStats server_;
+  std::vector<Scope> scopes_;
+  TimePoint now_{};
+};
+
+void Scrape::admission() {
+  page_.family(Metric::kAdmissionTotal);
+  for (const Scope& scope : scopes_) {
+    std::uint64_t admitted = 0;
+    std::uint64_t shed = 0;
+    for (const ClassStats& one : scope.classes) {
+      admitted += one.acquired;
+      shed += one.shed;
+    }
+    page_.sample({scope.name, "admitted"}, admitted);
+    page_.sample({scope.name, "rejected"}, shed);
+  }
+  const auto by_reason = [this](Metric metric, auto counts) {
+    page_.family(metric);
+    for (const Scope& scope : scopes_) {
+      for (std::size_t i = 1; i < kReasonCount; ++i) {
+        page_.sample({scope.name, kReasonFacts[i].name}, counts(scope)[i]);
+      }
+    }
+  };
+  by_reason(Metric::kAdmissionRejectedReason, [](const Scope& s) { return s.refused; });
+  by_reason(Metric::kAdmissionShadowRejected, [](const Scope& s) { return s.would_refuse; });
+  per_scope(Metric::kAdmissionInFlight, [](const Scope& s) { return s.in_flight; });
+  per_scope(Metric::kAdmissionConcurrencyLimit, [](const Scope& s) { return s.limit; });
+  per_scope(Metric::kAdmissionMinLimit, [](const Scope& s) { return s.limit_min; });
+  const AdmissionConfig config = core_.controller.config();
+  page_.single(Metric::kAdmissionMaxConcurrent, config.max_concurrent);
+  page_.single(Metric::kAdmissionWarnThreshold, config.warn_threshold);
+  per_scope(Metric::kAdmissionWaiting, [](const Scope& s) { return s.waiting; });
+  per_scope(Metric::kAdmissionExpectedWait, [](const Scope& s) {
+    const auto wait = expected_wait({.drained_per_second = s.drain_per_second,
+                                     .ahead = s.waiting + 1,
+                                     .fresh = s.drain_per_second > 0});
+    return wait ? to_seconds(*wait) : std::nan("");
+  });
+  per_scope(Metric::kAdmissionVegasQueueEstimate, [](const Scope& s) { return s.queue_estimate; });
+  page_.family(Metric::kAdmissionLimitChanges);
+  for (std::size_t i = 0; i < scopes_.size(); ++i) {
+    const OperatorLog::Moves moves = view_.log.moves(i);
+    page_.sample({scopes_[i].name, "up"}, moves.up);
+    page_.sample({scopes_[i].name, "down"}, moves.down);
+  }
+  page_.family(Metric::kAdmissionOutcomes);
+  for (std::size_t i = 0; i < scopes_.size(); ++i) {
+    for (std::size_t k = 0; k < kOutcomeNames.size(); ++k) {
+      page_.sample(
+          {scopes_[i].name, kOutcomeNames[k]},
+          sum(i, [k](const UpstreamCounters& c) -> const Count& { return c.outcomes[k]; }));
+    }
+  }
+  per_scope(Metric::kAdmissionState, [](const Scope& s) { return static_cast<unsigned>(s.state); });
+  per_scope(Metric::kAdmissionOverloaded, [](const Scope& s) { return s.overloaded ? 1U : 0U; });
+}
+
+void Scrape::classes() {
+  page_.family(Metric::kAdmissionQueueWait);
+  for (const Scope& scope : scopes_) {
+    for (const Priority p : {Priority::kHigh, Priority::kNormal}) {
+      const WaitHistogram& waited = scope.classes[index_of(p)].waited;
+      std::array<double, kWaitBucketsMs.size()> bounds{};
+      std::copy(kWaitBucketsMs.begin(), kWaitBucketsMs.end(), bounds.begin());
+      page_.sample(
+          {scope.name, name_of(p)},
+          HistogramView{.bounds = bounds, .counts = waited.buckets, .sum = to_millis(waited.sum)});
+    }
+  }
+  per_class(Metric::kAdmissionPriorityInFlight,
+            [](const ClassStats& c, Priority) { return c.in_flight; });
+  per_class(Metric::kAdmissionPriorityAcquired,
+            [](const ClassStats& c, Priority) { return c.acquired; });
+  per_class(Metric::kAdmissionPriorityShed, [](const ClassStats& c, Priority) { return c.shed; });
+  per_class(Metric::kAdmissionPriorityLimit, [](const ClassStats& c, Priority p) {
+    if (p == Priority::kCritical) return kInfinity;
+    return static_cast<double>(c.cap == 0 ? c.bound : std::min(c.bound, c.cap));
+  });
+}
+
+void Scrape::actors() {
+  constexpr std::size_t kTop = 10;
+  const auto label_of = [](const BudgetRow& row) {
+    return row.label.empty() ? "#" + std::to_string(row.id) : row.label;
+  };
+  const auto rows_in = [&](Metric metric, const std::vector<BudgetRow>& rows, auto value) {
+    page_.family(metric);
+    for (const BudgetRow& row : rows) page_.sample({label_of(row)}, value(row));
+  };
+  const auto in_flight = [](const BudgetRow& row) { return row.in_flight; };
+  rows_in(Metric::kAdmissionPeerInFlight, core_.controller.top_peers(kTop), in_flight);
+  std::vector<BudgetRow> actors = core_.controller.top_actors(1000);
+  const auto first = [](std::vector<BudgetRow> rows) {
+    if (rows.size() > kTop) rows.resize(kTop);
+    return rows;
+  };
+  rows_in(Metric::kAdmissionActorInFlight, first(actors), in_flight);
+  std::stable_sort(actors.begin(), actors.end(),
+                   [](const BudgetRow& a, const BudgetRow& b) { return a.bytes > b.bytes; });
+  rows_in(Metric::kAdmissionActorBytes, first(actors),
+          [](const BudgetRow& row) { return row.bytes; });
+  const AdmissionStats all = core_.controller.stats();
+  page_.single(Metric::kAdmissionActors, all.actors);
+  page_.single(Metric::kAdmissionPeers, all.peers);
+  page_.single(Metric::kAdmissionStreaming, all.streaming);
+  page_.single(Metric::kAdmissionCriticalShed, all.critical_shed + server_.critical_shed);
+  page_.single(Metric::kAdmissionMemoryUsage, all.memory_usage);
+  page_.single(Metric::kAdmissionMemoryReadable, all.memory_readable ? 1U : 0U);
+  page_.single(Metric::kAdmissionBytesInFlight, all.bytes);
+}
+
+void Scrape::pool(Metric metric, std::uint64_t PoolStats::*field) {
+  page_.family(metric);
+  for (const auto& [name, stats] : pools_of(view_, server_)) page_.sample({name}, stats.*field);
+}
+
+void Scrape::memory_and_pools() {
+  pool(Metric::kPoolUsed, &PoolStats::used);
+  pool(Metric::kPoolPeak, &PoolStats::peak);
+  pool(Metric::kPoolCapacity, &PoolStats::capacity);
+  pool(Metric::kPoolExhausted, &PoolStats::exhausted);
+  page_.single(Metric::kWriteSlabExhaustion, server_.write_slab_exhaustion_count);
+  page_.single(Metric::kPendingWriteQueueLen, server_.pending_write_queue_len);
+  page_.single(Metric::kPressureLevel, static_cast<unsigned>(server_.pressure));
+  page_.single(Metric::kMemoryCeiling, view_.budget.total_bytes());
+}
+
+/// The reasons for which a connection is turned away, as against a request.
+bool at_accept(RefuseReason reason) noexcept {
+  switch (reason) {
+    case RefuseReason::kConnections:
+    case RefuseReason::kPressure:
+    case RefuseReason::kPressureShare:
+    case RefuseReason::kNoFds:
+    case RefuseReason::kNoMemory:
+    case RefuseReason::kHandshake:
+      return true;
+    default:
+      return false;
+  }
+}
+
+void Scrape::connections() {
+  page_.single(Metric::kConnectionsOpen, server_.connections.used);
+  page_.single(Metric::kConnectionsAccepted, server_.accepted);
+  const auto refusals = [this](Metric metric, bool accept) {
+    page_.family(metric);
+    for (std::size_t i = 0; i < server_.refused.size(); ++i) {
+      const auto reason = static_cast<RefuseReason>(i);
+      if (at_accept(reason) == accept) page_.sample({name_of(reason)}, server_.refused[i]);
+    }
+  };
+  refusals(Metric::kConnectionsRefused, true);
+  page_.family(Metric::kConnectionsClosed);
+  for (std::size_t i = 1; i < server_.closed.size(); ++i) {
+    page_.sample({name_of(static_cast<CloseReason>(i))}, server_.closed[i]);
+  }
+  refusals(Metric::kServerRefusals, false);
+}
+
+void Scrape::requests() {
+  const RequestTotals totals = totals_of(core_.counters);
+  const std::size_t count = core_.upstreams.size();
+  page_.single(Metric::kRequestsReceived, totals.received);
+  page_.family(Metric::kRequestsAnswered);
+  for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t k = 0; k < kStatusNames.size(); ++k) {
+      page_.sample(
+          {upstream_name(i), kStatusNames[k]},
+          sum(i, [k](const UpstreamCounters& c) -> const Count& { return c.answered[k]; }));
+    }
+  }
+  page_.family(Metric::kRequestsRefused);
+  for (std::size_t i = 0; i <= count; ++i) {
+    for (std::size_t k = 1; k < GatewayReason::kCount; ++k) {
+      page_.sample({upstream_name(i), GatewayReason::at(k).name()},
+                   sum(i, [k](const UpstreamCounters& c) -> const Count& { return c.refused[k]; }));
+    }
+  }
+  page_.family(Metric::kRequestsAborted);
+  for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t k = 0; k < kEndedByNames.size(); ++k) {
+      page_.sample({upstream_name(i), kEndedByNames[k]},
+                   sum(i, [k](const UpstreamCounters& c) -> const Count& { return c.aborted[k]; }));
+    }
+  }
+  page_.single(Metric::kRequestsActive, totals.active());
+  page_.family(Metric::kRequestDuration);
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto all =
+        merged(i, [](const UpstreamCounters& c) -> const Histogram& { return c.duration; });
+    page_.sample({upstream_name(i)}, all.view());
+  }
+  HistogramSnapshot refusal = core_.counters[0]->refusal.snapshot();
+  for (std::size_t i = 1; i < core_.counters.size(); ++i) {
+    refusal.merge(core_.counters[i]->refusal.snapshot());
+  }
+  page_.family(Metric::kRefusalDuration);
+  page_.sample({}, refusal.view());
+}
+
+void Scrape::upstreams() {
+  const auto each = [this](Metric metric, auto value) {
+    page_.family(metric);
+    for (std::size_t i = 0; i < core_.upstreams.size(); ++i) {
+      page_.sample({core_.names[i]}, over_endpoints(i, value));
+    }
+  };
+  each(Metric::kUpstreamAttempts, [](const Endpoint& e) { return e.attempts.load(); });
+  each(Metric::kUpstreamRetries, [](const Endpoint& e) { return e.retries.load(); });
+  each(Metric::kUpstreamConnects, [](const Endpoint& e) { return e.connects.load(); });
+  page_.family(Metric::kUpstreamConnections);
+  for (std::size_t i = 0; i < core_.upstreams.size(); ++i) {
+    const std::uint64_t idle = over_endpoints(i, [](const Endpoint& e) { return e.idle.load(); });
+    const std::uint64_t connecting =
+        over_endpoints(i, [](const Endpoint& e) { return e.connecting.load(); });
+    const std::uint64_t open =
+        over_endpoints(i, [](const Endpoint& e) { return e.connections.load(); });
+    page_.sample({core_.names[i], "idle"}, idle);
+    page_.sample({core_.names[i], "active"}, open - std::min(open, idle + connecting));
+    page_.sample({core_.names[i], "connecting"}, connecting);
+  }
+  page_.family(Metric::kUpstreamFailures);
+  for (std::size_t i = 0; i < core_.upstreams.size(); ++i) {
+    for (std::size_t k = 1; k < kUpstreamFailureCount; ++k) {
+      page_.sample({core_.names[i], kUpstreamFailureFacts[k].name},
+                   over_endpoints(i, [k](const Endpoint& e) { return e.failures[k].load(); }));
+    }
+  }
+  page_.family(Metric::kUpstreamLatency);
+  for (std::size_t i = 0; i < core_.upstreams.size(); ++i) {
+    const auto all =
+        merged(i, [](const UpstreamCounters& c) -> const Histogram& { return c.latency; });
+    page_.sample({core_.names[i]}, all.view());
+  }
+  endpoints();
+}
+
+void Scrape::endpoints() {
+  const auto each = [this](Metric metric, auto value) {
+    page_.family(metric);
+    for (std::size_t i = 0; i < core_.upstreams.size(); ++i) {
+      for (std::size_t k = 0; k < core_.upstreams[i]->size(); ++k) {
+        const Endpoint& endpoint = core_.upstreams[i]->at(k);
+        page_.sample({core_.names[i], endpoint.label()}, value(endpoint));
+      }
+    }
+  };
+  each(Metric::kEndpointUp, [this](const Endpoint& e) { return e.open(now_) ? 1U : 0U; });
+  each(Metric::kEndpointInFlight, [](const Endpoint& e) { return e.in_flight.load(); });
+}
+
+void Scrape::process() {
+  page_.family(Metric::kConfigReloads);
+  page_.sample({"ok"}, view_.reloads_ok.load());
+  page_.sample({"rejected"}, view_.reloads_refused.load());
+  page_.single(Metric::kDraining, view_.draining.load() ? 1U : 0U);
+  page_.single(Metric::kStartTime, static_cast<double>(view_.started_unix_seconds));
+  page_.family(Metric::kBuildInfo);
+  page_.sample({version()}, 1U);
+}
+
+}  // namespace
+
+std::string metrics_page(const GatewayView& view, TimePoint now) {
+  std::string buffer(64 * 1024, '\0');
+  for (;;) {
+    Scrape scrape(view, now, buffer);
+    if (scrape.write()) {
+      buffer.resize(scrape.text().size());
+      return buffer;
+    }
+    buffer.resize(buffer.size() * 2);
+  }
+}
+
+}  // namespace weir::inline v0

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <string>
+
+#include "weir/base/time.h"
+
+#include "gateway/gateway_view.h"
+
+namespace weir::inline v0 {
+
+/// The page of /metrics: every family of the table that a gateway has, in Prometheus' text format.
+[[nodiscard]] std::string metrics_page(const GatewayView& view, TimePoint now);
+
+}  // namespace weir::inline v0

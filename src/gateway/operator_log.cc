@@ -1,0 +1,87 @@
+#include "gateway/operator_log.h"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace weir::inline v0 {
+namespace {
+
+/// A line in place: events come on threads that must not allocate.
+template <class... Args>
+std::string_view formatted(std::array<char, 320>& out, const char* format, Args... args) noexcept {
+  const int size = std::snprintf(out.data(), out.size(), format, args...);
+  return {out.data(), std::min(out.size() - 1, static_cast<std::size_t>(std::max(size, 0)))};
+}
+
+int width(std::string_view text) noexcept {
+  return static_cast<int>(std::min<std::size_t>(text.size(), 80));
+}
+
+}  // namespace
+
+OperatorLog::OperatorLog(std::vector<std::string> scopes, io::LineWriter* writer)
+    : names_(std::move(scopes)), scopes_(names_.size() + 1), writer_(writer) {}
+
+std::size_t OperatorLog::index_of(std::string_view scope) const noexcept {
+  return static_cast<std::size_t>(std::find(names_.begin(), names_.end(), scope) - names_.begin());
+}
+
+void OperatorLog::say(std::string_view text) noexcept {
+  if (writer_ != nullptr) static_cast<void>(writer_->write(text));
+}
+
+bool OperatorLog::worth_telling(std::uint32_t told, std::uint32_t now) noexcept {
+  const std::uint32_t more = std::max(told, now);
+  const std::uint32_t less = std::min(told, now);
+  return (more - less) * 4 >= more && more != less;
+}
+
+void OperatorLog::on_limit_change(const LimitChange& change) noexcept {
+  Scope& scope = scopes_[index_of(change.scope)];
+  auto& moved = change.new_limit > change.old_limit ? scope.up : scope.down;
+  moved.fetch_add(1, std::memory_order_relaxed);
+  std::uint32_t told = scope.told.load(std::memory_order_relaxed);
+  if (told == 0) {
+    told = change.old_limit;
+    scope.told.store(told, std::memory_order_relaxed);
+  }
+  if (!worth_telling(told, change.new_limit)) return;
+  scope.told.store(change.new_limit, std::memory_order_relaxed);
+  const std::string_view reason = name_of(change.reason);
+  std::array<char, 320> line;
+  say(formatted(line, "weir: %.*s: limit %u, was %u (%.*s; latency %.1f ms, without queue %.1f ms)",
+                width(change.scope), change.scope.data(), change.new_limit, told, width(reason),
+                reason.data(), to_millis(change.latency_avg), to_millis(change.latency_min)));
+}
+
+void OperatorLog::on_refusals(const RefusalNotice& notice) noexcept {
+  const std::string_view reason = name_of(notice.reason);
+  const std::string_view priority = name_of(notice.priority);
+  std::array<char, 320> line;
+  say(formatted(line, "weir: %.*s: refused %llu (%.*s; the last was %.*s)", width(notice.scope),
+                notice.scope.data(), static_cast<unsigned long long>(notice.count), width(reason),
+                reason.data(), width(priority), priority.data()));
+}
+
+void OperatorLog::on_class_warning(const ClassWarning& warning) noexcept {
+  const std::string_view priority = name_of(warning.priority);
+  std::array<char, 320> line;
+  say(formatted(line, "weir: %.*s: %.*s has %u of its %u places", width(warning.scope),
+                warning.scope.data(), width(priority), priority.data(), warning.in_flight,
+                warning.bound));
+}
+
+void OperatorLog::on_memory(const MemoryNotice& notice) noexcept {
+  if (notice.readable) {
+    say("weir: memory usage can be read again");
+  } else {
+    say("weir: memory usage cannot be read: it counts as 0 %, memory protection does nothing");
+  }
+}
+
+OperatorLog::Moves OperatorLog::moves(std::size_t scope) const noexcept {
+  return {.up = scopes_[scope].up.load(std::memory_order_relaxed),
+          .down = scopes_[scope].down.load(std::memory_order_relaxed)};
+}
+
+}  // namespace weir::inline v0

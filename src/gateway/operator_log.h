@@ -1,0 +1,55 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weir/control/admission_events.h"
+#include "weir/io/line_writer.h"
+
+namespace weir::inline v0 {
+
+/// Tells the operator, on standard error, what admission noticed; and counts how limits moved.
+///
+/// Limits breathe all the time: a line is written when one has moved by a quarter since the last
+/// line about it.
+/// Thread-safety: all members, any thread. Never blocks on the reader of standard error.
+class OperatorLog final : public EventSink {
+ public:
+  /// `scopes` as the controller names them; `writer` may be nullptr: then it only counts.
+  OperatorLog(std::vector<std::string> scopes, io::LineWriter* writer);
+
+  void say(std::string_view text) noexcept;
+
+  void on_limit_change(const LimitChange& change) noexcept override;
+  void on_refusals(const RefusalNotice& notice) noexcept override;
+  void on_class_warning(const ClassWarning& warning) noexcept override;
+  void on_memory(const MemoryNotice& notice) noexcept override;
+
+  struct Moves {
+    std::uint64_t up = 0;
+    std::uint64_t down = 0;
+  };
+  [[nodiscard]] Moves moves(std::size_t scope) const noexcept;
+
+  /// Whether a limit is worth a line: it differs by a quarter from the last one told.
+  [[nodiscard]] static bool worth_telling(std::uint32_t told, std::uint32_t now) noexcept;
+
+ private:
+  struct Scope {
+    std::atomic<std::uint64_t> up{0};
+    std::atomic<std::uint64_t> down{0};
+    std::atomic<std::uint32_t> told{0};
+  };
+  [[nodiscard]] std::size_t index_of(std::string_view scope) const noexcept;
+
+  std::vector<std::string> names_;
+  std::vector<Scope> scopes_;
+  io::LineWriter* writer_;
+};
+
+}  // namespace weir::inline v0

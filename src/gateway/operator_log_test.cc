@@ -1,0 +1,65 @@
+#include "gateway/operator_log.h"
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+namespace weir {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+TEST(OperatorLog, ALimitIsToldWhenItMovedByAQuarter) {
+  EXPECT_FALSE(OperatorLog::worth_telling(100, 100));
+  EXPECT_FALSE(OperatorLog::worth_telling(100, 110));
+  EXPECT_FALSE(OperatorLog::worth_telling(100, 80));
+  EXPECT_TRUE(OperatorLog::worth_telling(100, 134));
+  EXPECT_TRUE(OperatorLog::worth_telling(100, 75));
+  EXPECT_TRUE(OperatorLog::worth_telling(1, 2));
+}
+
+TEST(OperatorLog, MovesAreCountedPerScopeWhetherToldOrNot) {
+  OperatorLog log({"a", "b"}, nullptr);
+  log.on_limit_change({.scope = "b", .old_limit = 10, .new_limit = 11});
+  log.on_limit_change({.scope = "b", .old_limit = 11, .new_limit = 9});
+  log.on_limit_change({.scope = "b", .old_limit = 9, .new_limit = 8});
+  log.on_limit_change({.scope = "unknown", .old_limit = 9, .new_limit = 8});
+  EXPECT_EQ(log.moves(0).up, 0U);
+  EXPECT_EQ(log.moves(1).up, 1U);
+  EXPECT_EQ(log.moves(1).down, 2U);
+}
+
+TEST(OperatorLog, SaysWhatHappenedInWords) {
+  const std::string path =
+      (std::filesystem::temp_directory_path() / ("weir_log_" + std::to_string(::getpid())))
+          .string();
+  auto writer = io::LineWriter::open({.path = path});
+  ASSERT_TRUE(writer.has_value());
+  OperatorLog log({"app"}, writer->get());
+  log.on_limit_change({.scope = "app", .old_limit = 100, .new_limit = 95});
+  log.on_limit_change({.scope = "app",
+                       .old_limit = 95,
+                       .new_limit = 50,
+                       .latency_avg = std::chrono::milliseconds(12),
+                       .reason = LimitReason::kQueueing});
+  log.on_refusals({.scope = "app", .reason = Reason::kOverload, .count = 17});
+  log.on_class_warning({.scope = "app", .priority = Priority::kHigh, .in_flight = 8, .bound = 10});
+  log.on_memory({.readable = false});
+  (*writer)->stop();
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  EXPECT_THAT(text.str(), HasSubstr("app: limit 50, was 100 (queueing; latency 12.0 ms"));
+  EXPECT_THAT(text.str(), Not(HasSubstr("limit 95")));
+  EXPECT_THAT(text.str(), HasSubstr("app: refused 17 (overload"));
+  EXPECT_THAT(text.str(), HasSubstr("app: high has 8 of its 10 places"));
+  EXPECT_THAT(text.str(), HasSubstr("memory usage cannot be read"));
+  std::filesystem::remove(path);
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,399 @@
+#include "gateway/passage.h"
+
+#include <charconv>
+
+#include "weir/base/assert.h"
+
+#include "gateway/forward_head.h"
+#include "gateway/gateway_loop.h"
+#include "gateway/identity.h"
+#include "gateway/intent.h"
+#include "gateway/route_table.h"
+
+namespace weir::inline v0 {
+namespace {
+
+bool names_overload(std::string_view reason) noexcept {
+  return reason == name_of(Reason::kOverload) || reason == name_of(Reason::kMemory) ||
+         reason == name_of(Reason::kClassLimit) || reason == name_of(Reason::kBytes);
+}
+
+/// What the limiter learns from a response.
+Outcome outcome_of(const h1::ResponseHead& head) noexcept {
+  if (head.status == 503) return Outcome::kOverload;
+  if (head.status == 429 && names_overload(head.headers.value(FieldId::kXWeirReason))) {
+    return Outcome::kOverload;
+  }
+  return head.status >= 500 ? Outcome::kError : Outcome::kOk;
+}
+
+bool is_event_stream(const h1::ResponseHead& head) noexcept {
+  constexpr std::string_view kType = "text/event-stream";
+  return equals_ignore_case(head.headers.value(FieldId::kContentType).substr(0, kType.size()),
+                            kType);
+}
+
+/// The length that a response to HEAD announces.
+std::optional<std::uint64_t> announced_length(const h1::ResponseHead& head) noexcept {
+  if (head.body.kind == h1::BodyKind::kLength) return head.body.length;
+  if (head.body.kind != h1::BodyKind::kNone) return std::nullopt;
+  const std::string_view text = head.headers.value(FieldId::kContentLength);
+  std::uint64_t length = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), length);
+  if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return length;
+}
+
+/// Who ended a stream that the server aborted for this reason.
+EndedBy ended_by(CloseReason reason) noexcept {
+  switch (reason) {
+    case CloseReason::kShutdown:
+    case CloseReason::kIdlePressure:
+    case CloseReason::kBackpressure:
+    case CloseReason::kReset:
+      return EndedBy::kServer;
+    default:
+      return EndedBy::kClient;
+  }
+}
+
+bool wants_tunnel(const ServerRequest& request) noexcept {
+  // To speak HTTP/2 to us in cleartext is nothing that an upstream could grant.
+  return request.upgrade && !equals_ignore_case(request.headers->value(FieldId::kUpgrade), "h2c");
+}
+
+}  // namespace
+
+Passage::Passage(GatewayLoop& home, ServerStream& stream, std::uint16_t upstream) noexcept
+    : home_(home),
+      stream_(&stream),
+      waiter_(
+          [](Waiter& waiter) noexcept {
+            Passage& self = *static_cast<Passage*>(waiter.context());
+            self.home_.loop().post(self.ready_);
+          },
+          this),
+      ready_(io::Callback<>::to<&Passage::on_ready>(*this)),
+      exchange_(*this),
+      upstream_(upstream) {}
+
+// ---- from the head to the upstream
+
+void Passage::begin(const ServerRequest& request, const Route& route, const Caller& caller) {
+  GatewayCore& core = home_.core();
+  const Intent intent = read_intent(*request.headers, caller, route);
+  IpText actor_text;
+  IpText peer_text;
+  const Actor actor = home_.rules().identity.actor_of(*request.headers, caller, route.identity,
+                                                      core.controller, actor_text);
+  received_at_ = request.received_at;
+  asked_at_ = home_.now();
+  max_body_ = route.max_body;
+  priority_ = intent.priority;
+  has_body_ = request.body_length != std::optional<std::uint64_t>(0);
+  has_actor_ = actor.identity.present() && !intent.hedge;
+  form_ = wanted_form(*request.headers);
+  if (priority_ == Priority::kCritical) stream_->mark_critical();
+
+  AdmissionRequest ask;
+  ask.priority = intent.priority;
+  ask.scope = core.scope_of(upstream_);
+  ask.peer = IdentityFinder::peer_of(*request.headers, caller, core.controller, peer_text);
+  if (has_actor_) ask.actor = actor.identity;
+  ask.cost = route.cost;
+  ask.hedge = intent.hedge;
+  if (intent.time_left) ask.deadline = received_at_ + *intent.time_left;
+  start_ = {.method = request.method,
+            .framing = !has_body_            ? RequestFraming::kNone
+                       : request.body_length ? RequestFraming::kLength
+                                             : RequestFraming::kChunked,
+            .upgrade = wants_tunnel(request),
+            .deadline = ask.deadline};
+
+  Entered entered = core.controller.enter(ask, waiter_, asked_at_);
+  if (entered.kind == Entered::Kind::kRefused && !home_.log().on()) return refuse(entered.reason);
+  const RequestId id = RequestId::draw(home_.rng());
+  if (home_.log().on()) {
+    note_.take(request, caller, id.view());
+    note_.take_actor(actor);
+  }
+  switch (entered.kind) {
+    case Entered::Kind::kRefused:
+      return refuse(entered.reason);
+    case Entered::Kind::kAdmitted:
+      permit_ = std::move(entered.permit);
+      break;
+    case Entered::Kind::kWaiting:
+      state_ = State::kWaiting;
+      break;
+  }
+  // Written now even if it waits: the views of the head do not live longer.
+  if (!write_head(request, caller, intent, id)) return;
+  if (state_ == State::kWaiting) {
+    stream_->pause();
+    home_.watch_expiry(waiter_.expires_at());
+    return;
+  }
+  launch();
+}
+
+/// False: it could not be written, and the request has been answered.
+bool Passage::write_head(const ServerRequest& request, const Caller& caller, const Intent& intent,
+                         const RequestId& id) {
+  if (!home_.pool(upstream_).open(exchange_)) {
+    fail(UpstreamFailure::kNoBuffer);
+    return false;
+  }
+  const auto size = write_request_head(exchange_.space(), request,
+                                       {.caller = caller,
+                                        .intent = intent,
+                                        .forwarded = home_.rules().trust.forwarded(),
+                                        .request_id = id.view(),
+                                        .fallback_host = home_.core().names[upstream_],
+                                        .upgrade = start_.upgrade});
+  if (!size) {
+    refuse(GatewayRefusal::kHeadTooLarge);
+    return false;
+  }
+  exchange_.commit(*size);
+  return true;
+}
+
+/// The waiter was decided: on our loop, a moment after the thread that decided it.
+void Passage::on_ready() {
+  Result<Permit, Reason> decided = home_.core().controller.collect(waiter_, home_.now());
+  if (state_ == State::kLeaving) {
+    decided = unexpected(Reason::kAdmitted);  // gives the permit back before the place
+    return home_.release(*this);
+  }
+  WEIR_ASSERT(state_ == State::kWaiting);
+  state_ = State::kJudged;
+  waited_ = home_.now() - asked_at_;
+  if (!decided) return refuse(decided.error());
+  permit_ = std::move(*decided);
+  launch();
+}
+
+void Passage::launch() {
+  state_ = State::kActive;
+  const Result<void, UpstreamFailure> started = home_.pool(upstream_).start(exchange_, start_);
+  if (!started) return fail(started.error());
+  // The body is asked for when the head is out: until then there is room for the head only.
+  if (has_body_ && !exchange_.send_body({}, false)) {
+    stream_->pause();
+  } else {
+    stream_->resume();
+  }
+  if (!charge()) over_budget();
+}
+
+// ---- the request's body
+
+void Passage::on_headers(ServerStream&, const ServerRequest&) {
+  WEIR_ASSERT(false);  // the door judges heads
+}
+
+void Passage::on_body(ServerStream& stream, const BodyChunk& chunk) {
+  if (!exchange_.active() || request_ended_) return;
+  if (max_body_ > 0 && stream.body_bytes_received() > max_body_ && !exchange_.tunnel()) {
+    if (stream.response_started()) return stream.reset();
+    return refuse(GatewayRefusal::kBodyTooLarge);
+  }
+  request_ended_ = chunk.last();
+  if (!exchange_.send_body(chunk.text(), chunk.last())) stream.pause();
+  if (!charge()) over_budget();
+}
+
+void Passage::on_trailers(ServerStream& stream, const HeaderList& trailers) {
+  if (!exchange_.active() || request_ended_) return;
+  request_ended_ = true;
+  std::array<HeaderView, HttpLimits::kHeaderCountCap> kept;
+  std::size_t count = 0;
+  for (const HeaderView& field : trailers) {
+    if (may_forward_trailer(field)) kept[count++] = field;
+  }
+  if (!exchange_.send_trailers({kept.data(), count})) stream.pause();
+}
+
+void Passage::on_upstream_writable() {
+  static_cast<void>(charge());
+  stream_->resume();
+}
+
+// ---- the response
+
+bool Passage::on_upstream_head(const h1::ResponseHead& head) {
+  const bool ended = head.body.empty() && !head.tunnel;
+  const SendResult sent =
+      stream_->send_headers({.status = static_cast<std::uint16_t>(head.status),
+                             .fields = response_fields(head, home_.field_storage()),
+                             .content_length = announced_length(head),
+                             .dated = head.headers.has(FieldId::kDate)},
+                            ended);
+  switch (sent) {
+    case SendResult::kSent:
+      response_ended_ = ended;
+      head_taken(head);
+      return true;
+    case SendResult::kBlocked:
+      return false;  // once more when there is a buffer
+    case SendResult::kInvalid:
+      fail(UpstreamFailure::kBadResponse);
+      return true;
+    case SendResult::kClosed:
+      break;
+  }
+  exchange_.cancel();  // on_abort is on its way
+  return true;
+}
+
+void Passage::head_taken(const h1::ResponseHead& head) {
+  const TimePoint now = home_.now();
+  status_ = static_cast<std::uint16_t>(head.status);
+  outcome_ = outcome_of(head);
+  upstream_time_ = now - permit_.granted_at();
+  home_.counters(upstream_).latency.observe(to_seconds(upstream_time_));
+  if (outcome_ == Outcome::kOk) permit_.to_streaming(now);
+  if (head.tunnel || is_event_stream(head)) exchange_.lift_deadlines();
+}
+
+std::size_t Passage::on_upstream_body(std::string_view bytes) {
+  return stream_->send_data(bytes, false);
+}
+
+bool Passage::on_upstream_trailers(const HeaderList& trailers) {
+  std::size_t count = 0;
+  const std::span<ResponseField> fields = home_.field_storage();
+  for (const HeaderView& field : trailers) {
+    if (may_forward_trailer(field)) fields[count++] = {.name = field.name, .value = field.value};
+  }
+  if (stream_->send_trailers(fields.first(count)) == SendResult::kBlocked) return false;
+  response_ended_ = true;
+  return true;
+}
+
+void Passage::on_upstream_complete() {
+  if (response_ended_) return;
+  response_ended_ = true;
+  static_cast<void>(stream_->send_data({}, true));
+}
+
+void Passage::on_writable(ServerStream&) {
+  exchange_.resume();
+}
+
+// ---- ends
+
+void Passage::on_upstream_failed(UpstreamFailure failure) {
+  fail(failure);
+}
+
+void Passage::fail(UpstreamFailure failure) {
+  failure_ = failure;
+  finish_permit(facts_of(failure).outcome);
+  if (stream_->response_started()) {
+    exchange_.cancel();
+    return stream_->reset();  // on_abort ends it
+  }
+  LocalAnswer local = answer_for(failure);
+  if (local.status == 503) local.retry_after = home_.retry_hint(upstream_);
+  home_.counters(upstream_).answered[local.status / 100U - 1].add();
+  home_.counters(upstream_).duration.observe(to_seconds(home_.now() - received_at_));
+  log({.status = local.status, .reason = local.reason});
+  answer(local);
+}
+
+void Passage::refuse(GatewayReason refusal) {
+  std::optional<Duration> hint;
+  if (refusal.retry()) hint = home_.retry_hint(upstream_);
+  finish_permit(Outcome::kIgnored);
+  home_.note_refusal(upstream_, refusal, received_at_);
+  log({.status = refusal.status(), .reason = refusal.name()});
+  answer(answer_for(refusal, hint));
+}
+
+void Passage::answer(const LocalAnswer& answer) {
+  stream_->set_handler(home_.door());
+  static_cast<void>(send_local(*stream_, answer, form_));
+  leave();
+}
+
+/// The stream is over, or somebody else's: gives back the rest.
+void Passage::leave() {
+  stream_ = nullptr;
+  exchange_.cancel();
+  if (state_ == State::kWaiting && !home_.core().controller.cancel(waiter_)) {
+    state_ = State::kLeaving;  // decided a moment ago: on_ready() is on its way
+    return;
+  }
+  home_.release(*this);
+}
+
+void Passage::on_finished(ServerStream& stream) {
+  home_.counters(upstream_).answered[status_ / 100U - 1].add();
+  home_.counters(upstream_).duration.observe(to_seconds(home_.now() - received_at_));
+  finish_permit(outcome_);
+  log({.status = status_});
+  static_cast<void>(stream);
+  leave();
+}
+
+void Passage::on_abort(ServerStream& stream, CloseReason reason) {
+  static_cast<void>(stream);
+  EndedBy by = ended_by(reason);
+  if (failure_ != UpstreamFailure::kNone) by = EndedBy::kUpstream;
+  home_.counters(upstream_).aborted[static_cast<std::size_t>(by)].add();
+  finish_permit(Outcome::kIgnored);
+  log({.status = status_,
+       .reason = failure_ != UpstreamFailure::kNone ? name_of(failure_) : std::string_view{},
+       .aborted = kEndedByNames[static_cast<std::size_t>(by)]});
+  leave();
+}
+
+void Passage::finish_permit(Outcome outcome) noexcept {
+  if (!permit_) return;
+  home_.counters(upstream_).outcomes[static_cast<std::size_t>(outcome)].add();
+  std::move(permit_).finish(outcome, home_.now());
+}
+
+void Passage::log(const Ending& ending) noexcept {
+  if (!home_.log().on()) return;
+  const Endpoint* endpoint = exchange_.endpoint();
+  home_.log().record({.note = note_,
+                      .status = ending.status,
+                      .upstream = home_.core().names[upstream_],
+                      .endpoint = endpoint != nullptr ? endpoint->label() : std::string_view{},
+                      .reason = ending.reason,
+                      .aborted = ending.aborted,
+                      .priority = priority_,
+                      .attempts = exchange_.attempts(),
+                      .bytes_in = stream_->body_bytes_received(),
+                      .bytes_out = stream_->body_bytes_sent(),
+                      .total = home_.now() - received_at_,
+                      .waited = waited_,
+                      .upstream_time = upstream_time_});
+}
+
+// ---- bytes
+
+bool Passage::charge() noexcept {
+  if (!permit_) return true;
+  const std::uint64_t held = exchange_.active() ? exchange_.held_bytes() : 0;
+  if (held <= charged_) {
+    permit_.shrink(charged_ - held);
+  } else if (!permit_.try_grow(held - charged_)) {
+    return false;
+  }
+  charged_ = held;
+  return true;
+}
+
+void Passage::over_budget() {
+  if (stream_->response_started()) {
+    exchange_.cancel();
+    return stream_->reset();
+  }
+  refuse(has_actor_ ? Reason::kActorBytes : Reason::kBytes);
+}
+
+}  // namespace weir::inline v0

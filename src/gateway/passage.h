@@ -1,0 +1,117 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "weir/base/time.h"
+#include "weir/control/permit.h"
+#include "weir/control/waiter.h"
+#include "weir/io/loop.h"
+#include "weir/policy/priority.h"
+#include "weir/server/handler.h"
+#include "weir/server/stream.h"
+
+#include "gateway/counters.h"
+#include "gateway/local_answer.h"
+#include "gateway/request_log.h"
+#include "upstream/exchange.h"
+#include "upstream/pool.h"
+
+namespace weir::inline v0 {
+
+class GatewayLoop;
+struct Caller;
+class RequestId;
+struct Intent;
+struct Route;
+
+/// One request on its way through the gateway, from its head to the last byte of its answer.
+///
+///   state      meaning                                        leaves by
+///   kJudged    admission decides                              admitted, waiting, or answered here
+///   kWaiting   parked for a permit, its body held back        grant, refusal, or the client goes
+///   kActive    an exchange with the upstream                  its end, on either side
+///   kLeaving   the client went while a permit was on its way  collecting that permit
+///
+/// Body bytes are taken from the client as fast as the upstream takes them, and the other way
+/// round; what is held meanwhile is charged to the permit.
+/// Thread-safety: its loop's thread; the waiter's callback only posts a task.
+/// Lifetime: a place in the loop's slab; ends itself by GatewayLoop::release().
+class Passage final : public Handler, private ExchangeEvents {
+ public:
+  Passage(GatewayLoop& home, ServerStream& stream, std::uint16_t upstream) noexcept;
+
+  /// Asks admission, then sends, waits or answers. The passage may be gone when it returns.
+  void begin(const ServerRequest& request, const Route& route, const Caller& caller);
+
+  void on_headers(ServerStream& stream, const ServerRequest& request) override;
+  void on_body(ServerStream& stream, const BodyChunk& chunk) override;
+  void on_trailers(ServerStream& stream, const HeaderList& trailers) override;
+  void on_writable(ServerStream& stream) override;
+  void on_finished(ServerStream& stream) override;
+  void on_abort(ServerStream& stream, CloseReason reason) override;
+
+ private:
+  enum class State : std::uint8_t { kJudged, kWaiting, kActive, kLeaving };
+
+  bool on_upstream_head(const h1::ResponseHead& head) override;
+  std::size_t on_upstream_body(std::string_view bytes) override;
+  bool on_upstream_trailers(const HeaderList& trailers) override;
+  void on_upstream_complete() override;
+  void on_upstream_writable() override;
+  void on_upstream_failed(UpstreamFailure failure) override;
+
+  // Before the upstream.
+  [[nodiscard]] bool write_head(const ServerRequest& request, const Caller& caller,
+                                const Intent& intent, const RequestId& id);
+  void on_ready();
+  void launch();
+
+  // Ends.
+  void refuse(GatewayReason refusal);
+  void fail(UpstreamFailure failure);
+  void answer(const LocalAnswer& answer);
+  void leave();
+  void finish_permit(Outcome outcome) noexcept;
+  struct Ending {
+    std::uint16_t status = 0;
+    std::string_view reason{};
+    std::string_view aborted{};
+  };
+  void log(const Ending& ending) noexcept;
+
+  void head_taken(const h1::ResponseHead& head);
+  /// Charges what is held now; false when that does not fit the budget and the request must end.
+  [[nodiscard]] bool charge() noexcept;
+  void over_budget();
+
+  GatewayLoop& home_;
+  ServerStream* stream_;
+  Permit permit_;
+  Waiter waiter_;
+  io::Task ready_;
+  Exchange exchange_;
+  UpstreamPool::Start start_;
+  TimePoint received_at_{};
+  TimePoint asked_at_{};
+  Duration waited_{};
+  Duration upstream_time_{};
+  std::uint64_t max_body_ = 0;
+  std::uint64_t charged_ = 0;
+  std::uint16_t upstream_;
+  std::uint16_t status_ = 0;  // of the upstream's answer
+  State state_ = State::kJudged;
+  Priority priority_ = Priority::kNormal;
+  Outcome outcome_ = Outcome::kIgnored;
+  UpstreamFailure failure_ = UpstreamFailure::kNone;
+  AnswerForm form_ = AnswerForm::kText;
+  bool has_body_ = false;
+  bool has_actor_ = false;
+  bool request_ended_ = false;
+  bool response_ended_ = false;
+  RequestNote note_;
+};
+
+}  // namespace weir::inline v0

@@ -1,0 +1,173 @@
+#include "gateway/request_log.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <ctime>
+
+#include "weir/io/clock.h"
+
+namespace weir::inline v0 {
+namespace {
+
+/// Appends to a span; stops for good when something does not fit.
+class JsonLine {
+ public:
+  explicit JsonLine(std::span<char> out) noexcept : out_(out) { put('{'); }
+
+  void text(std::string_view key, std::string_view value) noexcept {
+    name(key);
+    put('"');
+    for (const char c : value) put_escaped(c);
+    put('"');
+  }
+  void number(std::string_view key, std::uint64_t value) noexcept {
+    name(key);
+    put_number(value);
+  }
+  /// Milliseconds with three decimals.
+  void millis(std::string_view key, Duration value) noexcept {
+    name(key);
+    const std::uint64_t us =
+        value.count() <= 0 ? 0 : static_cast<std::uint64_t>(value.count()) / 1000;
+    put_number(us / 1000);
+    put('.');
+    put(static_cast<char>('0' + us / 100 % 10));
+    put(static_cast<char>('0' + us / 10 % 10));
+    put(static_cast<char>('0' + us % 10));
+  }
+  [[nodiscard]] std::string_view finish() noexcept {
+    put('}');
+    return {out_.data(), used_};
+  }
+
+ private:
+  void put(char c) noexcept {
+    if (used_ < out_.size()) out_[used_++] = c;
+  }
+  void put_escaped(char c) noexcept {
+    constexpr std::string_view kHex = "0123456789abcdef";
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      put('\\');
+      put(c);
+    } else if (byte >= 0x20 && byte < 0x7f) {
+      put(c);
+    } else {  // the log is ASCII: other bytes by their value
+      for (const char e : {'\\', 'u', '0', '0', kHex[byte >> 4U], kHex[byte & 15U]}) put(e);
+    }
+  }
+  void put_number(std::uint64_t value) noexcept {
+    std::array<char, 20> digits;
+    const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr;
+    for (const char* p = digits.data(); p != end; ++p) put(*p);
+  }
+  void name(std::string_view key) noexcept {
+    if (used_ > 1) put(',');
+    put('"');
+    for (const char c : key) put(c);
+    put('"');
+    put(':');
+  }
+
+  std::span<char> out_;
+  std::size_t used_ = 0;
+};
+
+}  // namespace
+
+void RequestNote::take(const ServerRequest& request, const Caller& caller,
+                       std::string_view request_id) {
+  taken = true;
+  client = caller.client;
+  method = request.meta.method;
+  host = request.meta.authority;
+  path = request.meta.path.substr(0, request.meta.path.find('?'));
+  const std::string_view own = request.headers->value(FieldId::kXRequestId);
+  id = own.empty() ? request_id : own;
+}
+
+void RequestNote::take_actor(const Actor& found) noexcept {
+  actor_known = found.identity.present();
+  actor_kind = found.kind;
+  actor_id = found.identity.key.low;
+  actor = found.identity.label;
+}
+
+std::string_view format_log_entry(const LogEntry& entry, std::string_view time,
+                                  std::span<char> out) noexcept {
+  const RequestNote& note = entry.note;
+  JsonLine line(out);
+  line.text("time", time);
+  line.text("id", note.id.view());
+  if (note.client) line.text("client", text_of(*note.client).view());
+  line.text("method", note.method.view());
+  line.text("host", note.host.view());
+  line.text("path", note.path.view());
+  line.number("status", entry.status);
+  line.text("class", name_of(entry.priority));
+  if (!entry.upstream.empty()) line.text("upstream", entry.upstream);
+  if (!entry.endpoint.empty()) line.text("endpoint", entry.endpoint);
+  if (note.actor_known) {
+    line.text("actor_by", name_of(note.actor_kind));
+    if (note.actor.view().empty()) {
+      line.number("actor", note.actor_id);
+    } else {
+      line.text("actor", note.actor.view());
+    }
+  }
+  if (!entry.reason.empty()) line.text("reason", entry.reason);
+  if (!entry.aborted.empty()) line.text("aborted_by", entry.aborted);
+  line.millis("ms", entry.total);
+  if (entry.waited.count() > 0) line.millis("wait_ms", entry.waited);
+  if (entry.upstream_time.count() > 0) line.millis("upstream_ms", entry.upstream_time);
+  if (entry.attempts > 1) line.number("attempts", entry.attempts);
+  line.number("bytes_in", entry.bytes_in);
+  line.number("bytes_out", entry.bytes_out);
+  return line.finish();
+}
+
+bool RequestLog::wants(const LogEntry& entry, std::int64_t second) noexcept {
+  switch (rules_.mode) {
+    case AccessLog::kOff:
+      return false;
+    case AccessLog::kAll:
+      return true;
+    case AccessLog::kSampled:
+      return rng_.chance(rules_.sample);
+    case AccessLog::kErrors:
+      break;
+  }
+  const bool refused = !entry.reason.empty() && entry.attempts == 0;
+  if (!refused) return entry.status >= 500 || !entry.aborted.empty() || !entry.reason.empty();
+  if (second != refusals_second_) {
+    refusals_second_ = second;
+    refusals_ = 0;
+  }
+  return ++refusals_ <= kRefusalsPerSecond;
+}
+
+void RequestLog::record(const LogEntry& entry) noexcept {
+  if (!on() || !entry.note.taken) return;
+  const std::int64_t second = io::unix_seconds();
+  if (!wants(entry, second)) return;
+  std::array<char, 1536> line;
+  if (writer_->write(format_log_entry(entry, time_text(second), line))) {
+    counters_.log_lines.add();
+  } else {
+    counters_.log_dropped.add();
+  }
+}
+
+std::string_view RequestLog::time_text(std::int64_t second) noexcept {
+  if (second != time_second_) {
+    const auto whole = static_cast<std::time_t>(second);
+    std::tm utc{};
+    ::gmtime_r(&whole, &utc);
+    time_size_ = std::strftime(time_.data(), time_.size(), "%Y-%m-%dT%H:%M:%SZ", &utc);
+    time_second_ = second;
+  }
+  return {time_.data(), time_size_};
+}
+
+}  // namespace weir::inline v0

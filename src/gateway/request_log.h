@@ -1,0 +1,124 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "weir/base/ip_range.h"
+#include "weir/base/rng.h"
+#include "weir/base/time.h"
+#include "weir/config/gateway_config.h"
+#include "weir/io/line_writer.h"
+#include "weir/policy/priority.h"
+#include "weir/server/handler.h"
+
+#include "gateway/counters.h"
+#include "gateway/identity.h"
+
+namespace weir::inline v0 {
+
+/// Up to so many bytes of a text, kept in place; what is longer is cut.
+template <std::size_t Bytes>
+class ShortText {
+ public:
+  ShortText& operator=(std::string_view text) noexcept {
+    size_ = static_cast<std::uint8_t>(text.size() < Bytes ? text.size() : Bytes);
+    for (std::size_t i = 0; i < size_; ++i) bytes_[i] = text[i];
+    return *this;
+  }
+  [[nodiscard]] std::string_view view() const noexcept { return {bytes_.data(), size_}; }
+
+ private:
+  static_assert(Bytes < 256);
+  std::array<char, Bytes> bytes_;
+  std::uint8_t size_ = 0;
+};
+
+/// What the log needs of a request after its head is gone. Nothing secret enters: no query, no
+/// credentials, of an actor who proved himself by one only a number.
+struct RequestNote {
+  /// `request_id`: the one that was made for it, used when it brought none.
+  void take(const ServerRequest& request, const Caller& caller, std::string_view request_id);
+  void take_actor(const Actor& actor) noexcept;
+
+  bool taken = false;
+  bool actor_known = false;
+  IdentityKind actor_kind = IdentityKind::kHeader;
+  std::uint64_t actor_id = 0;
+  std::optional<IpAddress> client;
+  ShortText<16> method;
+  ShortText<64> host;
+  ShortText<120> path;
+  ShortText<64> id;
+  ShortText<40> actor;
+};
+
+/// One request that has ended.
+struct LogEntry {
+  const RequestNote& note;
+  std::uint16_t status = 0;  // 0: no answer was begun
+  std::string_view upstream;
+  std::string_view endpoint;
+  std::string_view reason;   // of a refusal or a failure
+  std::string_view aborted;  // by whom
+  Priority priority = Priority::kNormal;
+  std::uint32_t attempts = 0;
+  std::uint64_t bytes_in = 0;
+  std::uint64_t bytes_out = 0;
+  Duration total{};
+  Duration waited{};
+  Duration upstream_time{};
+};
+
+/// Writes `entry` as one line of JSON without its newline; the part of `out` that was used. What
+/// came from a client is escaped.
+[[nodiscard]] std::string_view format_log_entry(const LogEntry& entry, std::string_view time,
+                                                std::span<char> out) noexcept;
+
+/// The access log as one loop writes it.
+///
+///   off      nothing
+///   errors   answers from 500 on, broken ones, and of the refusals at most kRefusalsPerSecond
+///   sampled  the share that was asked for
+///   all      every request
+///
+/// Thread-safety: its loop's. Cost: nothing when off; else about a microsecond per line.
+class RequestLog {
+ public:
+  static constexpr std::uint32_t kRefusalsPerSecond = 100;
+  struct Rules {
+    AccessLog mode = AccessLog::kErrors;
+    double sample = 0.01;
+  };
+
+  RequestLog(io::LineWriter* writer, LoopCounters& counters, Rng rng) noexcept
+      : writer_(writer), counters_(counters), rng_(rng) {}
+
+  void set_rules(const Rules& rules) noexcept { rules_ = rules; }
+  /// Whether notes are worth taking.
+  [[nodiscard]] bool on() const noexcept {
+    return writer_ != nullptr && rules_.mode != AccessLog::kOff;
+  }
+  void record(const LogEntry& entry) noexcept;
+
+  /// The decision alone; `second` is the current one.
+  [[nodiscard]] bool wants(const LogEntry& entry, std::int64_t second) noexcept;
+
+ private:
+  [[nodiscard]] std::string_view time_text(std::int64_t second) noexcept;
+
+  io::LineWriter* writer_;
+  LoopCounters& counters_;
+  Rng rng_;
+  Rules rules_;
+  std::int64_t refusals_second_ = 0;
+  std::uint32_t refusals_ = 0;
+  std::int64_t time_second_ = -1;
+  std::array<char, 24> time_{};
+  std::size_t time_size_ = 0;
+};
+
+}  // namespace weir::inline v0

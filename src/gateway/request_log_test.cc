@@ -1,0 +1,143 @@
+#include "gateway/request_log.h"
+
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "gateway/head_testing.h"
+
+namespace weir {
+namespace {
+
+using nlohmann::json;
+using std::chrono::microseconds;
+
+RequestNote noted(const TestHead& head, std::string_view path) {
+  RequestNote note;
+  Caller caller;
+  caller.client = parse_ip("192.0.2.7");
+  note.take(head.request("GET", path), caller, "made-up-id");
+  return note;
+}
+
+LogEntry entry_of(const RequestNote& note, std::uint16_t status) {
+  return {.note = note,
+          .status = status,
+          .upstream = "app",
+          .endpoint = "127.0.0.1:3000",
+          .reason = {},
+          .aborted = {},
+          .attempts = 1};
+}
+
+std::string line_of(const LogEntry& entry) {
+  std::array<char, 1536> out;
+  return std::string(format_log_entry(entry, "2024-01-02T03:04:05Z", out));
+}
+
+TEST(RequestLog, ALineIsJsonWithEverythingWorthKnowing) {
+  const TestHead head;
+  RequestNote note = noted(head, "/a/b?token=secret");
+  note.take_actor({.identity = {.key = {.low = 7, .high = 1}, .label = "alice"},
+                   .kind = IdentityKind::kHeader});
+  LogEntry entry = entry_of(note, 200);
+  entry.priority = Priority::kHigh;
+  entry.total = microseconds(12345);
+  entry.upstream_time = microseconds(10001);
+  entry.bytes_out = 99;
+  const json line = json::parse(line_of(entry));
+  EXPECT_EQ(line["time"], "2024-01-02T03:04:05Z");
+  EXPECT_EQ(line["id"], "made-up-id");
+  EXPECT_EQ(line["client"], "192.0.2.7");
+  EXPECT_EQ(line["method"], "GET");
+  EXPECT_EQ(line["host"], "example.com");
+  EXPECT_EQ(line["path"], "/a/b");
+  EXPECT_EQ(line["status"], 200);
+  EXPECT_EQ(line["class"], "high");
+  EXPECT_EQ(line["upstream"], "app");
+  EXPECT_EQ(line["actor"], "alice");
+  EXPECT_EQ(line["actor_by"], "header");
+  EXPECT_DOUBLE_EQ(line["ms"], 12.345);
+  EXPECT_DOUBLE_EQ(line["upstream_ms"], 10.001);
+  EXPECT_EQ(line["bytes_out"], 99);
+  EXPECT_FALSE(line.contains("reason"));
+}
+
+TEST(RequestLog, NoSecretEntersALine) {
+  const TestHead head{
+      {"authorization", "Bearer s3cret"}, {"x-api-key", "s3cret"}, {"cookie", "session=s3cret"}};
+  RequestNote note = noted(head, "/login?password=s3cret#s3cret");
+  note.take_actor(
+      {.identity = {.key = {.low = 7, .high = 1}, .label = {}}, .kind = IdentityKind::kBearer});
+  const std::string line = line_of(entry_of(note, 200));
+  EXPECT_EQ(line.find("s3cret"), std::string::npos) << line;
+  EXPECT_EQ(json::parse(line)["actor"], 7);
+}
+
+TEST(RequestLog, HostileBytesAreEscaped) {
+  const TestHead head{{"x-request-id", "a\"b\\c\xff\n"}};
+  const RequestNote note = noted(head, "/x\\y\"z");
+  const std::string line = line_of(entry_of(note, 200));
+  const json parsed = json::parse(line);
+  EXPECT_EQ(parsed["path"], "/x\\y\"z");
+  EXPECT_EQ(line.find('\n'), std::string::npos);
+  EXPECT_EQ(parsed["id"], "a\"b\\c\u00ff\n");
+}
+
+TEST(RequestLog, LongTextsAreCutAndTheLineStaysWhole) {
+  const std::string long_id(5000, '\x01');
+  const TestHead head{{"x-request-id", long_id}};
+  const std::string path = "/" + std::string(8000, 'p');
+  const RequestNote note = noted(head, path);
+  const json parsed = json::parse(line_of(entry_of(note, 200)));
+  EXPECT_EQ(parsed["path"].get<std::string>().size(), 120U);
+  EXPECT_EQ(parsed["id"].get<std::string>().size(), 64U);
+}
+
+class RequestLogModes : public ::testing::Test {
+ protected:
+  bool wants(AccessLog mode, const LogEntry& entry, std::int64_t second = 1) {
+    log.set_rules({.mode = mode, .sample = 0.25});
+    return log.wants(entry, second);
+  }
+  LogEntry refused() {
+    LogEntry entry = entry_of(note, 503);
+    entry.reason = "overload";
+    entry.attempts = 0;
+    return entry;
+  }
+
+  TestHead head;
+  RequestNote note = noted(head, "/");
+  LoopCounters counters{1};
+  RequestLog log{nullptr, counters, Rng(3)};
+};
+
+TEST_F(RequestLogModes, ErrorsMeansFailuresAndBrokenAnswers) {
+  EXPECT_FALSE(wants(AccessLog::kErrors, entry_of(note, 200)));
+  EXPECT_FALSE(wants(AccessLog::kErrors, entry_of(note, 404)));
+  EXPECT_TRUE(wants(AccessLog::kErrors, entry_of(note, 500)));
+  LogEntry broken = entry_of(note, 200);
+  broken.aborted = "client";
+  EXPECT_TRUE(wants(AccessLog::kErrors, broken));
+  EXPECT_TRUE(wants(AccessLog::kAll, entry_of(note, 200)));
+  EXPECT_FALSE(wants(AccessLog::kOff, entry_of(note, 500)));
+}
+
+TEST_F(RequestLogModes, RefusalsCannotFloodTheLog) {
+  int logged = 0;
+  for (int i = 0; i < 10000; ++i) logged += wants(AccessLog::kErrors, refused(), 5) ? 1 : 0;
+  EXPECT_EQ(logged, static_cast<int>(RequestLog::kRefusalsPerSecond));
+  EXPECT_TRUE(wants(AccessLog::kErrors, refused(), 6));
+}
+
+TEST_F(RequestLogModes, SampledIsTheShareAskedFor) {
+  int logged = 0;
+  for (int i = 0; i < 10000; ++i) logged += wants(AccessLog::kSampled, entry_of(note, 200)) ? 1 : 0;
+  EXPECT_NEAR(logged, 2500, 200);
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,129 @@
+#include "gateway/route_table.h"
+
+#include <gtest/gtest.h>
+
+namespace weir {
+namespace {
+
+const std::vector<std::string> kUpstreams = {"a", "b"};
+
+RouteConfig to(std::string upstream) {
+  RouteConfig route;
+  route.upstream = std::move(upstream);
+  return route;
+}
+
+/// Index of the route that fits, -1 for none.
+int matched(const std::vector<RouteConfig>& routes, std::string_view authority,
+            std::string_view path, std::string_view method = "GET") {
+  const RouteTable table(routes, kUpstreams, {});
+  const Route* route =
+      table.match({.method = method, .scheme = "http", .authority = authority, .path = path},
+                  method_of(method));
+  return route == nullptr ? -1 : route->index;
+}
+
+RequestMeta at(std::string_view path) {
+  return {.method = "GET", .scheme = "http", .authority = "x", .path = path};
+}
+
+TEST(RouteTable, TheFirstThatFitsWins) {
+  RouteConfig first = to("a");
+  first.path_prefix = "/api";
+  EXPECT_EQ(matched({first, to("b")}, "x", "/api/v1"), 0);
+  EXPECT_EQ(matched({first, to("b")}, "x", "/other"), 1);
+  EXPECT_EQ(matched({to("b"), first}, "x", "/api/v1"), 0);
+  EXPECT_EQ(matched({}, "x", "/"), -1);
+}
+
+TEST(RouteTable, APrefixIsMadeOfWholeSegments) {
+  for (const char* prefix : {"/api", "/api/"}) {
+    RouteConfig route = to("a");
+    route.path_prefix = prefix;
+    EXPECT_EQ(matched({route}, "x", "/api"), 0);
+    EXPECT_EQ(matched({route}, "x", "/api/"), 0);
+    EXPECT_EQ(matched({route}, "x", "/api/v1?q=1"), 0);
+    EXPECT_EQ(matched({route}, "x", "/api?q=/x"), 0);
+    EXPECT_EQ(matched({route}, "x", "/apix"), -1);
+    EXPECT_EQ(matched({route}, "x", "/API"), -1);
+  }
+  RouteConfig all = to("a");
+  all.path_prefix = "/";
+  EXPECT_EQ(matched({all}, "x", "/anything"), 0);
+  EXPECT_EQ(matched({all}, "x", "*"), 0);
+}
+
+TEST(RouteTable, APathIsExactAndHasNoQuery) {
+  RouteConfig route = to("a");
+  route.path = "/health";
+  EXPECT_EQ(matched({route}, "x", "/health"), 0);
+  EXPECT_EQ(matched({route}, "x", "/health?deep=1"), 0);
+  EXPECT_EQ(matched({route}, "x", "/health/"), -1);
+}
+
+TEST(RouteTable, HostsIgnoreCasePortAndTheFinalDot) {
+  RouteConfig route = to("a");
+  route.host = "Example.com";
+  EXPECT_EQ(matched({route}, "example.COM:8080", "/"), 0);
+  EXPECT_EQ(matched({route}, "example.com.", "/"), 0);
+  EXPECT_EQ(matched({route}, "www.example.com", "/"), -1);
+  EXPECT_EQ(matched({route}, "", "/"), -1);
+  route.host = "[::1]";
+  EXPECT_EQ(matched({route}, "[::1]:80", "/"), 0);
+}
+
+TEST(RouteTable, AStarServesEveryNameBelowADomain) {
+  RouteConfig route = to("a");
+  route.host = "*.Example.com";
+  EXPECT_EQ(matched({route}, "a.example.com", "/"), 0);
+  EXPECT_EQ(matched({route}, "a.b.EXAMPLE.com:1", "/"), 0);
+  EXPECT_EQ(matched({route}, "example.com", "/"), -1);
+  EXPECT_EQ(matched({route}, "badexample.com", "/"), -1);
+}
+
+TEST(RouteTable, MethodsAreExactAndMayBeUnknownOnes) {
+  RouteConfig route = to("a");
+  route.methods = {"GET", "PURGE"};
+  EXPECT_EQ(matched({route}, "x", "/", "GET"), 0);
+  EXPECT_EQ(matched({route}, "x", "/", "PURGE"), 0);
+  EXPECT_EQ(matched({route}, "x", "/", "POST"), -1);
+  EXPECT_EQ(matched({route}, "x", "/", "get"), -1);
+  EXPECT_EQ(matched({route}, "x", "/", "BREW"), -1);
+}
+
+TEST(RouteTable, DotSegmentsCannotPickAPathRoute) {
+  RouteConfig critical = to("a");
+  critical.path_prefix = "/health";
+  critical.priority = Priority::kCritical;
+  for (const char* path : {"/health/../report", "/health/%2e%2E/report", "/health/.%2e/report",
+                           "/health/./x", "/health/.."}) {
+    EXPECT_EQ(matched({critical, to("b")}, "x", path), 1) << path;
+    EXPECT_EQ(matched({critical}, "x", path), -1) << path;
+  }
+  EXPECT_EQ(matched({critical}, "x", "/health/..."), 0);
+  EXPECT_EQ(matched({critical}, "x", "/health/.well-known"), 0);
+  EXPECT_EQ(matched({critical}, "x", "/health/x?redirect=/../y"), 0);
+}
+
+TEST(RouteTable, RoutesTakeTheActorsIdentityUnlessTheyHaveTheirOwn) {
+  RouteConfig own = to("b");
+  own.path = "/own";
+  own.identity = {IdentityKind::kAddress};
+  own.max_body = 10;
+  own.cost = 3;
+  const std::vector<IdentityKind> common = {IdentityKind::kApiKey};
+  const RouteTable table(std::vector<RouteConfig>{own, to("a")}, kUpstreams, common);
+  const Route* first = table.match(at("/own"), Method::kGet);
+  const Route* second = table.match(at("/"), Method::kGet);
+  ASSERT_NE(first, nullptr);
+  ASSERT_NE(second, nullptr);
+  EXPECT_EQ(first->identity, own.identity);
+  EXPECT_EQ(first->upstream, 1);
+  EXPECT_EQ(first->max_body, 10U);
+  EXPECT_EQ(first->cost, 3U);
+  EXPECT_EQ(second->identity, common);
+  EXPECT_EQ(second->upstream, 0);
+}
+
+}  // namespace
+}  // namespace weir

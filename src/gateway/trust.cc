@@ -1,0 +1,69 @@
+#include "gateway/trust.h"
+
+#include <algorithm>
+
+namespace weir::inline v0 {
+namespace {
+
+bool any_contains(std::span<const IpRange> ranges, const IpAddress& address) noexcept {
+  return std::any_of(ranges.begin(), ranges.end(),
+                     [&](const IpRange& range) { return range.contains(address); });
+}
+
+std::string_view trimmed(std::string_view text) noexcept {
+  constexpr std::string_view kBlank = " \t";
+  const std::size_t first = text.find_first_not_of(kBlank);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(kBlank) - first + 1);
+}
+
+/// "192.0.2.1", "192.0.2.1:4711", "2001:db8::1", "[2001:db8::1]:4711".
+std::optional<IpAddress> parse_hop(std::string_view text) noexcept {
+  if (text.starts_with('[')) {
+    const std::size_t end = text.find(']');
+    return end == std::string_view::npos ? std::nullopt : parse_ip(text.substr(1, end - 1));
+  }
+  const bool v4_port = std::count(text.begin(), text.end(), ':') == 1;
+  return parse_ip(v4_port ? text.substr(0, text.find(':')) : text);
+}
+
+}  // namespace
+
+std::optional<IpAddress> ip_of(const io::Address& address) noexcept {
+  if (address.family != io::Family::kV4 && address.family != io::Family::kV6) return std::nullopt;
+  const IpAddress ip{.bytes = address.ip, .v6 = address.family == io::Family::kV6};
+  return ip.normalized();
+}
+
+Caller TrustTable::judge(const io::Address& socket, const HeaderList& headers) const noexcept {
+  Caller caller;
+  caller.socket = ip_of(socket);
+  caller.client = caller.socket;
+  if (!caller.socket) return caller;
+  caller.peer = any_contains(peers_, *caller.socket);
+  caller.proxy = any_contains(proxies_, *caller.socket);
+  if (!caller.proxy) return caller;
+  if (const auto client = client_behind(headers)) caller.client = client;
+  return caller;
+}
+
+std::optional<IpAddress> TrustTable::client_behind(const HeaderList& headers) const noexcept {
+  std::optional<IpAddress> nearest;
+  const std::span<const HeaderView> fields = headers.all();
+  for (auto field = fields.rbegin(); field != fields.rend(); ++field) {
+    if (field->id != FieldId::kXForwardedFor) continue;
+    std::string_view list = field->value;
+    while (!list.empty()) {
+      const std::size_t comma = list.rfind(',');
+      const std::size_t start = comma == std::string_view::npos ? 0 : comma + 1;
+      const auto hop = parse_hop(trimmed(list.substr(start)));
+      if (!hop) return nearest;  // whoever wrote this cannot be followed further
+      nearest = hop->normalized();
+      if (!any_contains(proxies_, *nearest)) return nearest;
+      list = comma == std::string_view::npos ? std::string_view{} : list.substr(0, comma);
+    }
+  }
+  return nearest;
+}
+
+}  // namespace weir::inline v0

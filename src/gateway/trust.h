@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "weir/base/ip_range.h"
+#include "weir/config/gateway_config.h"
+#include "weir/http/header_view.h"
+#include "weir/io/address.h"
+
+namespace weir::inline v0 {
+
+/// Who sent a request, as far as we can know.
+struct Caller {
+  std::optional<IpAddress> socket;  // the other end of the connection; none for Unix sockets
+  std::optional<IpAddress> client;  // behind trusted proxies; else the socket's
+  bool peer = false;                // its x-weir headers count
+  bool proxy = false;               // what it says about the client's address counts
+};
+
+/// Whose word counts. Decided by the socket's address alone: nothing a request says can make its
+/// sender trusted.
+///
+/// Thread-safety: const after construction. Cost: a compare per configured range.
+class TrustTable {
+ public:
+  TrustTable() = default;
+  explicit TrustTable(const TrustConfig& config)
+      : peers_(config.peers), proxies_(config.proxies), forwarded_(config.forwarded) {}
+
+  [[nodiscard]] Caller judge(const io::Address& socket, const HeaderList& headers) const noexcept;
+  [[nodiscard]] Forwarded forwarded() const noexcept { return forwarded_; }
+
+ private:
+  /// The nearest address of X-Forwarded-For that is not a proxy of ours, read from the right.
+  [[nodiscard]] std::optional<IpAddress> client_behind(const HeaderList& headers) const noexcept;
+
+  std::vector<IpRange> peers_;
+  std::vector<IpRange> proxies_;
+  Forwarded forwarded_ = Forwarded::kSet;
+};
+
+/// The IP address of a socket; nothing for other families. v4-mapped ones as v4.
+[[nodiscard]] std::optional<IpAddress> ip_of(const io::Address& address) noexcept;
+
+}  // namespace weir::inline v0

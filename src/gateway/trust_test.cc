@@ -1,0 +1,87 @@
+#include "gateway/trust.h"
+
+#include <gtest/gtest.h>
+
+#include "gateway/head_testing.h"
+
+namespace weir {
+namespace {
+
+io::Address socket_at(std::string_view text) {
+  const auto ip = parse_ip(text);
+  EXPECT_TRUE(ip.has_value());
+  return {
+      .ip = ip->bytes, .scope = 0, .port = 1, .family = ip->v6 ? io::Family::kV6 : io::Family::kV4};
+}
+
+TrustTable table(std::initializer_list<const char*> peers,
+                 std::initializer_list<const char*> proxies) {
+  TrustConfig config;
+  for (const char* text : peers) config.peers.push_back(*parse_ip_range(text));
+  for (const char* text : proxies) config.proxies.push_back(*parse_ip_range(text));
+  return TrustTable(config);
+}
+
+std::string client_of(const Caller& caller) {
+  return caller.client ? to_string(*caller.client) : "none";
+}
+
+TEST(TrustTable, NobodyIsTrustedUnlessListed) {
+  const TestHead head{{"x-weir-peer", "gate-1"}, {"x-forwarded-for", "10.0.0.1"}};
+  const Caller caller = TrustTable().judge(socket_at("127.0.0.1"), head.list());
+  EXPECT_FALSE(caller.peer);
+  EXPECT_FALSE(caller.proxy);
+  EXPECT_EQ(client_of(caller), "127.0.0.1");
+}
+
+TEST(TrustTable, PeersAreKnownByTheirSocket) {
+  const TrustTable trust = table({"10.0.0.0/8", "2001:db8::/32"}, {});
+  const TestHead head;
+  EXPECT_TRUE(trust.judge(socket_at("10.1.2.3"), head.list()).peer);
+  EXPECT_TRUE(trust.judge(socket_at("::ffff:10.1.2.3"), head.list()).peer);
+  EXPECT_TRUE(trust.judge(socket_at("2001:db8::5"), head.list()).peer);
+  EXPECT_FALSE(trust.judge(socket_at("11.1.2.3"), head.list()).peer);
+}
+
+TEST(TrustTable, AUnixSocketHasNoAddressAndNoTrust) {
+  const TestHead head;
+  io::Address local;
+  local.family = io::Family::kUnix;
+  const Caller caller = table({"0.0.0.0/0", "::/0"}, {"0.0.0.0/0"}).judge(local, head.list());
+  EXPECT_FALSE(caller.peer);
+  EXPECT_FALSE(caller.proxy);
+  EXPECT_EQ(client_of(caller), "none");
+}
+
+TEST(TrustTable, AProxyNamesTheClientAndIsNoPeer) {
+  const TrustTable trust = table({}, {"10.0.0.0/8"});
+  const TestHead head{{"X-Forwarded-For", "203.0.113.9, 198.51.100.1 ,10.0.0.7"}};
+  const Caller caller = trust.judge(socket_at("10.0.0.8"), head.list());
+  EXPECT_FALSE(caller.peer);
+  EXPECT_TRUE(caller.proxy);
+  EXPECT_EQ(client_of(caller), "198.51.100.1");  // what stands before it, anybody may have written
+}
+
+TEST(TrustTable, TheAddressListMayStandInSeveralLines) {
+  const TrustTable trust = table({}, {"10.0.0.0/8"});
+  const TestHead head{{"X-Forwarded-For", "203.0.113.9"}, {"X-Forwarded-For", "10.0.0.7"}};
+  EXPECT_EQ(client_of(trust.judge(socket_at("10.0.0.8"), head.list())), "203.0.113.9");
+}
+
+TEST(TrustTable, PortsAndBracketsAreUnderstoodGarbageEndsTheChain) {
+  const TrustTable trust = table({}, {"10.0.0.0/8"});
+  const auto client = [&](std::string_view value) {
+    const TestHead head{{"x-forwarded-for", value}};
+    return client_of(trust.judge(socket_at("10.0.0.8"), head.list()));
+  };
+  EXPECT_EQ(client("203.0.113.9:4711"), "203.0.113.9");
+  EXPECT_EQ(client("[2001:db8::1]:4711"), "2001:db8::1");
+  EXPECT_EQ(client("2001:db8::1"), "2001:db8::1");
+  EXPECT_EQ(client("unknown"), "10.0.0.8");
+  EXPECT_EQ(client("1.2.3.4, unknown"), "10.0.0.8");
+  EXPECT_EQ(client("1.2.3.4, unknown, 10.0.0.9"), "10.0.0.9");
+  EXPECT_EQ(client(""), "10.0.0.8");
+}
+
+}  // namespace
+}  // namespace weir

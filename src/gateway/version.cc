@@ -1,0 +1,9 @@
+#include "weir/gateway/version.h"
+
+namespace weir::inline v0 {
+
+std::string_view version() noexcept {
+  return WEIR_VERSION;
+}
+
+}  // namespace weir::inline v0
