@@ -29,6 +29,9 @@ function(weir_test name)
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
   endif()
+  if(WEIR_SANITIZE OR WEIR_COVERAGE)
+    math(EXPR ARG_TIMEOUT "4 * ${ARG_TIMEOUT}")  # Instrumented code is that much slower.
+  endif()
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE weir_compile ${ARG_LINK} GTest::gmock GTest::gtest_main)
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
