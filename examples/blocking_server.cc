@@ -1,0 +1,156 @@
+// A thread-per-request TCP server that keeps answering when it is asked for more than it can do.
+//
+//   blocking_server [LIMIT]    prints "port N"; then try: curl -i http://127.0.0.1:N/20
+//
+// Every request pretends to work for as many milliseconds as its path says. LIMIT of them (4) may
+// do so at once; the next ones wait in their threads for up to 50 ms, and whoever has no hope is
+// told at once to come back. SIGTERM ends it with its counts.
+#include <charconv>
+#include <cstdio>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <netinet/in.h>
+#include <signal.h>
+#include <sys/socket.h>
+
+#include "weir/control/admission_controller.h"
+#include "weir/io/clock.h"
+#include "weir/io/entropy.h"
+#include "weir/io/fd.h"
+#include "weir/io/memory_reader.h"
+#include "weir/io/thread_parker.h"
+#include "weir/policy/retry_hint.h"
+
+namespace {
+
+using weir::io::Fd;
+using weir::io::monotonic_now;
+
+/// How a thread of this server sleeps while it waits for its turn.
+class ThreadParker final : public weir::Parker {
+ public:
+  weir::TimePoint park_until(weir::TimePoint until) noexcept override {
+    return parker_.park_until(until);
+  }
+  void unpark() noexcept override { parker_.unpark(); }
+
+ private:
+  weir::io::ThreadParker parker_;
+};
+
+std::uint32_t number_in(std::string_view text, std::uint32_t otherwise) {
+  std::uint32_t value = otherwise;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+void answer(const Fd& connection, const std::string& head, std::string_view body) {
+  const std::string response = "HTTP/1.1 " + head + "\r\nconnection: close\r\ncontent-length: " +
+                               std::to_string(body.size()) + "\r\n\r\n" + std::string(body);
+  static_cast<void>(::send(connection.get(), response.data(), response.size(), MSG_NOSIGNAL));
+}
+
+void refuse(const Fd& connection, weir::AdmissionController& admission, weir::Reason reason) {
+  static thread_local weir::Rng rng(weir::io::random_seed());
+  const weir::Duration hint = admission.retry_after(weir::ScopeId::kFirst, monotonic_now(), rng);
+  answer(connection,
+         std::to_string(weir::facts_of(reason).http) +
+             " Refused\r\nretry-after: " + std::to_string(weir::retry_after_seconds(hint)) +
+             "\r\nx-weir-reason: " + std::string(weir::name_of(reason)),
+         "come back later\n");
+}
+
+/// What your server does: here, "GET /20 …" takes 20 milliseconds.
+std::string_view handle(std::string_view request) {
+  const std::size_t path = request.find('/');
+  const std::uint32_t ms = path < request.size() ? number_in(request.substr(path + 1), 0) : 0;
+  ThreadParker().park_until(monotonic_now() + std::chrono::milliseconds(ms));
+  return "done\n";
+}
+
+void serve(weir::AdmissionController& admission, const Fd& connection) {
+  char buffer[4096];
+  const long got = ::recv(connection.get(), buffer, sizeof buffer, 0);
+  if (got <= 0) return;
+  const std::string_view http(buffer, static_cast<std::size_t>(got));
+  // [readme]
+  weir::AdmissionRequest request;
+  request.priority = weir::Priority::kNormal;
+
+  ThreadParker parker;  // sleeps for up to 50 ms if there is no room now
+  auto permit = admission.admit(request, parker, monotonic_now());
+  if (!permit) return refuse(connection, admission, permit.error());
+
+  const std::string_view body = handle(http);
+  std::move(*permit).finish(weir::Outcome::kOk, monotonic_now());
+  // [/readme]
+  answer(connection, "200 OK", body);
+}
+
+/// Binds a loopback port of the system's choice and says which.
+Fd listen_and_say_where() {
+  Fd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in name{};
+  name.sin_family = AF_INET;
+  name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof name;
+  auto* const address = reinterpret_cast<sockaddr*>(&name);
+  if (::bind(listener.get(), address, size) != 0 || ::listen(listener.get(), 1024) != 0 ||
+      ::getsockname(listener.get(), address, &size) != 0) {
+    std::perror("listen");
+    return Fd();
+  }
+  std::printf("port %d\n", ntohs(name.sin_port));
+  std::fflush(stdout);
+  return listener;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  sigset_t ends;
+  sigemptyset(&ends);
+  sigaddset(&ends, SIGTERM);
+  sigaddset(&ends, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &ends, nullptr);
+
+  weir::AdmissionConfig config;
+  config.limit.policy = weir::LimitKind::kFixed;
+  config.limit.initial_limit = number_in(argc > 1 ? argv[1] : "", 4);
+  if (!config.validate().empty()) {
+    std::fprintf(stderr, "usage: blocking_server [LIMIT, 1 to 1024]\n");
+    return 2;
+  }
+  weir::AdmissionController admission(config, weir::Rng(weir::io::random_seed()));
+  const Fd listener = listen_and_say_where();
+  if (!listener) return 1;
+  {
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < 128; ++i) {
+      threads.emplace_back([&] {
+        for (;;) {
+          const Fd connection(::accept(listener.get(), nullptr, nullptr));
+          if (!connection) return;
+          serve(admission, connection);
+        }
+      });
+    }
+    // Ten times a second: windows close, waiters expire; twice a second a look at the memory.
+    const timespec tenth{.tv_sec = 0, .tv_nsec = 100'000'000};
+    for (int turn = 0; ::sigtimedwait(&ends, nullptr, &tenth) < 0; ++turn) {
+      admission.expire(monotonic_now());
+      if (turn % 5 != 0) continue;
+      const weir::io::MemoryReading memory = weir::io::read_memory();
+      admission.set_memory(memory.usage, memory.readable);
+    }
+    ::shutdown(listener.get(), SHUT_RDWR);  // every accept() ends
+  }
+  const weir::AdmissionStats stats = admission.stats();
+  std::printf("admitted %llu refused %llu\n", static_cast<unsigned long long>(stats.admitted),
+              static_cast<unsigned long long>(stats.rejected));
+  return 0;
+}

@@ -1,0 +1,157 @@
+#include "http/h2/frame_guard.h"
+
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace weir::inline v0::h2 {
+namespace {
+
+using Action = Judgement::Action;
+
+constexpr TimePoint kNow = time_from_ns(1'000'000'000);
+
+/// A guard with nothing behind it.
+struct Guard {
+  explicit Guard(const H2Limits& given = {})
+      : limits(given),
+        words(StreamTable::bytes_for(given.concurrent_streams_max) / 8 + 1),
+        guard(limits, words.data()) {
+    static_cast<void>(judge(FrameType::kSettings, 0, 0, 0));
+  }
+  Judgement judge(FrameType type, std::uint8_t flags, StreamId stream, std::uint32_t length,
+                  std::vector<std::uint8_t> prefix = {}) {
+    const FrameHeader header{length, static_cast<std::uint8_t>(type), flags, stream};
+    prefix.resize(FrameGuard::prefix_bytes(header));
+    return guard.judge(header, prefix, kNow);
+  }
+  Judgement headers(StreamId stream, std::uint8_t flags = flag::kEndStream | flag::kEndHeaders) {
+    return judge(FrameType::kHeaders, flags, stream, 10);
+  }
+
+  H2Limits limits;
+  std::vector<std::uint64_t> words;
+  FrameGuard guard;
+};
+
+TEST(FrameGuard, AsksForTheBytesItJudgesBy) {
+  const auto prefix = [](FrameType type, std::uint8_t flags, std::uint32_t length) {
+    return FrameGuard::prefix_bytes({length, static_cast<std::uint8_t>(type), flags, 1});
+  };
+  EXPECT_EQ(prefix(FrameType::kData, 0, 100), 0U);
+  EXPECT_EQ(prefix(FrameType::kData, flag::kPadded, 100), 1U);
+  EXPECT_EQ(prefix(FrameType::kData, flag::kPadded, 0), 0U);
+  EXPECT_EQ(prefix(FrameType::kHeaders, flag::kPriority | flag::kPadded, 100), 6U);
+  EXPECT_EQ(prefix(FrameType::kHeaders, flag::kPriority, 3), 3U);
+  EXPECT_EQ(prefix(FrameType::kPriority, 0, 5), 5U);
+  EXPECT_EQ(prefix(FrameType::kPriority, 0, 9000), 5U);
+  EXPECT_EQ(prefix(FrameType::kWindowUpdate, 0, 4), 4U);
+  EXPECT_EQ(prefix(FrameType::kSettings, 0, 600), 0U);
+}
+
+TEST(FrameGuard, TheFirstFrameIsSettings) {
+  for (const auto& [type, flags] : std::vector<std::pair<FrameType, std::uint8_t>>{
+           {FrameType::kPing, 0}, {FrameType::kHeaders, 4}, {FrameType::kSettings, flag::kAck}}) {
+    const H2Limits limits;
+    std::vector<std::uint64_t> words(StreamTable::bytes_for(limits.concurrent_streams_max));
+    FrameGuard guard(limits, words.data());
+    const Judgement j = guard.judge({0, static_cast<std::uint8_t>(type), flags, 0}, {}, kNow);
+    EXPECT_EQ(j.action, Action::kEnd);
+    EXPECT_EQ(j.code, ErrorCode::kProtocolError);
+  }
+}
+
+TEST(FrameGuard, CountsTheConnectionWindowItself) {
+  Guard g;
+  g.headers(1, flag::kEndHeaders);
+  for (int i = 0; i < 3; ++i)
+    EXPECT_EQ(g.judge(FrameType::kData, 0, 1, 16384).action, Action::kPass);
+  EXPECT_EQ(g.judge(FrameType::kData, 0, 1, 16384).end, SessionEnd::kFlowControl);
+
+  Guard h;
+  h.headers(1, flag::kEndHeaders);
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_EQ(h.judge(FrameType::kData, 0, 1, 16384).action, Action::kPass);
+    h.guard.on_window_sent(0, 16384);
+    h.guard.on_window_sent(1, 16384);
+  }
+}
+
+TEST(FrameGuard, StreamWindowsShrinkWhenOurSettingsAreAcknowledged) {
+  Guard g;
+  g.headers(1, flag::kEndHeaders);
+  EXPECT_EQ(g.judge(FrameType::kData, 0, 1, 16384).reset, 0U);
+  g.guard.on_settings_acked();  // 65535 becomes 16384: nothing is left
+  const Judgement j = g.judge(FrameType::kData, 0, 1, 1);
+  EXPECT_EQ(j.reset, 1U);
+  EXPECT_EQ(j.code, ErrorCode::kFlowControlError);
+  EXPECT_EQ(j.action, Action::kPass) << "the codec counts the connection's window";
+  g.headers(3, flag::kEndHeaders);
+  EXPECT_EQ(g.judge(FrameType::kData, 0, 3, 16384).reset, 0U);
+  EXPECT_EQ(g.judge(FrameType::kData, 0, 3, 1).reset, 3U);
+}
+
+TEST(FrameGuard, AfterGoawayNewStreamsAreLateFrames) {
+  Guard g;
+  g.headers(1);
+  g.guard.on_goaway_sent(1);
+  EXPECT_EQ(g.headers(3).action, Action::kPass) << "the codec must decode it";
+  EXPECT_EQ(g.guard.streams().find(3), nullptr);
+  EXPECT_EQ(g.judge(FrameType::kData, 0, 3, 5).action, Action::kPass);
+  EXPECT_EQ(g.guard.score().score(kNow), 0);
+}
+
+TEST(FrameGuard, LateFramesAreFreeAsLongAsTheyAreFew) {
+  Guard g;
+  g.headers(1, flag::kEndHeaders);
+  Stream* stream = g.guard.streams().find(1);
+  stream->open = false;
+  g.guard.on_closed(1, ClosedHow::kResetByUs);
+  g.guard.streams().close(*stream);
+  for (int i = 0; i < 64 + 16; ++i) {
+    EXPECT_EQ(g.judge(FrameType::kData, 0, 1, 1).action, Action::kPass);
+    ASSERT_EQ(g.guard.score().count(H2Glitch::kClosedStreamFrame), 0U) << i;
+  }
+  EXPECT_EQ(g.judge(FrameType::kData, 0, 1, 1).action, Action::kPass);
+  EXPECT_EQ(g.guard.score().count(H2Glitch::kClosedStreamFrame), 1U);
+}
+
+TEST(FrameGuard, AStreamThatTheOwnerHoldsIsClosedAllTheSame) {
+  Guard g;
+  g.headers(1);
+  Stream* stream = g.guard.streams().find(1);
+  stream->open = false;  // answered; its owner still cleans up
+  stream->held = true;
+  g.guard.on_closed(1, ClosedHow::kEnded);
+  EXPECT_EQ(g.headers(1).end, SessionEnd::kStreamClosed);
+}
+
+TEST(FrameGuard, SettingsPayloadsAreBounded) {
+  Guard g;
+  EXPECT_EQ(g.judge(FrameType::kSettings, 0, 0, 32 * 6).action, Action::kPass);
+  EXPECT_EQ(g.judge(FrameType::kSettings, 0, 0, 33 * 6).end, SessionEnd::kSettings);
+}
+
+TEST(FrameGuard, HeaderBlockBytesAndFragments) {
+  H2Limits limits;
+  limits.header_block_bytes_max = 1000;
+  limits.header_fragments_max = 3;
+  limits.small_fragment_bytes = 0;
+  Guard g(limits);
+  EXPECT_EQ(g.judge(FrameType::kHeaders, 0, 1, 600).action, Action::kPass);
+  EXPECT_TRUE(g.guard.in_header_block());
+  EXPECT_EQ(g.judge(FrameType::kContinuation, 0, 1, 400).action, Action::kPass);
+  EXPECT_EQ(g.judge(FrameType::kContinuation, flag::kEndHeaders, 1, 0).action, Action::kPass);
+  EXPECT_FALSE(g.guard.in_header_block());
+  EXPECT_EQ(g.judge(FrameType::kHeaders, 0, 3, 600).action, Action::kPass) << "counted anew";
+  EXPECT_EQ(g.judge(FrameType::kContinuation, 0, 3, 401).end, SessionEnd::kHeaderBlock);
+
+  Guard h(limits);
+  h.judge(FrameType::kHeaders, 0, 1, 1);
+  h.judge(FrameType::kContinuation, 0, 1, 1);
+  h.judge(FrameType::kContinuation, 0, 1, 1);
+  EXPECT_EQ(h.judge(FrameType::kContinuation, 0, 1, 1).end, SessionEnd::kHeaderBlock);
+}
+
+}  // namespace
+}  // namespace weir::inline v0::h2

@@ -1,0 +1,31 @@
+#pragma once
+
+#include "http/h2/nghttp2_session.h"
+
+namespace weir::inline v0::h2 {
+
+/// What the library calls, from inside mem_recv and mem_send. They note what happened and submit
+/// frames; none of them calls the owner.
+struct Nghttp2Session::Callbacks {
+  static Nghttp2Session& of(void* user) noexcept { return *static_cast<Nghttp2Session*>(user); }
+
+  static int on_begin_headers(nghttp2_session* library, const nghttp2_frame* frame, void* user);
+  static int on_header(nghttp2_session* library, const nghttp2_frame* frame, nghttp2_rcbuf* name,
+                       nghttp2_rcbuf* value, std::uint8_t flags, void* user);
+  static int on_data(nghttp2_session* library, std::uint8_t flags, std::int32_t id,
+                     const std::uint8_t* data, std::size_t bytes, void* user);
+  static int on_frame_recv(nghttp2_session* library, const nghttp2_frame* frame, void* user);
+  static int on_invalid_frame(nghttp2_session* library, const nghttp2_frame* frame, int error,
+                              void* user);
+  static int on_frame_send(nghttp2_session* library, const nghttp2_frame* frame, void* user);
+  static int on_stream_close(nghttp2_session* library, std::int32_t id, std::uint32_t code,
+                             void* user);
+  static ssize_t on_read(nghttp2_session* library, std::int32_t id, std::uint8_t* into,
+                         std::size_t bytes_max, std::uint32_t* flags, nghttp2_data_source* source,
+                         void* user);
+  static int on_send_data(nghttp2_session* library, nghttp2_frame* frame,
+                          const std::uint8_t* header, std::size_t bytes,
+                          nghttp2_data_source* source, void* user);
+};
+
+}  // namespace weir::inline v0::h2

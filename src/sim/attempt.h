@@ -1,0 +1,182 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "weir/base/assert.h"
+#include "weir/base/time.h"
+#include "weir/control/permit.h"
+#include "weir/control/waiter.h"
+#include "weir/policy/priority.h"
+
+namespace weir::inline v0 {
+
+enum class CallEnd : std::uint8_t;
+
+/// Where an attempt is. One event at most is pending for it, and its token says which.
+enum class AttemptState : std::uint8_t {
+  kFree,
+  kToService,   // on the link
+  kWaiting,     // for a permit
+  kQueued,      // admitted, no worker yet
+  kServing,     // a worker has it
+  kCalling,     // waits for a service that its service calls
+  kTurnedAway,  // the service is down; the refusal is on its way
+  kToCaller,    // the answer is on the link
+  kBackingOff,  // between two attempts
+};
+
+inline constexpr std::uint32_t kNoAttempt = ~std::uint32_t{0};
+
+/// One attempt of a call, and the state of the call it belongs to: retries reuse the place, unless
+/// the service still works on an attempt that its caller gave up (then that one lives on alone,
+/// without a caller).
+struct Attempt {
+  std::uint32_t index = 0;
+  std::uint32_t token = 0;  // of the pending event
+  std::uint32_t life = 0;   // counts attempts made in this place: timeouts of older ones are stale
+  AttemptState state = AttemptState::kFree;
+  Priority priority = Priority::kNormal;
+  CallEnd end{};
+  bool has_caller = true;
+  bool fails = false;
+  bool lost = false;     // on the link: only a timeout ends it
+  bool counted = false;  // in its service's in flight
+  bool holds_worker = false;
+  std::uint16_t number = 0;  // attempts made, this one included
+  std::uint16_t call_at = 0;
+  std::uint32_t caller = 0;
+  std::uint32_t service = 0;
+  std::uint32_t cohort = 0;
+  std::uint32_t load = kNoAttempt;  // none for calls between services
+  std::uint32_t parent = kNoAttempt;
+  std::uint32_t child = kNoAttempt;
+  std::uint32_t previous = kNoAttempt;  // in the service's queue, or among its running
+  std::uint32_t next = kNoAttempt;
+  std::uint32_t actor = kNoAttempt;  // index into the load's names
+  std::uint32_t peer = kNoAttempt;
+  std::uint32_t cost = 1;
+  std::uint64_t bytes = 0;
+  TimePoint called_at{};
+  TimePoint waits_from{};
+  TimePoint dispatched_at{};
+  TimePoint serving_from{};
+  TimePoint deadline{};
+  Duration paused_before{};
+  Duration hint{};
+  void* world = nullptr;
+  Permit permit{};
+  Waiter waiter;
+
+  Attempt(Waiter::Ready on_ready, void* owner) noexcept : world(owner), waiter(on_ready, this) {}
+
+  /// Takes over the call of another attempt, from its caller's point of view.
+  void inherit(const Attempt& other) noexcept {
+    priority = other.priority;
+    number = other.number;
+    caller = other.caller;
+    service = other.service;
+    cohort = other.cohort;
+    load = other.load;
+    parent = other.parent;
+    actor = other.actor;
+    peer = other.peer;
+    cost = other.cost;
+    bytes = other.bytes;
+    called_at = other.called_at;
+  }
+  /// Forgets what the last user of the place left.
+  void reset() noexcept {
+    has_caller = true;
+    fails = lost = counted = holds_worker = false;
+    number = call_at = 0;
+    cohort = load = parent = child = actor = peer = kNoAttempt;
+    cost = 1;
+    bytes = 0;
+    deadline = {};
+    hint = {};
+  }
+};
+
+/// Places for attempts: grows in blocks, never moves, reuses the place freed last.
+class AttemptPool {
+ public:
+  AttemptPool(Waiter::Ready on_ready, void* world) noexcept : on_ready_(on_ready), world_(world) {}
+
+  [[nodiscard]] Attempt& operator[](std::uint32_t index) noexcept {
+    return blocks_[index / kBlock][index % kBlock];
+  }
+  [[nodiscard]] const Attempt& operator[](std::uint32_t index) const noexcept {
+    return blocks_[index / kBlock][index % kBlock];
+  }
+
+  [[nodiscard]] Attempt& take() {
+    if (free_.empty()) grow();
+    Attempt& attempt = (*this)[free_.back()];
+    free_.pop_back();
+    attempt.reset();
+    return attempt;
+  }
+
+  void give_back(Attempt& attempt) {
+    WEIR_ASSERT(attempt.state != AttemptState::kFree && !attempt.permit);
+    attempt.state = AttemptState::kFree;
+    ++attempt.token;
+    ++attempt.life;
+    free_.push_back(attempt.index);
+  }
+
+  [[nodiscard]] std::uint32_t size() const noexcept { return size_; }
+
+ private:
+  static constexpr std::uint32_t kBlock = 1024;
+
+  void grow() {
+    auto block = std::allocator<Attempt>().allocate(kBlock);
+    blocks_.emplace_back(block);
+    for (std::uint32_t i = 0; i < kBlock; ++i) {
+      std::construct_at(block + i, on_ready_, world_);
+      block[i].index = size_ + i;
+    }
+    for (std::uint32_t i = kBlock; i > 0; --i) free_.push_back(size_ + i - 1);
+    size_ += kBlock;
+  }
+
+  struct FreeBlock {
+    void operator()(Attempt* block) const noexcept {
+      std::destroy_n(block, kBlock);
+      std::allocator<Attempt>().deallocate(block, kBlock);
+    }
+  };
+  std::vector<std::unique_ptr<Attempt[], FreeBlock>> blocks_;
+  std::vector<std::uint32_t> free_;
+  std::uint32_t size_ = 0;
+  Waiter::Ready on_ready_;
+  void* world_;
+};
+
+/// A queue of attempts linked through them; an attempt is in one list at most.
+struct AttemptList {
+  std::uint32_t first = kNoAttempt;
+  std::uint32_t last = kNoAttempt;
+  std::uint32_t size = 0;
+
+  void push_back(AttemptPool& pool, Attempt& attempt) noexcept {
+    attempt.previous = last;
+    attempt.next = kNoAttempt;
+    (last == kNoAttempt ? first : pool[last].next) = attempt.index;
+    last = attempt.index;
+    ++size;
+  }
+  void remove(AttemptPool& pool, Attempt& attempt) noexcept {
+    (attempt.previous == kNoAttempt ? first : pool[attempt.previous].next) = attempt.next;
+    (attempt.next == kNoAttempt ? last : pool[attempt.next].previous) = attempt.previous;
+    attempt.previous = attempt.next = kNoAttempt;
+    --size;
+  }
+};
+
+}  // namespace weir::inline v0

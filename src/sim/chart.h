@@ -1,0 +1,47 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace weir::inline v0 {
+
+/// One line of a panel; `dash` as in SVG, empty for a solid line.
+struct ChartLine {
+  std::string label{};
+  std::string color{};
+  std::string dash{};
+  bool filled = false;  // the area below it too
+  bool stepped = false;
+  std::vector<double> values{};  // one per point in time; negative: nothing there
+};
+
+/// A span of time worth a mark on every panel: a fault, a phase of the load.
+struct ChartMark {
+  double from = 0;  // seconds
+  double to = 0;
+  std::string label{};
+};
+
+/// One diagram over time.
+struct ChartPanel {
+  std::string title{};
+  std::string unit{};  // of the vertical axis
+  bool logarithmic = false;
+  std::vector<ChartLine> lines{};
+};
+
+/// Diagrams below each other, over the same time, as an SVG document that needs nothing else.
+struct Chart {
+  std::string title{};
+  std::string subtitle{};
+  double seconds_per_point = 1;
+  std::vector<ChartMark> marks{};
+  std::vector<ChartPanel> panels{};
+
+  [[nodiscard]] std::string to_svg() const;
+};
+
+/// Round numbers for an axis from 0 to at least `top`: their distance.
+[[nodiscard]] double nice_step(double top, int steps) noexcept;
+
+}  // namespace weir::inline v0

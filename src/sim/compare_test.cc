@@ -1,0 +1,56 @@
+#include "sim/compare.h"
+
+#include <gtest/gtest.h>
+
+#include "sim/scenario_test_support.h"
+
+namespace weir {
+namespace {
+
+TEST(Compare, KnowsItsLimiters) {
+  EXPECT_EQ(limiter_named("vegas")->kind, LimitKind::kVegas);
+  EXPECT_EQ(limiter_named("fixed:64")->fixed, 64U);
+  EXPECT_EQ(name_of(*limiter_named("fixed:64")), "fixed:64");
+  EXPECT_EQ(name_of(*limiter_named("auto")), "auto");
+  for (const char* wrong : {"", "best", "fixed:", "fixed:0", "fixed:99999", "fixed:4x", "auto:3"}) {
+    EXPECT_FALSE(limiter_named(wrong).has_value()) << wrong;
+  }
+}
+
+TEST(Compare, PutsTheLimiterInPlace) {
+  const Scenario s = scenario_of(kPlain);
+  const Scenario changed = with_limiter(s, *limiter_named("fixed:2000"));
+  EXPECT_EQ(changed.services[0].admission->limit.policy, LimitKind::kFixed);
+  EXPECT_EQ(changed.services[0].admission->limit.initial_limit, 2000U);
+  EXPECT_TRUE(changed.services[0].admission->limit.validate().empty());
+}
+
+TEST(Compare, RowsShowWhatFailed) {
+  const Scenario s = scenario_of(std::string(kPlain) +
+                                 "[[verdict]]\nname = \"v\"\nmeasure = \"goodput\"\nmin = 9999\n");
+  const CompareRow row = row_of(s, run_scenario(s), "auto");
+  EXPECT_EQ(row.verdicts, 1U);
+  EXPECT_EQ(row.verdicts_held, 0U);
+  EXPECT_EQ(row.failed, "v");
+  EXPECT_NEAR(row.goodput, 800, 40);
+  const std::string table = compare_table(s, {row});
+  EXPECT_NE(table.find("0/1  v"), std::string::npos);
+}
+
+TEST(Compare, TheSearchFindsTheLimitThatIsBestByConstruction) {
+  // Callers leave after 60 ms: a limit much above 8 × 60/10 makes every answer come too late, one
+  // below 8 leaves workers idle.
+  const Scenario s =
+      scenario_of(kPlain, {"duration=15s", "settle=3s", "load.web.rate=2000",
+                           "load.web.timeout=60ms", "load.web.cancels=false",
+                           "service.api.time=10ms", "service.api.admission.normal_wait_max=0s"});
+  const FixedSearch found = search_fixed(s, nullptr);
+  EXPECT_GE(found.limit, 8U);
+  EXPECT_LE(found.limit, 48U);
+  EXPECT_NEAR(found.goodput, 800, 20);
+  EXPECT_GE(found.own_goodput, 0.95 * found.goodput);
+  EXPECT_NE(printed(found).find("best fixed limit"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,98 @@
+#include "sim/distribution.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/latency_histogram.h"
+#include "sim/replay_math.h"
+
+namespace weir::inline v0 {
+namespace {
+
+Duration from_double(double ns) noexcept {
+  return Duration(static_cast<std::int64_t>(std::clamp(ns, 0.0, 9.0e18)));
+}
+double as_double(Duration d) noexcept {
+  return static_cast<double>(d.count());
+}
+
+// The polar method; its second value is dropped, so that a draw has no memory.
+double draw_normal(Rng& rng) noexcept {
+  for (;;) {
+    const double x = 2 * rng.unit() - 1;
+    const double y = 2 * rng.unit() - 1;
+    const double s = x * x + y * y;
+    if (s > 1e-300 && s < 1) return x * std::sqrt(-2 * replay_log(s) / s);
+  }
+}
+
+Duration at_share(const Distribution& d, double u) {
+  const auto above = std::upper_bound(d.shares.begin(), d.shares.end(), u);
+  if (above == d.shares.end()) return d.values.back();
+  if (above == d.shares.begin()) return d.values.front();
+  const auto i = static_cast<std::size_t>(above - d.shares.begin());
+  const double span = d.shares[i] - d.shares[i - 1];
+  const double part = span <= 0 ? 0 : (u - d.shares[i - 1]) / span;
+  const double low = std::max(1.0, as_double(d.values[i - 1]));
+  const double high = std::max(1.0, as_double(d.values[i]));
+  return from_double(low * replay_pow(high / low, part));
+}
+
+LatencyHistogram sample_of(const Distribution& d) {
+  LatencyHistogram histogram;
+  Rng rng(20240229);
+  for (int i = 0; i < 200000; ++i) histogram.add(d.draw(rng));
+  return histogram;
+}
+
+}  // namespace
+
+double draw_unit_exponential(Rng& rng) noexcept {
+  return -replay_log(1.0 - rng.unit());
+}
+
+Duration Distribution::draw(Rng& rng) const {
+  switch (kind) {
+    case DistributionKind::kConstant:
+      return a;
+    case DistributionKind::kUniform:
+      return rng.between(a, b);
+    case DistributionKind::kExponential:
+      return from_double(as_double(a) * draw_unit_exponential(rng));
+    case DistributionKind::kLognormal:
+      return from_double(as_double(a) * replay_exp(shape * draw_normal(rng)));
+    case DistributionKind::kBimodal:
+      return rng.chance(share) ? b : a;
+    case DistributionKind::kPareto:
+      return std::min(b, from_double(as_double(a) * replay_pow(1.0 - rng.unit(), -1.0 / shape)));
+    case DistributionKind::kEmpirical:
+      return shares.empty() ? values[rng.below(values.size())] : at_share(*this, rng.unit());
+  }
+  return a;
+}
+
+Duration Distribution::mean() const {
+  switch (kind) {
+    case DistributionKind::kConstant:
+    case DistributionKind::kExponential:
+      return a;
+    case DistributionKind::kUniform:
+      return (a + b) / 2;
+    case DistributionKind::kLognormal:
+      return from_double(as_double(a) * replay_exp(shape * shape / 2));
+    case DistributionKind::kBimodal:
+      return from_double(as_double(a) * (1 - share) + as_double(b) * share);
+    case DistributionKind::kPareto:
+    case DistributionKind::kEmpirical:
+      break;
+  }
+  return sample_of(*this).mean();
+}
+
+Duration Distribution::quantile(double q) const {
+  if (kind == DistributionKind::kConstant) return a;
+  if (kind == DistributionKind::kExponential) return from_double(-as_double(a) * replay_log(1 - q));
+  return sample_of(*this).quantile(q);
+}
+
+}  // namespace weir::inline v0

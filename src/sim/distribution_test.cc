@@ -1,0 +1,110 @@
+#include "sim/distribution.h"
+
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include "sim/latency_histogram.h"
+
+namespace weir {
+namespace {
+
+using std::chrono::milliseconds;
+
+LatencyHistogram draw_many(const Distribution& d, int count = 200000) {
+  LatencyHistogram h;
+  Rng rng(11);
+  for (int i = 0; i < count; ++i) h.add(d.draw(rng));
+  return h;
+}
+
+Distribution make(DistributionKind kind, Duration a, Duration b = {}) {
+  Distribution d;
+  d.kind = kind;
+  d.a = a;
+  d.b = b;
+  return d;
+}
+
+double ms(Duration d) {
+  return to_millis(d);
+}
+
+TEST(Distribution, ConstantIsConstant) {
+  const Distribution d = Distribution::constant(milliseconds(7));
+  Rng rng(1);
+  EXPECT_EQ(d.draw(rng), Duration(milliseconds(7)));
+  EXPECT_EQ(d.mean(), Duration(milliseconds(7)));
+}
+
+TEST(Distribution, ExponentialHasItsMeanAndItsMedian) {
+  const LatencyHistogram h = draw_many(Distribution::exponential(milliseconds(10)));
+  EXPECT_NEAR(ms(h.mean()), 10, 0.1);
+  EXPECT_NEAR(ms(h.quantile(0.5)), 6.931, 0.15);
+  EXPECT_NEAR(ms(h.quantile(0.99)), 46.05, 1.2);
+  EXPECT_NEAR(ms(Distribution::exponential(milliseconds(10)).quantile(0.99)), 46.05, 0.01);
+}
+
+TEST(Distribution, UniformStaysBetweenItsEnds) {
+  const Distribution d = make(DistributionKind::kUniform, milliseconds(5), milliseconds(15));
+  const LatencyHistogram h = draw_many(d);
+  EXPECT_NEAR(ms(h.mean()), 10, 0.1);
+  EXPECT_LE(ms(h.max()), 15);
+  EXPECT_GE(ms(h.quantile(0)), 4.9);
+}
+
+TEST(Distribution, LognormalHasItsMedianAndItsMean) {
+  Distribution d = make(DistributionKind::kLognormal, milliseconds(10));
+  d.shape = 0.8;
+  const LatencyHistogram h = draw_many(d);
+  EXPECT_NEAR(ms(h.quantile(0.5)), 10, 0.2);
+  EXPECT_NEAR(ms(h.mean()), ms(d.mean()), 0.15);
+  EXPECT_NEAR(ms(d.mean()), 10 * std::exp(0.32), 0.01);
+}
+
+TEST(Distribution, BimodalGivesTheSlowOneItsShare) {
+  Distribution d = make(DistributionKind::kBimodal, milliseconds(5), milliseconds(500));
+  d.share = 0.03;
+  const LatencyHistogram h = draw_many(d);
+  EXPECT_NEAR(ms(h.mean()), ms(d.mean()), 0.5);
+  EXPECT_NEAR(ms(h.quantile(0.96)), 5, 0.1);
+  EXPECT_GT(ms(h.quantile(0.98)), 400);
+}
+
+TEST(Distribution, ParetoStartsAtItsMinimumAndIsCut) {
+  Distribution d = make(DistributionKind::kPareto, milliseconds(4), milliseconds(1000));
+  d.shape = 1.5;
+  const LatencyHistogram h = draw_many(d);
+  EXPECT_GE(ms(h.quantile(0)), 3.9);
+  EXPECT_LE(ms(h.max()), 1000);
+  EXPECT_NEAR(ms(h.quantile(0.5)), 4 * std::pow(2.0, 1 / 1.5), 0.2);
+}
+
+TEST(Distribution, EmpiricalValuesAreEquallyLikely) {
+  Distribution d = make(DistributionKind::kEmpirical, {});
+  d.values = {milliseconds(1), milliseconds(2), milliseconds(3), milliseconds(10)};
+  EXPECT_NEAR(ms(draw_many(d).mean()), 4, 0.05);
+}
+
+TEST(Distribution, EmpiricalSharesReproduceADashboard) {
+  Distribution d = make(DistributionKind::kEmpirical, {});
+  d.values = {milliseconds(2), milliseconds(10), milliseconds(30), milliseconds(120),
+              milliseconds(400)};
+  d.shares = {0, 0.5, 0.9, 0.99, 1};
+  const LatencyHistogram h = draw_many(d);
+  EXPECT_NEAR(ms(h.quantile(0.5)), 10, 0.3);
+  EXPECT_NEAR(ms(h.quantile(0.9)), 30, 0.8);
+  EXPECT_NEAR(ms(h.quantile(0.99)), 120, 5);
+  EXPECT_LE(ms(h.max()), 400);
+}
+
+TEST(Distribution, EqualSeedsDrawEqualTimes) {
+  Distribution d = make(DistributionKind::kLognormal, milliseconds(10));
+  d.shape = 1.1;
+  Rng a(5);
+  Rng b(5);
+  for (int i = 0; i < 1000; ++i) EXPECT_EQ(d.draw(a), d.draw(b));
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/run.h"
+#include "sim/scenario.h"
+
+namespace weir::inline v0 {
+
+/// One run for machines. All but `run` (wall time and speed) is the same on every machine.
+/// With `series`, the time series too.
+[[nodiscard]] std::string json_report(const Scenario& scenario, const RunResult& result,
+                                      bool series);
+
+/// A list of JSON texts as one.
+[[nodiscard]] std::string json_list(const std::vector<std::string>& items);
+
+}  // namespace weir::inline v0

@@ -1,0 +1,81 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weir/base/config_error.h"
+#include "weir/base/time.h"
+
+#include "sim/config_node.h"
+
+namespace weir::inline v0 {
+
+/// Reads the keys of one table into plain variables and collects every fault: a wrong kind, a value
+/// out of range, a key nobody asked for. A variable whose key is missing keeps its value.
+///
+/// Promises: done() reports each key that was never asked for, with the ones that were. All errors
+/// carry the file, the line and the whole path of the key.
+/// Thread-safety: none. Lifetime: of the node it reads.
+class NodeReader {
+ public:
+  NodeReader(const ConfigNode& table, std::string path, std::string file, ConfigErrors& errors);
+
+  [[nodiscard]] bool has(std::string_view key) const noexcept {
+    return table_.find(key) != nullptr;
+  }
+
+  void text(std::string_view key, std::string& out);
+  void boolean(std::string_view key, bool& out);
+  void number(std::string_view key, double& out, double low, double high);
+  void whole(std::string_view key, std::uint64_t& out, std::uint64_t low, std::uint64_t high);
+  void whole(std::string_view key, std::uint32_t& out, std::uint32_t low, std::uint32_t high);
+  /// "50ms", "1500ms", "2s", "1m"
+  void duration(std::string_view key, Duration& out);
+  void byte_size(std::string_view key, std::uint64_t& out);
+  /// One of `names`; `out` is its index.
+  void choice(std::string_view key, std::size_t& out, std::span<const std::string_view> names);
+  template <class Enum>
+  void choice(std::string_view key, Enum& out, std::span<const std::string_view> names) {
+    auto index = static_cast<std::size_t>(out);
+    choice(key, index, names);
+    out = static_cast<Enum>(index);
+  }
+
+  /// Reads a nested table with `body`; checks it for unknown keys. Nothing when it is missing.
+  void table(std::string_view key, const std::function<void(NodeReader&)>& body);
+  /// The same for each table of a list (`[[key]]`).
+  void each(std::string_view key, const std::function<void(NodeReader&)>& body);
+  /// The raw value, marked as read; nullptr when missing.
+  [[nodiscard]] const ConfigNode* raw(std::string_view key);
+
+  /// Reports a fault at a key, or at the table itself when the key is not there.
+  void fault(std::string_view key, std::string value, std::string allowed);
+  void require(std::string_view key, std::string_view allowed);
+  /// Adds errors that a config struct's validate() found, with file and line.
+  void adopt(ConfigErrors errors);
+  void done();
+
+  [[nodiscard]] int line() const noexcept { return table_.line; }
+  [[nodiscard]] const std::string& path() const noexcept { return path_; }
+  [[nodiscard]] const std::string& file() const noexcept { return file_; }
+
+ private:
+  [[nodiscard]] std::string full(std::string_view key) const;
+  void wrong_kind(std::string_view key, const ConfigNode& node, std::string_view wanted);
+
+  const ConfigNode& table_;
+  std::string path_;
+  std::string file_;
+  ConfigErrors& errors_;
+  std::vector<std::string> known_;
+};
+
+/// Reads a duration value of a node; nothing when it is none.
+[[nodiscard]] std::optional<Duration> duration_of(const ConfigNode& node) noexcept;
+
+}  // namespace weir::inline v0

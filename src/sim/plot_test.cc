@@ -1,0 +1,28 @@
+#include "sim/plot.h"
+
+#include <gtest/gtest.h>
+
+#include "sim/scenario_test_support.h"
+
+namespace weir {
+namespace {
+
+TEST(Plot, ShowsEveryThingAUserAsksAbout) {
+  const Scenario s = scenario_of(scenario_file("low-class-spike-12x"));
+  const std::string svg = plot_svg(s, run_scenario(s));
+  for (const char* text :
+       {"offered, high", "goodput, low", "shed, high", "99th percentile", "limit in force (auto)",
+        "in flight", "calls per second", "milliseconds, log scale", "time, s"}) {
+    EXPECT_NE(svg.find(text), std::string::npos) << text;
+  }
+  EXPECT_LT(svg.size(), 200000U);
+  EXPECT_EQ(svg.find("nan"), std::string::npos);
+}
+
+TEST(Plot, MarksFaults) {
+  const Scenario s = scenario_of(scenario_file("outage-10s"));
+  EXPECT_NE(plot_svg(s, run_scenario(s)).find("api down"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,138 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "weir/base/time.h"
+#include "weir/policy/priority.h"
+#include "weir/policy/reason.h"
+
+#include "sim/latency_histogram.h"
+#include "sim/scenario.h"
+
+namespace weir::inline v0 {
+
+/// How a call ended, as its caller sees it. Every call ends once, in one of these.
+enum class CallEnd : std::uint8_t { kOk, kRefused, kFailed, kTimedOut };
+inline constexpr std::size_t kCallEndCount = 4;
+
+/// What happened to the calls of one load and class in a span of time.
+struct CallTotals {
+  std::uint64_t offered = 0;
+  std::uint64_t attempts = 0;                        // sent
+  std::uint64_t arrived = 0;                         // reached a service
+  std::uint64_t refused = 0;                         // of those
+  std::array<std::uint64_t, kCallEndCount> ended{};  // by CallEnd
+  LatencyHistogram latency{};                        // of those that ended well
+
+  [[nodiscard]] std::uint64_t ended_all() const noexcept {
+    return ended[0] + ended[1] + ended[2] + ended[3];
+  }
+  [[nodiscard]] std::uint64_t ok() const noexcept { return ended[0]; }
+  void merge(const CallTotals& other) noexcept;
+  void clear() noexcept;
+};
+
+/// What happened at one service in a span of time.
+struct ServiceTotals {
+  std::array<std::uint64_t, kReasonCount> refused{};
+  std::uint64_t completed = 0;
+  std::uint64_t crashes = 0;
+  double busy_ns = 0;    // work finished
+  double wasted_ns = 0;  // of it, for callers that had gone
+  std::uint32_t limit_min = 0;
+  std::uint32_t limit_max = 0;
+  std::uint32_t limit_end = 0;
+  std::uint32_t in_flight_max = 0;
+  std::uint32_t in_flight_end = 0;
+  std::uint32_t queue_max = 0;
+  std::uint32_t waiting_end = 0;
+  double memory_max = 0;
+  double memory_end = 0;
+  LatencyHistogram dispatch{};  // permit to answer, of good answers
+  LatencyHistogram queue{};     // time before a worker took it
+  LatencyHistogram wait{};      // in the waiting room, of those admitted from it
+
+  void merge(const ServiceTotals& later) noexcept;
+  /// Forgets the span, keeps what is in force (limit, in flight, memory).
+  void clear() noexcept;
+};
+
+/// Calls of one load and class.
+struct Cohort {
+  std::uint32_t load = 0;
+  Priority priority = Priority::kNormal;
+};
+
+/// One bucket of the time series.
+struct SeriesPoint {
+  struct Calls {
+    std::uint32_t offered = 0;
+    std::uint32_t ok = 0;
+    std::uint32_t refused = 0;  // attempts
+  };
+  struct Service {
+    std::uint32_t limit = 0;
+    std::uint32_t in_flight = 0;
+    std::uint32_t queue = 0;
+    double memory = 0;
+    float dispatch_p50_ms = 0;
+  };
+  std::vector<Calls> calls{};  // per cohort
+  std::vector<Service> services{};
+  float p50_ms = 0;  // over all calls that ended well in this bucket; 0: none
+  float p90_ms = 0;
+  float p99_ms = 0;
+};
+
+/// A part of the run that somebody asks about.
+struct Span {
+  Duration from{};
+  Duration to{};
+  bool operator==(const Span&) const = default;
+};
+
+/// Totals of one span.
+struct SpanTotals {
+  Span span{};
+  std::vector<CallTotals> calls{};  // per cohort
+  std::vector<ServiceTotals> services{};
+
+  [[nodiscard]] double seconds() const noexcept { return to_seconds(span.to - span.from); }
+};
+
+/// Counts everything once, in the bucket of the moment, and folds closed buckets into the time
+/// series and into the spans that cover them; so a request costs the same however many verdicts ask
+/// about it, and memory does not grow with the number of requests.
+class Recorder {
+ public:
+  Recorder(const Scenario& scenario, std::vector<Cohort> cohorts);
+
+  [[nodiscard]] CallTotals& calls(std::uint32_t cohort) noexcept { return calls_[cohort]; }
+  [[nodiscard]] ServiceTotals& service(std::uint32_t index) noexcept { return services_[index]; }
+
+  /// Ends the current bucket; after the run's duration nothing is kept.
+  void close_bucket();
+
+  [[nodiscard]] const std::vector<Cohort>& cohorts() const noexcept { return cohorts_; }
+  [[nodiscard]] Duration bucket() const noexcept { return bucket_; }
+  [[nodiscard]] const std::vector<SeriesPoint>& series() const noexcept { return series_; }
+  /// The totals of a span that a verdict named; spans().front() is the run without its start.
+  [[nodiscard]] const std::vector<SpanTotals>& spans() const noexcept { return spans_; }
+  [[nodiscard]] const SpanTotals& span(const Span& which) const;
+
+ private:
+  void add_span(const Span& span);
+
+  std::vector<Cohort> cohorts_;
+  Duration bucket_;
+  std::size_t buckets_max_;
+  std::vector<CallTotals> calls_;
+  std::vector<ServiceTotals> services_;
+  std::vector<SeriesPoint> series_;
+  std::vector<SpanTotals> spans_;
+};
+
+}  // namespace weir::inline v0

@@ -1,0 +1,194 @@
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "weir/base/time.h"
+#include "weir/config/admission_config.h"
+#include "weir/policy/priority.h"
+
+#include "sim/distribution.h"
+#include "sim/rate_profile.h"
+
+namespace weir::inline v0 {
+
+// What a scenario file says, as plain data. scenario_reader.h makes it, World runs it.
+
+/// The way to a service: how long one direction takes, and how often a message is lost.
+struct LinkSpec {
+  Distribution delay{};
+  double loss = 0;
+};
+
+enum class RetryKind : std::uint8_t { kNone, kImmediate, kBackoff, kHint };
+
+/// What a caller does after a refusal, a failure or a timeout.
+///   backoff  base × 2^(n-1), at most `wait_max`, spread by ± jitter
+///   hint     what the refusal said; backoff where it said nothing
+struct RetrySpec {
+  RetryKind kind = RetryKind::kNone;
+  std::uint32_t attempts_max = 3;  // the first one included
+  Duration base = std::chrono::milliseconds(100);
+  Duration wait_max = std::chrono::seconds(5);
+  double jitter = 0.5;
+};
+
+/// How somebody calls a service: a client, or a service that needs another.
+struct CallerSpec {
+  LinkSpec link{};
+  Duration timeout{};           // per attempt; zero: waits for ever
+  bool cancels = true;          // giving up is noticed at the other end
+  bool sends_deadline = false;  // the attempt says when it becomes useless
+  RetrySpec retry{};
+};
+
+enum class ArrivalKind : std::uint8_t { kPoisson, kConstant, kBursts, kTrace, kClosed };
+
+/// One row of a trace: time,class,actor,bytes,cost.
+struct TraceRow {
+  Duration at{};
+  Priority priority = Priority::kNormal;
+  std::uint32_t actor = 0;  // 0: none; else 1 + index into the load's actors
+  std::uint64_t bytes = 0;
+  std::uint32_t cost = 1;
+};
+
+/// A crowd of clients that behave alike.
+struct LoadSpec {
+  std::string name{};
+  std::uint32_t to = 0;  // index of a service
+  Priority priority = Priority::kNormal;
+  ArrivalKind arrivals = ArrivalKind::kPoisson;
+  std::vector<RatePoint> rate{};  // calls per second (poisson, constant)
+  RateShape shape = RateShape::kSteps;
+  Duration burst_every{};  // bursts: this many at once, that often
+  std::uint32_t burst_size = 0;
+  Duration burst_spread{};
+  std::uint32_t clients = 0;  // closed: each thinks, calls, waits for the end
+  Distribution think{};
+  std::vector<TraceRow> trace{};
+  Duration starts{};
+  Duration stops = Duration::max();
+  std::uint32_t actors = 0;  // calls are billed to them in turn; 0: to nobody
+  std::uint32_t peers = 0;   // calls come from them in turn; 0: from no trusted node
+  std::uint64_t bytes = 0;
+  std::uint32_t cost = 1;
+  CallerSpec caller{};
+};
+
+enum class FaultKind : std::uint8_t { kPause, kSlow, kCrash, kErrors, kWorkers };
+
+/// Something that happens to a service.
+///   pause    nothing moves for `lasts`
+///   slow     service times × factor for `lasts` (for ever when zero)
+///   crash    everything inside fails; connections are refused for `lasts`
+///   errors   a share `factor` fails at once, after `time`, for `lasts`
+///   workers  `workers` of them from now on
+struct FaultSpec {
+  Duration at{};
+  FaultKind kind = FaultKind::kPause;
+  Duration lasts{};
+  double factor = 1;
+  Duration time{};
+  std::uint32_t workers = 0;
+};
+
+/// Memory of a service, as a share of its limit: a profile over time plus what requests hold.
+struct MemorySpec {
+  std::vector<RatePoint> used{};               // shares, straight lines in between
+  double per_request = 0;                      // share each request inside (queued or served) adds
+  Duration restart = std::chrono::seconds(5);  // at 1.0 it is killed, and back after this
+};
+
+/// A call that every request of a service makes while it is served.
+struct CallSpec {
+  std::uint32_t to = 0;
+  CallerSpec caller{};
+};
+
+struct ServiceSpec {
+  std::string name{};
+  std::uint32_t workers = 1;
+  Distribution time{};
+  double contention = 0;       // service times × (1 + contention × requests beyond the workers)
+  bool holds_worker = true;    // while it waits for a service it calls
+  bool stops_running = false;  // cancelled work stops even when a worker runs it
+  std::uint32_t queue_max = std::numeric_limits<std::uint32_t>::max();
+  Duration timeout{};  // admitted work that takes longer counts as overload; zero: none
+  std::vector<CallSpec> calls{};
+  std::vector<FaultSpec> faults{};
+  std::optional<MemorySpec> memory{};
+  std::optional<AdmissionConfig> admission{};  // none: everything gets in and queues
+};
+
+enum class Measure : std::uint8_t {
+  kOffered,        // calls per second
+  kGoodput,        // calls per second that succeeded
+  kSuccessRatio,   // of the calls that ended
+  kShedRatio,      // of the attempts that arrived, refused
+  kAmplification,  // attempts per call
+  kLatencyP50,     // of calls that succeeded, as the caller sees them, all attempts included
+  kLatencyP90,
+  kLatencyP99,
+  kLatencyP999,
+  kLatencyMean,
+  kDispatchP50,  // from the permit to the answer, in one service
+  kDispatchP99,
+  kDispatchMean,
+  kQueueMean,  // time in the service's own queue
+  kWaitP99,    // in the waiting room of those that were admitted
+  kLimitMin,
+  kLimitMax,
+  kLimitEnd,
+  kInFlightMax,
+  kQueueMax,  // requests inside a service that no worker serves
+  kMemoryMax,
+  kCrashes,
+  kWastedRatio,  // of the work done, for callers that had gone
+  kCriticalShed,
+  kRefused,       // attempts refused, for one reason
+  kRecoveryTime,  // from `after` until goodput stays above `level`
+};
+
+/// A promise the scenario makes: a measure stays within bounds.
+struct VerdictSpec {
+  std::string name{};
+  Measure measure = Measure::kGoodput;
+  std::optional<Priority> priority{};   // only this class
+  std::optional<std::uint32_t> load{};  // only this load
+  std::uint32_t service = 0;            // for measures of a service
+  std::uint32_t reason = 0;             // for refused: index of a Reason
+  Duration from{};
+  Duration to{};     // zero: the end of the run
+  Duration after{};  // for recovery_time
+  double level = 0;  // for recovery_time, calls per second
+  Duration hold = std::chrono::seconds(1);
+  std::optional<double> min{};
+  std::optional<double> max{};
+};
+
+struct Scenario {
+  std::string file{};
+  std::string name{};
+  std::string story{};
+  std::uint64_t seed = 1;
+  Duration duration = std::chrono::seconds(60);
+  Duration drain = std::chrono::seconds(10);  // afterwards, without new calls
+  Duration settle{};                          // the summary leaves this much of the start out
+  Duration bucket{};                          // of the time series; zero: chosen
+  bool stationary = false;  // the load and the service do not change: compared with a fixed limit
+  std::vector<ServiceSpec> services{};
+  std::vector<LoadSpec> loads{};
+  std::vector<VerdictSpec> verdicts{};
+
+  /// The bucket in force: given, or so that the run has at most 600, at least 10 ms each.
+  [[nodiscard]] Duration bucket_width() const noexcept;
+};
+
+/// The most buckets a run may have: what bounds its memory.
+inline constexpr std::int64_t kBucketsMax = 20000;
+
+}  // namespace weir::inline v0

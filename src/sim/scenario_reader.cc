@@ -1,0 +1,210 @@
+#include "sim/scenario_reader.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "weir/policy/reason.h"
+
+#include "sim/measure.h"
+
+namespace weir::inline v0 {
+namespace {
+
+std::vector<std::string> names_in(const ConfigNode& root, std::string_view key) {
+  std::vector<std::string> names;
+  const ConfigNode* list = root.find(key);
+  if (list == nullptr) return names;
+  for (const ConfigNode& item : list->items) {
+    const ConfigNode* name = item.find("name");
+    names.push_back(name != nullptr ? name->text : "");
+  }
+  return names;
+}
+
+void check_names(NodeReader& reader, std::string_view key, const std::vector<std::string>& names) {
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (names[i].empty())
+      reader.fault(key, "no name", "every [[" + std::string(key) + "]] has a name");
+    if (std::count(names.begin(), names.end(), names[i]) > 1) {
+      reader.fault(key, names[i], "a name used once");
+      return;
+    }
+  }
+}
+
+// Depth first; a service on the path of its own calls would wait for itself.
+bool calls_in_a_circle(const Scenario& scenario, std::uint32_t at, std::vector<int>& seen) {
+  if (seen[at] == 1) return true;
+  if (seen[at] == 2) return false;
+  seen[at] = 1;
+  for (const CallSpec& call : scenario.services[at].calls) {
+    if (calls_in_a_circle(scenario, call.to, seen)) return true;
+  }
+  seen[at] = 2;
+  return false;
+}
+
+void check_whole(NodeReader& reader, const Scenario& scenario) {
+  if (scenario.services.empty()) reader.fault("service", "none", "at least one [[service]]");
+  if (scenario.loads.empty()) reader.fault("load", "none", "at least one [[load]]");
+  if (scenario.duration.count() <= 0) reader.fault("duration", "0", "more than 0s");
+  if (scenario.settle >= scenario.duration) {
+    reader.fault("settle", "not before the end", "less than duration");
+  }
+  if (scenario.bucket.count() > 0 && scenario.duration / scenario.bucket > kBucketsMax) {
+    reader.fault("bucket", "too small", "at least duration / " + std::to_string(kBucketsMax));
+  }
+  std::vector<int> seen(scenario.services.size(), 0);
+  for (std::uint32_t i = 0; i < scenario.services.size(); ++i) {
+    for (const CallSpec& call : scenario.services[i].calls) {
+      if (call.to >= scenario.services.size()) return;  // reported where it stands
+    }
+  }
+  for (std::uint32_t i = 0; i < scenario.services.size(); ++i) {
+    if (calls_in_a_circle(scenario, i, seen)) {
+      return reader.fault("service", scenario.services[i].name,
+                          "services that do not call "
+                          "themselves, not even through "
+                          "others");
+    }
+  }
+}
+
+void read_bound(NodeReader& reader, std::string_view key, MeasureUnit unit,
+                std::optional<double>& out) {
+  const ConfigNode* node = reader.raw(key);
+  if (node == nullptr) return;
+  const bool timed = unit == MeasureUnit::kMillis || unit == MeasureUnit::kSeconds;
+  if (timed) {
+    const auto value = duration_of(*node);
+    if (!value) return reader.fault(key, node->printed(), "a duration such as \"80ms\"");
+    out = unit == MeasureUnit::kMillis ? to_millis(*value) : to_seconds(*value);
+    return;
+  }
+  if (node->kind != ConfigNode::Kind::kInteger && node->kind != ConfigNode::Kind::kFloat) {
+    return reader.fault(key, node->printed(), "a number");
+  }
+  out = node->number;
+}
+
+}  // namespace
+
+Duration Scenario::bucket_width() const noexcept {
+  if (bucket.count() > 0) return bucket;
+  constexpr std::int64_t kSteps[] = {10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 60000};
+  for (const std::int64_t ms : kSteps) {
+    if (duration / std::chrono::milliseconds(ms) <= 600) return std::chrono::milliseconds(ms);
+  }
+  return std::chrono::hours(1);
+}
+
+void read_reference(NodeReader& reader, std::string_view key, const std::vector<std::string>& names,
+                    std::uint32_t& out) {
+  std::vector<std::string_view> views(names.begin(), names.end());
+  std::size_t index = out;
+  reader.choice(key, index, views);
+  out = static_cast<std::uint32_t>(index);
+}
+
+void read_verdict(NodeReader& reader, const ScenarioNames& names, const Scenario& scenario,
+                  VerdictSpec& out) {
+  reader.text("name", out.name);
+  reader.require("measure", "what to look at");
+  reader.choice("measure", out.measure, kMeasureNames);
+  const MeasureFacts& facts = facts_of(out.measure);
+  if (out.name.empty()) out.name = facts.name;
+  if (facts.of == MeasureOf::kCalls) {
+    if (reader.has("class")) {
+      constexpr std::array<std::string_view, kPriorityCount> kClasses = {"critical", "high",
+                                                                         "normal", "low"};
+      out.priority = Priority::kNormal;
+      reader.choice("class", *out.priority, kClasses);
+    }
+    if (reader.has("load")) {
+      out.load = 0;
+      read_reference(reader, "load", names.loads, *out.load);
+    }
+  } else if (facts.of == MeasureOf::kService) {
+    read_reference(reader, "service", names.services, out.service);
+  }
+  if (out.measure == Measure::kRefused) {
+    std::vector<std::string_view> reasons;
+    for (const ReasonFacts& reason : kReasonFacts) reasons.push_back(reason.name);
+    std::size_t index = index_of(Reason::kOverload);
+    reader.choice("reason", index, reasons);
+    out.reason = static_cast<std::uint32_t>(index);
+  }
+  if (out.measure == Measure::kRecoveryTime) {
+    reader.require("after", "the instant from which to count");
+    reader.duration("after", out.after);
+    reader.number("level", out.level, 0, 1e9);
+    reader.duration("hold", out.hold);
+  } else {
+    reader.duration("from", out.from);
+    reader.duration("to", out.to);
+  }
+  if (out.to.count() == 0) out.to = scenario.duration;
+  if (out.from >= out.to || out.to > scenario.duration) {
+    reader.fault("from", "the part of the run looked at is empty or beyond its end",
+                 "from < to ≤ duration");
+  }
+  read_bound(reader, "min", facts.unit, out.min);
+  read_bound(reader, "max", facts.unit, out.max);
+  if (!reader.has("min") && !reader.has("max")) reader.fault("min", "missing", "min, max or both");
+}
+
+Result<Scenario, ConfigErrors> read_scenario(const ConfigNode& root, const std::string& file,
+                                             const FileSource& files) {
+  ConfigErrors errors;
+  Scenario scenario;
+  scenario.file = file;
+  NodeReader reader(root, "", file, errors);
+  reader.text("name", scenario.name);
+  reader.text("story", scenario.story);
+  reader.whole("seed", scenario.seed, std::uint64_t{0}, ~std::uint64_t{0} >> 1U);
+  reader.duration("duration", scenario.duration);
+  reader.duration("drain", scenario.drain);
+  reader.duration("settle", scenario.settle);
+  reader.duration("bucket", scenario.bucket);
+  reader.boolean("stationary", scenario.stationary);
+  const ScenarioNames names{names_in(root, "service"), names_in(root, "load")};
+  check_names(reader, "service", names.services);
+  check_names(reader, "load", names.loads);
+  reader.each("service",
+              [&](NodeReader& r) { read_service(r, names, scenario.services.emplace_back()); });
+  reader.each("load",
+              [&](NodeReader& r) { read_load(r, names, files, scenario.loads.emplace_back()); });
+  reader.each("verdict", [&](NodeReader& r) {
+    read_verdict(r, names, scenario, scenario.verdicts.emplace_back());
+  });
+  reader.done();
+  check_whole(reader, scenario);
+  if (scenario.name.empty()) scenario.name = file;
+  if (!errors.empty()) return unexpected(std::move(errors));
+  return scenario;
+}
+
+Result<Scenario, ConfigErrors> read_scenario_text(std::string_view text, const std::string& file,
+                                                  std::span<const std::string> assignments,
+                                                  const FileSource& files) {
+  auto parsed = parse_config(text, file);
+  if (!parsed) return unexpected(ConfigErrors{parsed.error()});
+  for (const std::string& assignment : assignments) {
+    if (auto done = set_value(parsed.value(), assignment); !done) {
+      return unexpected(ConfigErrors{done.error()});
+    }
+  }
+  return read_scenario(parsed.value(), file, files);
+}
+
+std::string printed(const ConfigErrors& errors) {
+  std::string all;
+  for (const ConfigError& error : errors) {
+    all += error.file;
+    if (error.line > 0) all += ":" + std::to_string(error.line);
+    all += ": " + error.key + " = " + error.value + "; allowed: " + error.allowed + "\n";
+  }
+  return all;
+}
+
+}  // namespace weir::inline v0

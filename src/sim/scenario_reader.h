@@ -1,0 +1,58 @@
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "weir/base/config_error.h"
+#include "weir/base/result.h"
+
+#include "sim/config_node.h"
+#include "sim/node_reader.h"
+#include "sim/scenario.h"
+
+namespace weir::inline v0 {
+
+/// Reads a file named in a scenario (a trace); nothing when it cannot be read. The path is relative
+/// to the scenario.
+using FileSource = std::function<std::optional<std::string>(const std::string& path)>;
+
+/// Makes a scenario of a parsed file, or says everything that is wrong with it.
+///
+/// Promises: an accepted scenario can be run: all names resolve, all numbers are in range, no
+/// service calls itself in a circle, every admission configuration is valid.
+[[nodiscard]] Result<Scenario, ConfigErrors> read_scenario(const ConfigNode& root,
+                                                           const std::string& file,
+                                                           const FileSource& files);
+
+/// The same from TOML text, with `--set` assignments applied first.
+[[nodiscard]] Result<Scenario, ConfigErrors> read_scenario_text(
+    std::string_view text, const std::string& file, std::span<const std::string> assignments,
+    const FileSource& files);
+
+/// One line per fault: `file:line: key = value: allowed …`.
+[[nodiscard]] std::string printed(const ConfigErrors& errors);
+
+// ---- the parts, each in its own file
+
+/// Names that references in a scenario resolve to.
+struct ScenarioNames {
+  std::vector<std::string> services{};
+  std::vector<std::string> loads{};
+};
+
+void read_distribution(NodeReader& reader, std::string_view key, Distribution& out);
+void read_rate_points(NodeReader& reader, std::string_view key, std::string_view value_key,
+                      std::vector<RatePoint>& out);
+void read_reference(NodeReader& reader, std::string_view key, const std::vector<std::string>& names,
+                    std::uint32_t& out);
+void read_caller(NodeReader& reader, CallerSpec& out);
+void read_load(NodeReader& reader, const ScenarioNames& names, const FileSource& files,
+               LoadSpec& out);
+void read_service(NodeReader& reader, const ScenarioNames& names, ServiceSpec& out);
+void read_admission(NodeReader& reader, AdmissionConfig& out);
+void read_verdict(NodeReader& reader, const ScenarioNames& names, const Scenario& scenario,
+                  VerdictSpec& out);
+
+}  // namespace weir::inline v0

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "sim/scenario_reader.h"
+
+namespace weir::inline v0 {
+
+/// Reads a scenario for a test, which fails if it is not valid.
+inline Scenario scenario_of(const std::string& text, const std::vector<std::string>& set = {}) {
+  const FileSource none = [](const std::string&) { return std::optional<std::string>(); };
+  auto scenario = read_scenario_text(text, "test.toml", set, none);
+  EXPECT_TRUE(scenario.has_value()) << (scenario ? "" : printed(scenario.error()));
+  return scenario ? std::move(scenario).value() : Scenario{};
+}
+
+/// One of the files under scenarios/.
+[[nodiscard]] std::string scenario_file(const std::string& name);
+
+/// One service, one load; the rest is up to the test.
+inline const char* const kPlain = R"(
+duration = "20s"
+seed = 7
+[[service]]
+name = "api"
+workers = 8
+time = { kind = "exponential", mean = "10ms" }
+[service.admission]
+[[load]]
+name = "web"
+to = "api"
+rate = 1200
+)";
+
+}  // namespace weir::inline v0

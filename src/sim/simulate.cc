@@ -1,0 +1,198 @@
+#include "weir/sim/simulate.h"
+
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <ostream>
+#include <sstream>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "sim/compare.h"
+#include "sim/json_report.h"
+#include "sim/plot.h"
+#include "sim/run.h"
+#include "sim/scenario_reader.h"
+#include "sim/text_report.h"
+
+namespace weir::inline v0 {
+namespace {
+
+constexpr int kPassed = 0;
+constexpr int kFailed = 1;
+constexpr int kBadInput = 2;
+
+std::optional<std::string> read_file(const std::filesystem::path& path) {
+  if (std::filesystem::is_directory(path)) return std::nullopt;
+  const std::ifstream in(path, std::ios::binary);
+  if (!in) return std::nullopt;
+  std::ostringstream content;
+  content << in.rdbuf();
+  return content.str();
+}
+
+std::string quoted(const std::string& text) {
+  const bool plain = text.find_first_of(" \"'\\$*?[]{}()<>|&;#~`") == std::string::npos;
+  return plain ? text : "'" + text + "'";
+}
+
+class Session {
+ public:
+  Session(const SimulateOptions& options, const SimulateShell& shell)
+      : options_(options), shell_(shell) {}
+
+  int run() {
+    if (options_.files.empty()) return bad("no scenario file given");
+    for (const std::string& name : options_.compare) {
+      if (!limiter_named(name)) {
+        return bad("--compare: unknown limiter '" + name +
+                   "'; allowed: fixed, fixed:N (1 to 16383), aimd, vegas, gradient2, auto");
+      }
+    }
+    std::vector<Scenario> scenarios;
+    for (const std::string& file : options_.files) {
+      auto scenario = load(file);
+      if (!scenario) return kBadInput;
+      scenarios.push_back(std::move(*scenario));
+    }
+    for (const Scenario& scenario : scenarios) {
+      const int status = one(scenario);
+      if (status == kBadInput) return status;
+      status_ = status == kFailed ? kFailed : status_;
+    }
+    if (options_.json) shell_.out << json_list(json_);
+    return status_;
+  }
+
+ private:
+  int bad(const std::string& message) {
+    shell_.err << "weir simulate: " << message << "\n";
+    return kBadInput;
+  }
+
+  std::optional<Scenario> load(const std::string& file) {
+    const auto text = read_file(file);
+    if (!text) {
+      static_cast<void>(bad(file + ": cannot be read"));
+      return std::nullopt;
+    }
+    const std::filesystem::path folder = std::filesystem::path(file).parent_path();
+    const FileSource files = [folder](const std::string& path) { return read_file(folder / path); };
+    auto scenario = read_scenario_text(*text, file, options_.assignments, files);
+    if (!scenario) {
+      shell_.err << printed(scenario.error());
+      return std::nullopt;
+    }
+    return std::move(scenario).value();
+  }
+
+  int one(const Scenario& scenario) {
+    if (options_.search_fixed) return search(scenario);
+    if (!options_.compare.empty()) return compare(scenario);
+    const RunResult result = timed_run(scenario, scenario.name);
+    report(scenario, result, "");
+    if (!write_plot(scenario, result, "")) return kBadInput;
+    return result.passed() ? kPassed : kFailed;
+  }
+
+  int search(const Scenario& scenario) {
+    const FixedSearch found = search_fixed(scenario, progress_line(scenario.name + ", search"));
+    clear_line();
+    shell_.out << scenario.name << "\n" << printed(found);
+    return kPassed;
+  }
+
+  // A comparison is judged by the last limiter named: the candidate.
+  int compare(const Scenario& scenario) {
+    std::vector<CompareRow> rows;
+    bool passed = true;
+    for (const std::string& name : options_.compare) {
+      const Scenario changed = with_limiter(scenario, *limiter_named(name));
+      const RunResult result = timed_run(changed, scenario.name + ", " + name);
+      rows.push_back(row_of(changed, result, name));
+      passed = result.passed();
+      if (options_.json) json_.push_back(json_report(changed, result, options_.series));
+      if (!write_plot(changed, result, name)) return kBadInput;
+    }
+    if (!options_.json) shell_.out << compare_table(scenario, rows) << "\n";
+    return passed ? kPassed : kFailed;
+  }
+
+  RunResult timed_run(const Scenario& scenario, const std::string& label) {
+    const double before = shell_.wall_seconds ? shell_.wall_seconds() : 0;
+    RunResult result = run_scenario(scenario, nullptr, progress_line(label));
+    if (shell_.wall_seconds) result.wall_seconds = shell_.wall_seconds() - before;
+    clear_line();
+    return result;
+  }
+
+  void report(const Scenario& scenario, const RunResult& result, const std::string& limiter) {
+    if (options_.json) {
+      json_.push_back(json_report(scenario, result, options_.series));
+    } else {
+      shell_.out << text_report(scenario, result, command(scenario, limiter)) << "\n";
+    }
+  }
+
+  [[nodiscard]] std::string command(const Scenario& scenario, const std::string& limiter) const {
+    std::string text = "weir simulate " + quoted(scenario.file);
+    for (const std::string& assignment : options_.assignments)
+      text += " --set " + quoted(assignment);
+    if (!limiter.empty()) text += " --compare " + limiter;
+    return text;
+  }
+
+  bool write_plot(const Scenario& scenario, const RunResult& result, const std::string& limiter) {
+    if (options_.plot.empty()) return true;
+    std::filesystem::path path = options_.plot;
+    std::string name = path.stem().string();
+    if (options_.files.size() > 1) {
+      name += "-" + std::filesystem::path(scenario.file).stem().string();
+    }
+    if (options_.compare.size() > 1) name += "-" + limiter;
+    path.replace_filename(name + path.extension().string());
+    std::ofstream out(path, std::ios::binary);
+    out << plot_svg(scenario, result);
+    if (out.good()) return true;
+    static_cast<void>(bad("--plot: cannot write " + path.string()));
+    return false;
+  }
+
+  // One line that rewrites itself, at most four times a second, for runs that take longer than
+  // that.
+  Progress progress_line(const std::string& label) {
+    if (!shell_.progress || !shell_.wall_seconds) return nullptr;
+    shown_at_ = shell_.wall_seconds();
+    return [this, label](double share, std::uint64_t requests) {
+      const double now = shell_.wall_seconds();
+      if (now - shown_at_ < 0.25) return;
+      shown_at_ = now;
+      shown_ = true;
+      shell_.err << fmt::format("\r\x1b[K{}: {:.0f} %", label, share * 100);
+      if (requests > 0) {
+        shell_.err << fmt::format(", {:.1f} million requests", static_cast<double>(requests) / 1e6);
+      }
+      shell_.err.flush();
+    };
+  }
+  void clear_line() {
+    if (shown_) shell_.err << "\r\x1b[K" << std::flush;
+    shown_ = false;
+  }
+
+  const SimulateOptions& options_;
+  const SimulateShell& shell_;
+  std::vector<std::string> json_;
+  int status_ = kPassed;
+  double shown_at_ = 0;
+  bool shown_ = false;
+};
+
+}  // namespace
+
+int simulate(const SimulateOptions& options, const SimulateShell& shell) {
+  return Session(options, shell).run();
+}
+
+}  // namespace weir::inline v0

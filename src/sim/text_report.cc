@@ -1,0 +1,148 @@
+#include "sim/text_report.h"
+
+#include <iterator>
+
+#include <fmt/format.h>
+
+#include "weir/base/duration_text.h"
+
+#include "sim/measure.h"
+
+namespace weir::inline v0 {
+namespace {
+
+using Out = std::back_insert_iterator<std::string>;
+
+double percent(std::uint64_t part, std::uint64_t whole) noexcept {
+  return whole == 0 ? 0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
+}
+
+// Wraps a story at 96 columns, two blanks in front.
+void add_story(std::string& out, const std::string& story) {
+  std::string line;
+  std::string word;
+  const auto flush = [&] {
+    if (!line.empty()) out += "  " + line + "\n";
+    line.clear();
+  };
+  for (const char c : story + " ") {
+    if (c != ' ' && c != '\n') {
+      word += c;
+      continue;
+    }
+    if (word.empty()) continue;
+    if (!line.empty() && line.size() + 1 + word.size() > 96) flush();
+    line += (line.empty() ? "" : " ") + word;
+    word.clear();
+  }
+  flush();
+}
+
+void add_calls(Out out, const Scenario& scenario, const RunResult& result) {
+  const SpanTotals& span = result.recorder.spans().front();
+  fmt::format_to(out, "\n  {:<20} {:<8} {:>11} {:>11} {:>9} {:>8} {:>9} {:>9} {:>6}\n", "load",
+                 "class", "offered/s", "goodput/s", "success", "shed", "p50 ms", "p99 ms", "tries");
+  for (std::size_t i = 0; i < span.calls.size(); ++i) {
+    const Cohort& cohort = result.recorder.cohorts()[i];
+    const CallTotals& c = span.calls[i];
+    fmt::format_to(out,
+                   "  {:<20} {:<8} {:>11.1f} {:>11.1f} {:>8.2f}% {:>7.2f}% {:>9.2f} {:>9.2f} "
+                   "{:>6.2f}\n",
+                   scenario.loads[cohort.load].name, name_of(cohort.priority),
+                   static_cast<double>(c.offered) / span.seconds(),
+                   static_cast<double>(c.ok()) / span.seconds(), percent(c.ok(), c.ended_all()),
+                   percent(c.refused, c.arrived), to_millis(c.latency.quantile(0.5)),
+                   to_millis(c.latency.quantile(0.99)), percent(c.attempts, c.offered) / 100);
+  }
+}
+
+void add_services(Out out, const Scenario& scenario, const RunResult& result) {
+  const SpanTotals& span = result.recorder.spans().front();
+  fmt::format_to(out, "  {:<20} {:<10} {:>15} {:>6} {:>10} {:>10} {:>10} {:>10} {:>7}\n", "service",
+                 "limiter", "limit", "at end", "in flight", "queue", "p50 ms", "p99 ms", "crashes");
+  for (std::size_t i = 0; i < span.services.size(); ++i) {
+    const ServiceSpec& spec = scenario.services[i];
+    const ServiceTotals& s = span.services[i];
+    const bool open = !spec.admission;
+    fmt::format_to(out, "  {:<20} {:<10} {:>15} {:>6} {:>10} {:>10} {:>10.2f} {:>10.2f} {:>7}\n",
+                   spec.name, open ? "none" : name_of(spec.admission->limit.policy),
+                   open ? "-" : fmt::format("{} to {}", s.limit_min, s.limit_max),
+                   open ? "-" : fmt::format("{}", s.limit_end), s.in_flight_max, s.queue_max,
+                   to_millis(s.dispatch.quantile(0.5)), to_millis(s.dispatch.quantile(0.99)),
+                   s.crashes);
+  }
+}
+
+}  // namespace
+
+std::string printed(const VerdictSpec& verdict, double value) {
+  const MeasureUnit unit = facts_of(verdict.measure).unit;
+  switch (unit) {
+    case MeasureUnit::kRatio:
+      return fmt::format("{:.4f}", value);
+    case MeasureUnit::kCount:
+      return fmt::format("{:.0f}", value);
+    case MeasureUnit::kPerSecond:
+      return fmt::format("{:.1f}/s", value);
+    case MeasureUnit::kMillis:
+    case MeasureUnit::kSeconds:
+      break;
+  }
+  return fmt::format("{:.2f}{}", value, suffix_of(unit));
+}
+
+std::string described(const Scenario& scenario, const VerdictSpec& verdict) {
+  const MeasureFacts& facts = facts_of(verdict.measure);
+  std::string text(facts.name);
+  if (verdict.measure == Measure::kRefused) {
+    text += fmt::format(" ({})", kReasonFacts[verdict.reason].name);
+  }
+  if (verdict.min && verdict.max) {
+    text +=
+        fmt::format(" {} to {}", printed(verdict, *verdict.min), printed(verdict, *verdict.max));
+  } else if (verdict.min) {
+    text += " ≥ " + printed(verdict, *verdict.min);
+  } else if (verdict.max) {
+    text += " ≤ " + printed(verdict, *verdict.max);
+  }
+  if (verdict.priority) text += fmt::format(", class {}", name_of(*verdict.priority));
+  if (verdict.load) text += ", load " + scenario.loads[*verdict.load].name;
+  if (facts.of == MeasureOf::kService && scenario.services.size() > 1) {
+    text += ", service " + scenario.services[verdict.service].name;
+  }
+  if (verdict.measure == Measure::kRecoveryTime) {
+    text += fmt::format(" (after {}, {:.0f}/s)", to_string(verdict.after), verdict.level);
+  } else if (verdict.from.count() > 0 || verdict.to != scenario.duration) {
+    text += fmt::format(", {} to {}", to_string(verdict.from), to_string(verdict.to));
+  }
+  return text;
+}
+
+std::string text_report(const Scenario& scenario, const RunResult& result,
+                        const std::string& reproduce) {
+  std::string text;
+  const Out out = std::back_inserter(text);
+  fmt::format_to(out, "{}  (seed {}, {} simulated)\n", scenario.name, scenario.seed,
+                 to_string(scenario.duration));
+  add_story(text, scenario.story);
+  add_calls(out, scenario, result);
+  add_services(out, scenario, result);
+  text += "\n";
+  bool failed = false;
+  for (const VerdictResult& verdict : result.verdicts) {
+    failed = failed || !verdict.holds;
+    const std::string value = verdict.known ? printed(verdict.spec, verdict.value) : "never";
+    fmt::format_to(out, "  {} {}: {} [{}]\n", verdict.holds ? "ok  " : "FAIL", verdict.spec.name,
+                   value, described(scenario, verdict.spec));
+  }
+  if (failed) fmt::format_to(out, "       see it again: {}\n", reproduce);
+  const Balance& b = result.balance;
+  fmt::format_to(out,
+                 "  {} calls: {} ok, {} refused, {} failed, {} timed out, {} unfinished; "
+                 "{} attempts; digest {:016x}\n",
+                 b.started, b.ended[0], b.ended[1], b.ended[2], b.ended[3], b.unfinished,
+                 b.attempts, result.digest);
+  return text;
+}
+
+}  // namespace weir::inline v0

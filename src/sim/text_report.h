@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string>
+
+#include "sim/run.h"
+#include "sim/scenario.h"
+
+namespace weir::inline v0 {
+
+/// A run as a person reads it: the story, one line per load and per service, one per verdict; for
+/// each verdict that fails, what was measured and the command that shows it again. Deterministic:
+/// nothing in it depends on the machine.
+[[nodiscard]] std::string text_report(const Scenario& scenario, const RunResult& result,
+                                      const std::string& reproduce);
+
+/// "1598.2/s", "0.994", "44.1 ms": a value in the unit of its measure.
+[[nodiscard]] std::string printed(const VerdictSpec& verdict, double value);
+/// "goodput ≥ 1500/s of web from 10s"
+[[nodiscard]] std::string described(const Scenario& scenario, const VerdictSpec& verdict);
+
+}  // namespace weir::inline v0

@@ -1,0 +1,205 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "weir/base/rng.h"
+#include "weir/base/time.h"
+#include "weir/control/admission_controller.h"
+#include "weir/policy/limit_policy.h"
+
+#include "sim/attempt.h"
+#include "sim/event_queue.h"
+#include "sim/recorder.h"
+#include "sim/scenario.h"
+#include "sim/timeout_lane.h"
+
+namespace weir::inline v0 {
+
+/// Where every call went: started = ok + refused + failed + timed out + unfinished.
+struct Balance {
+  std::uint64_t started = 0;
+  std::array<std::uint64_t, kCallEndCount> ended{};
+  std::uint64_t unfinished = 0;
+  std::uint64_t attempts = 0;
+  std::uint64_t events = 0;
+  std::uint64_t critical_shed = 0;
+};
+
+/// Makes the limit policy of a service instead of its configuration; for experiments and tests.
+using PolicyMaker = std::function<std::unique_ptr<LimitPolicy>(const ServiceSpec&, Rng)>;
+
+/// One run of a scenario: callers, links, services and the real admission controllers between them,
+/// in virtual time.
+///
+/// Promises: the same scenario and seed give the same run, event for event, with every compiler.
+/// Every call ends exactly once (see Balance). Memory grows with what is in the system at one time,
+/// never with the time simulated.
+/// Thread-safety: none; run several worlds for several cores. Cost: about a quarter of a
+/// microsecond per request. Lifetime: of the scenario.
+class World {
+ public:
+  explicit World(const Scenario& scenario, const PolicyMaker& make_policy = nullptr);
+  ~World();
+  World(const World&) = delete;
+  World& operator=(const World&) = delete;
+
+  /// Runs all events up to `until`, which is at most end().
+  void run_until(TimePoint until);
+  /// When everything is over: the duration plus the time to drain.
+  [[nodiscard]] TimePoint end() const noexcept { return end_; }
+  [[nodiscard]] TimePoint now() const noexcept { return now_; }
+
+  [[nodiscard]] const Recorder& recorder() const noexcept { return recorder_; }
+  [[nodiscard]] Balance balance() const;
+  [[nodiscard]] const AdmissionController* controller(std::uint32_t service) const noexcept {
+    return services_[service].controller.get();
+  }
+
+ private:
+  enum class Kind : std::uint8_t {
+    kArrival,      // a load: its next call
+    kThought,      // a load: one of its clients is done thinking
+    kReach,        // an attempt reaches its service
+    kServed,       // a worker is done with an attempt
+    kTurnedAway,   // the connection of an attempt was refused
+    kAnswered,     // an answer reaches its caller
+    kRetry,        // an attempt's wait is over
+    kTimeouts,     // a caller's lane
+    kServiceLate,  // a service's lane
+    kTick,         // a service: windows, memory
+    kExpire,       // a service: waiters
+    kFault,        // a service's fault begins
+    kFaultEnd,
+    kBucket,
+  };
+
+  /// A load, or a call that one service makes to another.
+  struct Caller {
+    const CallerSpec* spec = nullptr;
+    std::uint32_t service = 0;
+    Rng rng{0};
+    TimeoutLane lane{};
+  };
+
+  struct Load {
+    const LoadSpec* spec = nullptr;
+    std::uint32_t caller = 0;
+    RateProfile profile{};
+    Rng rng{0};
+    std::size_t trace_at = 0;
+    std::uint32_t turn = 0;  // of actors and peers
+    std::array<std::uint32_t, kPriorityCount> cohorts{};
+    std::vector<std::string> names{};
+    std::vector<Identity> actors{};
+    std::vector<Identity> peers{};
+  };
+
+  /// Watches a controller: limits as they move.
+  struct Watch final : EventSink {
+    ServiceTotals* totals = nullptr;
+    void on_limit_change(const LimitChange& change) noexcept override;
+  };
+
+  struct Service {
+    const ServiceSpec* spec = nullptr;
+    std::uint32_t index = 0;
+    std::uint32_t first_caller = 0;  // of its calls
+    Rng rng{0};
+    Watch watch{};
+    std::unique_ptr<AdmissionController> controller{};
+    TimePoint next_expire = TimePoint::max();
+    std::uint32_t workers = 0;
+    std::uint32_t busy = 0;
+    std::uint32_t inside = 0;     // queued or running
+    std::uint32_t in_flight = 0;  // admitted, not finished
+    std::uint32_t ticks = 0;
+    AttemptList queue{};
+    AttemptList running{};  // a worker has it, or it waits for a call
+    TimeoutLane late{};
+    std::vector<bool> active{};  // faults in force
+    TimePoint down_until{};
+    TimePoint paused_until{};
+    Duration paused_total{};
+    double slow = 1;
+    double error_share = 0;
+    Duration error_time{};
+  };
+
+  // ---- world.cc
+  void build(const PolicyMaker& make_policy);
+  void build_load(std::uint32_t index, Rng& root);
+  void build_service(std::uint32_t index, Rng& root, const PolicyMaker& make_policy);
+  void add_caller(const CallerSpec& spec, std::uint32_t to, Rng& root);
+  void handle(const SimEvent& event);
+  void handle_attempt(const SimEvent& event);
+  void close_bucket();
+  void schedule(TimePoint at, Kind kind, std::uint32_t subject, std::uint32_t token = 0) {
+    events_.push({at, static_cast<std::uint8_t>(kind), subject, token});
+  }
+  void schedule(Attempt& attempt, Duration after, Kind kind) {
+    schedule(now_ + after, kind, attempt.index, ++attempt.token);
+  }
+
+  // ---- world_callers.cc
+  void schedule_arrival(std::uint32_t load);
+  void arrive(std::uint32_t load);
+  void start_call(std::uint32_t load, const TraceRow* row);
+  void start_inner_call(Attempt& parent);
+  void send(Attempt& attempt);
+  void answered(Attempt& attempt);
+  void attempt_failed(Attempt& attempt, CallEnd end);
+  void end_call(Attempt& attempt, CallEnd end);
+  void give_up(Attempt& attempt);
+  void run_lane(TimeoutLane& lane, Kind kind, std::uint32_t subject);
+  [[nodiscard]] Duration retry_wait(Attempt& attempt);
+
+  // ---- world_services.cc
+  void reach(Attempt& attempt);
+  void refuse(Attempt& attempt, Reason reason);
+  void dispatch(Attempt& attempt);
+  void begin_service(Attempt& attempt);
+  void served(Attempt& attempt);
+  void inner_call_ended(Attempt& parent, CallEnd end);
+  void complete(Attempt& attempt, Outcome outcome, CallEnd end);
+  void answer(Attempt& attempt, CallEnd end);
+  void leave_service(Service& service, Attempt& attempt);
+  void finish_permit(Service& service, Attempt& attempt, Outcome outcome);
+  void abandon(Attempt& attempt);
+  void abandon_child(Attempt& parent);
+  void lose_caller(Attempt& attempt, bool noticed);
+  void service_late(Attempt& attempt);
+  [[nodiscard]] bool survives(const Attempt& attempt) const noexcept;
+  [[nodiscard]] Attempt& detach_caller(Attempt& attempt);
+  void pull(Service& service);
+  void collect_ready();
+  static void on_ready(Waiter& waiter) noexcept;
+
+  // ---- world_faults.cc
+  void begin_fault(Service& service, std::uint32_t index);
+  void end_fault(Service& service, std::uint32_t index);
+  void crash(Service& service, Duration lasts);
+  void refresh_faults(Service& service);
+  void tick(Service& service);
+  void expire(Service& service);
+  [[nodiscard]] double memory_of(const Service& service) const noexcept;
+
+  const Scenario& scenario_;
+  TimePoint now_{};
+  TimePoint stop_;  // no new calls from here on
+  TimePoint end_;
+  Recorder recorder_;
+  EventQueue events_;
+  std::vector<Caller> callers_;
+  std::vector<Load> loads_;
+  std::vector<Service> services_;
+  AttemptPool attempts_;
+  std::vector<std::uint32_t> ready_;  // waiters that were granted or refused
+  bool collecting_ = false;
+  Balance balance_;
+};
+
+}  // namespace weir::inline v0

@@ -1,0 +1,326 @@
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "weir/base/assert.h"
+
+#include "sim/world.h"
+
+// The services' side: admission, the queue in front of the workers, the work, and its end.
+
+namespace weir::inline v0 {
+namespace {
+
+constexpr Duration kConnectRefused = std::chrono::microseconds(200);
+
+}  // namespace
+
+void World::on_ready(Waiter& waiter) noexcept {
+  auto* attempt = static_cast<Attempt*>(waiter.context());
+  static_cast<World*>(attempt->world)->ready_.push_back(attempt->index);
+}
+
+void World::reach(Attempt& attempt) {
+  Service& service = services_[attempt.service];
+  if (attempt.cohort != kNoAttempt) ++recorder_.calls(attempt.cohort).arrived;
+  if (!service.controller) return dispatch(attempt);
+  AdmissionRequest request;
+  request.priority = attempt.priority;
+  request.bytes = attempt.bytes;
+  request.cost = attempt.cost;
+  request.deadline = attempt.deadline;
+  if (attempt.load != kNoAttempt) {
+    const Load& load = loads_[attempt.load];
+    if (attempt.actor != kNoAttempt) request.actor = load.actors[attempt.actor];
+    if (attempt.peer != kNoAttempt) request.peer = load.peers[attempt.peer];
+  }
+  Entered entered = service.controller->enter(request, attempt.waiter, now_);
+  switch (entered.kind) {
+    case Entered::Kind::kAdmitted:
+      attempt.permit = std::move(entered.permit);
+      dispatch(attempt);
+      break;
+    case Entered::Kind::kRefused:
+      refuse(attempt, entered.reason);
+      break;
+    case Entered::Kind::kWaiting:
+      attempt.state = AttemptState::kWaiting;
+      attempt.waits_from = now_;
+      ++attempt.token;
+      if (attempt.waiter.expires_at() < service.next_expire) {
+        service.next_expire = attempt.waiter.expires_at();
+        schedule(std::max(now_, service.next_expire), Kind::kExpire, service.index);
+      }
+      break;
+  }
+  collect_ready();
+}
+
+void World::refuse(Attempt& attempt, Reason reason) {
+  Service& service = services_[attempt.service];
+  ++recorder_.service(service.index).refused[index_of(reason)];
+  if (attempt.cohort != kNoAttempt) ++recorder_.calls(attempt.cohort).refused;
+  if (!attempt.has_caller) return attempts_.give_back(attempt);
+  Caller& caller = callers_[attempt.caller];
+  attempt.hint = {};
+  if (caller.spec->retry.kind == RetryKind::kHint && facts_of(reason).pushback) {
+    attempt.hint = service.controller->retry_after(ScopeId::kFirst, now_, caller.rng);
+  }
+  answer(attempt, CallEnd::kRefused);
+}
+
+void World::collect_ready() {
+  if (collecting_) return;  // the outer loop takes them
+  collecting_ = true;
+  for (std::size_t i = 0; i < ready_.size(); ++i) {
+    Attempt& attempt = attempts_[ready_[i]];
+    Service& service = services_[attempt.service];
+    Result<Permit, Reason> result = service.controller->collect(attempt.waiter, now_);
+    if (result) {
+      attempt.permit = std::move(result).value();
+      recorder_.service(service.index).wait.add(now_ - attempt.waits_from);
+      dispatch(attempt);
+    } else {
+      refuse(attempt, result.error());
+    }
+  }
+  ready_.clear();
+  collecting_ = false;
+}
+
+void World::dispatch(Attempt& attempt) {
+  Service& service = services_[attempt.service];
+  ServiceTotals& totals = recorder_.service(service.index);
+  const ServiceSpec& spec = *service.spec;
+  attempt.dispatched_at = now_;
+  attempt.counted = true;
+  totals.in_flight_max = std::max(totals.in_flight_max, ++service.in_flight);
+  if (spec.timeout.count() > 0) {
+    service.late.push({now_ + spec.timeout, attempt.index, attempt.life});
+    if (!service.late.scheduled) {
+      service.late.scheduled = true;
+      schedule(service.late.front().at, Kind::kServiceLate, service.index);
+    }
+  }
+  if (now_ < service.down_until) {
+    attempt.state = AttemptState::kTurnedAway;
+    return schedule(attempt, kConnectRefused, Kind::kTurnedAway);
+  }
+  ++service.inside;
+  const bool idle = service.busy < service.workers && now_ >= service.paused_until;
+  if (idle && service.queue.size == 0) return begin_service(attempt);
+  attempt.state = AttemptState::kQueued;
+  ++attempt.token;
+  service.queue.push_back(attempts_, attempt);
+  if (service.queue.size > spec.queue_max) {
+    return complete(attempt, Outcome::kOverload, CallEnd::kFailed);
+  }
+  totals.queue_max = std::max(totals.queue_max, service.queue.size);
+  if (spec.memory && memory_of(service) >= 1) crash(service, spec.memory->restart);
+}
+
+void World::begin_service(Attempt& attempt) {
+  Service& service = services_[attempt.service];
+  const ServiceSpec& spec = *service.spec;
+  ++service.busy;
+  service.running.push_back(attempts_, attempt);
+  attempt.state = AttemptState::kServing;
+  attempt.holds_worker = true;
+  attempt.serving_from = now_;
+  attempt.paused_before = service.paused_total;
+  recorder_.service(service.index).queue.add(now_ - attempt.dispatched_at);
+  Duration time{};
+  if (service.error_share > 0 && service.rng.chance(service.error_share)) {
+    attempt.fails = true;
+    time = service.error_time;
+  } else {
+    double factor = service.slow;
+    if (spec.contention > 0 && service.inside > service.workers) {
+      factor *= 1 + spec.contention * static_cast<double>(service.inside - service.workers);
+    }
+    time = spec.time.draw(service.rng);
+    if (factor != 1) {
+      time = Duration(static_cast<std::int64_t>(static_cast<double>(time.count()) * factor));
+    }
+  }
+  schedule(attempt, time, Kind::kServed);
+}
+
+void World::served(Attempt& attempt) {
+  Service& service = services_[attempt.service];
+  const Duration owed = service.paused_total - attempt.paused_before;
+  if (owed.count() > 0) {
+    attempt.paused_before = service.paused_total;
+    return schedule(attempt, owed, Kind::kServed);
+  }
+  ServiceTotals& totals = recorder_.service(service.index);
+  const auto worked = static_cast<double>((now_ - attempt.serving_from).count());
+  totals.busy_ns += worked;
+  if (!attempt.has_caller) totals.wasted_ns += worked;
+  if (attempt.fails) return complete(attempt, Outcome::kError, CallEnd::kFailed);
+  if (service.spec->calls.empty()) return complete(attempt, Outcome::kOk, CallEnd::kOk);
+  attempt.state = AttemptState::kCalling;
+  ++attempt.token;
+  if (!service.spec->holds_worker) {
+    attempt.holds_worker = false;
+    --service.busy;
+    pull(service);
+  }
+  start_inner_call(attempt);
+}
+
+void World::inner_call_ended(Attempt& parent, CallEnd end) {
+  WEIR_ASSERT(parent.state == AttemptState::kCalling);
+  const Service& service = services_[parent.service];
+  if (end == CallEnd::kOk) {
+    if (++parent.call_at < service.spec->calls.size()) return start_inner_call(parent);
+    return complete(parent, Outcome::kOk, CallEnd::kOk);
+  }
+  // The caller answers 503 for what it could not get, which its own admission sees as overload.
+  const Outcome outcome = end == CallEnd::kFailed ? Outcome::kError : Outcome::kOverload;
+  complete(parent, outcome, CallEnd::kFailed);
+}
+
+void World::leave_service(Service& service, Attempt& attempt) {
+  ++attempt.token;
+  if (attempt.state == AttemptState::kTurnedAway) return;
+  --service.inside;
+  if (attempt.state == AttemptState::kQueued) {
+    service.queue.remove(attempts_, attempt);
+    return;
+  }
+  service.running.remove(attempts_, attempt);
+  if (attempt.holds_worker) {
+    attempt.holds_worker = false;
+    --service.busy;
+  }
+}
+
+void World::finish_permit(Service& service, Attempt& attempt, Outcome outcome) {
+  if (attempt.counted) {
+    attempt.counted = false;
+    --service.in_flight;
+  }
+  if (attempt.permit) std::move(attempt.permit).finish(outcome, now_);
+}
+
+void World::complete(Attempt& attempt, Outcome outcome, CallEnd end) {
+  Service& service = services_[attempt.service];
+  leave_service(service, attempt);
+  pull(service);
+  if (end == CallEnd::kOk) {
+    ServiceTotals& totals = recorder_.service(service.index);
+    ++totals.completed;
+    if (attempt.has_caller) totals.dispatch.add(now_ - attempt.dispatched_at);
+  }
+  finish_permit(service, attempt, outcome);
+  if (attempt.has_caller) {
+    answer(attempt, end);
+  } else {
+    attempts_.give_back(attempt);
+  }
+  collect_ready();
+}
+
+void World::answer(Attempt& attempt, CallEnd end) {
+  Caller& caller = callers_[attempt.caller];
+  attempt.state = AttemptState::kToCaller;
+  attempt.end = end;
+  if (caller.spec->link.loss > 0 && caller.rng.chance(caller.spec->link.loss)) {
+    ++attempt.token;
+    return;  // only the caller's timeout ends it
+  }
+  if (caller.spec->link.delay.is_zero()) return answered(attempt);
+  schedule(attempt, caller.spec->link.delay.draw(caller.rng), Kind::kAnswered);
+}
+
+void World::pull(Service& service) {
+  while (service.busy < service.workers && service.queue.size > 0 && now_ >= service.paused_until &&
+         now_ >= service.down_until) {
+    Attempt& next = attempts_[service.queue.first];
+    service.queue.remove(attempts_, next);
+    begin_service(next);
+  }
+}
+
+// Work that a worker has begun runs to its end, whether or not somebody still wants it.
+bool World::survives(const Attempt& attempt) const noexcept {
+  return attempt.state == AttemptState::kServing && !services_[attempt.service].spec->stops_running;
+}
+
+Attempt& World::detach_caller(Attempt& attempt) {
+  Attempt& heir = attempts_.take();
+  heir.inherit(attempt);
+  heir.state = AttemptState::kToCaller;
+  if (heir.parent != kNoAttempt) attempts_[heir.parent].child = heir.index;
+  attempt.has_caller = false;
+  attempt.parent = kNoAttempt;
+  ++attempt.life;
+  return heir;
+}
+
+// Takes an attempt out of its service; the call goes on without it.
+void World::abandon(Attempt& attempt) {
+  Service& service = services_[attempt.service];
+  switch (attempt.state) {
+    case AttemptState::kWaiting: {
+      const bool left = service.controller->cancel(attempt.waiter);
+      WEIR_ASSERT(left);
+      std::destroy_at(&attempt.waiter);
+      std::construct_at(&attempt.waiter, &World::on_ready, &attempt);
+      return;
+    }
+    case AttemptState::kCalling:
+      abandon_child(attempt);
+      break;
+    case AttemptState::kQueued:
+    case AttemptState::kServing:
+    case AttemptState::kTurnedAway:
+      break;
+    default:
+      ++attempt.token;
+      return;
+  }
+  leave_service(service, attempt);
+  pull(service);
+  finish_permit(service, attempt, Outcome::kIgnored);
+}
+
+// The same for the call that an attempt waits for.
+void World::abandon_child(Attempt& parent) {
+  if (parent.child == kNoAttempt) return;
+  Attempt& child = attempts_[parent.child];
+  parent.child = kNoAttempt;
+  const bool cancels = callers_[child.caller].spec->cancels;
+  const bool at_service =
+      child.state == AttemptState::kWaiting || child.state == AttemptState::kQueued ||
+      child.state == AttemptState::kServing || child.state == AttemptState::kCalling;
+  if (at_service && (!cancels || survives(child))) return lose_caller(child, cancels);
+  abandon(child);
+  attempts_.give_back(child);
+}
+
+void World::lose_caller(Attempt& attempt, bool noticed) {
+  attempt.has_caller = false;
+  attempt.parent = kNoAttempt;
+  ++attempt.life;
+  if (noticed) finish_permit(services_[attempt.service], attempt, Outcome::kIgnored);
+}
+
+// The gateway in front of the service stops waiting for an answer.
+void World::service_late(Attempt& attempt) {
+  const bool inside = attempt.state == AttemptState::kQueued ||
+                      attempt.state == AttemptState::kServing ||
+                      attempt.state == AttemptState::kCalling;
+  if (!inside) return;
+  if (!survives(attempt)) {
+    if (attempt.state == AttemptState::kCalling) abandon_child(attempt);
+    return complete(attempt, Outcome::kOverload, CallEnd::kFailed);
+  }
+  Attempt& heir = detach_caller(attempt);
+  finish_permit(services_[attempt.service], attempt, Outcome::kOverload);
+  answer(heir, CallEnd::kFailed);
+  collect_ready();
+}
+
+}  // namespace weir::inline v0
