@@ -53,6 +53,8 @@ loops = 1
 [[upstream]]
 name = "app"
 endpoints = ["127.0.0.1:{to}"]
+[[route]]
+upstream = "app"
 """)
     return Process([BUILD / "weir", "run", "--config", conf], SERVER_CORE, port)
 
@@ -75,7 +77,7 @@ def haproxy(directory, to, maxconn=None):
     conf.write_text(f"""
 global
   nbthread 1
-  maxconn 16384
+  maxconn 4096
 defaults
   mode http
   timeout connect 1s
