@@ -11,22 +11,30 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr double kStepDown = 0.7;           // of the limit, per window and per step of a probe
-constexpr double kStepDownDeep = 0.5;       // while latency is nothing but queue
-constexpr double kStartFactor = 2.0;        // growth until the first queue
-constexpr double kReturnFactor = 1.5;       // growth up to what was good before
-constexpr double kGrowShare = 1.0 / 16;     // growth beyond
+constexpr double kStepDown = 0.7;        // of the limit, per window and per step of a probe
+constexpr double kStepDownDeep = 0.5;    // while latency is nothing but queue
+constexpr double kStartFactor = 2.0;     // growth until the first queue
+constexpr double kReturnFactor = 1.5;    // growth up to what was good before
+constexpr double kGrowShare = 1.0 / 16;  // growth beyond, and the more the emptier the queue
+constexpr double kGrowShareMore = 3.0 / 16;
 constexpr double kOverloadDeadZone = 0.03;  // share of overload answers that is noise
-constexpr double kConfirmed = 0.1;          // a probe this near the baseline confirms it
+constexpr double kOverloadStepMin = 0.05;
+constexpr double kOverloadStepMax = 0.5;
+constexpr double kOutage = 0.9;     // this share of overload answers: the service is down
+constexpr double kConfirmed = 0.1;  // a probe this near the baseline confirms it
 constexpr double kPeakFactor = 4;
 constexpr double kPeakFade = 240;          // seconds until two thirds of an old peak are gone
 constexpr std::uint32_t kSamplesMin = 24;  // a window with fewer decides nothing
 constexpr std::uint32_t kStepsMax = 12;
-constexpr std::uint32_t kFloorWindowsMax = 5;
-constexpr std::uint32_t kThinMax = 5;  // windows grow to 2^5 times their length at most
+constexpr std::uint32_t kFloorPatienceMin = 2;  // windows at the floor before a test upwards
+constexpr std::uint32_t kFloorPatienceMax = 64;
+constexpr std::uint32_t kFullWindows = 3;  // in a row, before a probe
+constexpr std::uint32_t kThinMax = 5;      // windows grow to 2^5 times their length at most
 constexpr Duration kProbeMin = seconds(30);
 constexpr Duration kProbeMax = seconds(60);
 constexpr Duration kConfirmFirst = seconds(2);
+constexpr int kProbeTrips = 150;  // round trips between probes of a slow service, at least
+constexpr int kConfirmTrips = 20;
 constexpr Duration kWindowMin = milliseconds(10);
 constexpr Duration kWindowMax = seconds(30);
 
@@ -45,7 +53,8 @@ AutoLimit::AutoLimit(const LimitConfig& config, Rng rng) noexcept
     : window_(config.window_duration),
       bounds_(config.bounds()),
       rng_(rng),
-      limit_(in_bounds(config.initial_limit, bounds_)) {}
+      limit_(in_bounds(config.initial_limit, bounds_)),
+      floor_patience_(kFloorPatienceMin) {}
 
 LimitDecision AutoLimit::on_window(const LimitSample& window) noexcept {
   if (next_probe_ == TimePoint{}) schedule_probe(window.closed_at);
@@ -113,30 +122,38 @@ LimitReason AutoLimit::watch(const View& view, const LimitSample& window) noexce
     baseline_in_flight_ = view.in_flight;
   }
   full_windows_ = view.full ? full_windows_ + 1 : 0;
-  if (view.full && !verified_) {
+  if (view.full && !verified_ && !descending_) {
     return full_windows_ >= 2 ? begin_probe(view, now) : LimitReason::kHold;
   }
   const double bearable = slack(view.busy);
   if (view.queue > bearable) return shrink(view, now);
   descending_ = false;
-  floor_windows_ = 0;
-  if (view.full && now >= next_probe_) return begin_probe(view, now);
+  // Somebody refused now and then is no reason to disturb everybody: the limit must be full for
+  // long.
+  if (full_windows_ >= kFullWindows && now >= next_probe_) return begin_probe(view, now);
   learn_quietly(view);
   if (view.queue >= bearable / 2) {
     starting_ = false;
     return LimitReason::kHold;
   }
-  return view.used ? grow() : LimitReason::kNotUsed;
+  return view.used ? grow(1 - view.queue / (bearable / 2)) : LimitReason::kNotUsed;
 }
 
-// Half a second of connection refused must not take a minute to forget: the way back is remembered.
+// What was in flight and was answered well is what the limit should be: refusals come back quickly,
+// so their number says little about their share of the room. When nothing was answered, that says
+// nothing about how much the service can hold once it is back: what was good before is remembered.
 LimitReason AutoLimit::on_overload(const LimitSample& window) noexcept {
   const double all = static_cast<double>(window.sample_count) + window.overload_count;
   const double share = window.overload_count / all;
-  probing_ = rising_ = descending_ = starting_ = false;
-  good_ = std::max(good_, static_cast<double>(limit_));
+  const bool outage = share > kOutage;
+  probing_ = rising_ = starting_ = false;
+  if (outage) good_ = std::max(good_, static_cast<double>(limit_));
   if (limit_ <= lowest(bounds_)) return LimitReason::kAtFloor;
-  step_to(limit_ * (1 - std::clamp(share, 0.1, 0.5)), window.closed_at);
+  const double served = window.sample_count / seconds_of(window) * to_seconds(window.latency_avg);
+  const double least = limit_ * (1 - kOverloadStepMax);
+  const double most = limit_ * (1 - std::max(kOverloadStepMin, share / 4));
+  step_to(outage ? least : std::clamp(served, least, most), window.closed_at);
+  if (!outage) good_ = limit_;
   return LimitReason::kOverload;
 }
 
@@ -157,7 +174,7 @@ LimitReason AutoLimit::shrink(const View& view, TimePoint now) noexcept {
     mark_ = mark_of(view);
   }
   if (limit_ <= lowest(bounds_)) {
-    if (++floor_windows_ >= kFloorWindowsMax && view.full) return rise_from_floor(view, now);
+    if (++floor_windows_ >= floor_patience_ && view.full) return rise_from_floor(view, now);
     return LimitReason::kAtFloor;
   }
   good_ = view.busy + slack(view.busy) * 0.75;
@@ -166,10 +183,10 @@ LimitReason AutoLimit::shrink(const View& view, TimePoint now) noexcept {
   return LimitReason::kQueueing;
 }
 
-LimitReason AutoLimit::grow() noexcept {
+LimitReason AutoLimit::grow(double room) noexcept {
   if (limit_ >= bounds_.max) return LimitReason::kAtCeiling;
   const double now = limit_;
-  double wanted = now + std::max(1.0, now * kGrowShare);
+  double wanted = now + std::max(1.0, now * (kGrowShare + room * kGrowShareMore));
   if (starting_) {
     wanted = now * kStartFactor;
   } else if (now < 0.75 * good_) {
@@ -204,8 +221,10 @@ LimitReason AutoLimit::probe_step(const View& view, TimePoint now) noexcept {
     rising_ = probing_ = false;
     if (effect == Effect::kNoQueue) {
       adopt(view, now);
+      floor_patience_ = kFloorPatienceMin;
     } else {
       step_to(mark_.limit, now);
+      floor_patience_ = std::min(floor_patience_ * 2, kFloorPatienceMax);
     }
     return LimitReason::kProbeEnded;
   }
@@ -267,7 +286,9 @@ void AutoLimit::learn_quietly(const View& view) noexcept {
     return;
   }
   if (view.used) return;  // frozen: what is slower now may be slower by our own doing
-  if (view.in_flight <= 1.1 * baseline_in_flight_) baseline_.approach(view.shape, 0.1);
+  // Until a full limit makes a probe necessary there is nothing to protect a baseline for.
+  const bool no_more_than_then = view.in_flight <= 1.1 * baseline_in_flight_;
+  if (!verified_ || no_more_than_then) baseline_.approach(view.shape, 0.1);
   baseline_in_flight_ += (view.in_flight - baseline_in_flight_) * 0.05;
 }
 
@@ -288,8 +309,8 @@ void AutoLimit::adopt(const View& view, TimePoint now) noexcept {
 
 void AutoLimit::schedule_probe(TimePoint now) noexcept {
   Duration pause = rng_.between(kProbeMin, kProbeMax);
-  pause = std::max(pause, latency_ * 50);
-  if (confirm_after_.count() > 0) pause = std::max(confirm_after_, latency_ * 4);
+  pause = std::max(pause, latency_ * kProbeTrips);
+  if (confirm_after_.count() > 0) pause = std::max(confirm_after_, latency_ * kConfirmTrips);
   next_probe_ = now + pause;
 }
 

@@ -19,7 +19,8 @@ namespace weir::inline v0 {
 ///   slack   β = 2 √K + K / 10      a queue worth having: it keeps the workers fed
 ///
 ///   Q > β             shrink towards K + ¾ β, by 30 % at most per window
-///   Q < β / 2, used   grow: doubling at the start, by half up to what was good before, then by 6 %
+///   Q < β / 2, used   grow: doubling at the start, by half up to what was good before, then by 6
+///                     to 25 %, the more the emptier the queue
 ///   otherwise         hold
 ///
 /// The baseline is only taken from windows known to be without a queue:
@@ -32,9 +33,10 @@ namespace weir::inline v0 {
 /// A probe comes every 30 to 60 s (jittered), at once when a start finds the limit full, and soon
 /// after a baseline was raised, to confirm it.
 ///
-/// Promises: those of LimitPolicy. It never stays at its floor: five windows there raise a test
-/// upwards. An unused limit does not grow, and is held to max(initial, 4 × the peak in flight of
-/// the last minutes). Only queueing and `overload` outcomes shrink it.
+/// Promises: those of LimitPolicy. It never stays at its floor: after two windows there comes a
+/// test upwards, and again after 4, 8, … 64. An unused limit does not grow, and is held to
+/// max(initial, 4 × the peak in flight of the last minutes). Only queueing and `overload` outcomes
+/// shrink it.
 class AutoLimit final : public LimitPolicy {
  public:
   AutoLimit(const LimitConfig& config, Rng rng) noexcept;
@@ -72,7 +74,7 @@ class AutoLimit final : public LimitPolicy {
   [[nodiscard]] LimitReason watch(const View& view, const LimitSample& window) noexcept;
   [[nodiscard]] LimitReason on_overload(const LimitSample& window) noexcept;
   [[nodiscard]] LimitReason shrink(const View& view, TimePoint now) noexcept;
-  [[nodiscard]] LimitReason grow() noexcept;
+  [[nodiscard]] LimitReason grow(double room) noexcept;
   [[nodiscard]] LimitReason begin_probe(const View& view, TimePoint now) noexcept;
   [[nodiscard]] LimitReason probe_step(const View& view, TimePoint now) noexcept;
   [[nodiscard]] LimitReason end_probe(const View& view, TimePoint now) noexcept;
@@ -107,6 +109,7 @@ class AutoLimit final : public LimitPolicy {
   std::uint32_t probe_steps_ = 0;
   double good_ = 0;  // a limit that was fine before a shrink
   std::uint32_t floor_windows_ = 0;
+  std::uint32_t floor_patience_;    // how many of those before the next test upwards
   std::uint32_t full_windows_ = 0;  // in a row
   TimePoint settled_at_{};          // windows opened before hold answers from before a step
   TimePoint closed_at_{};

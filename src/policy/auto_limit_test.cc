@@ -180,9 +180,32 @@ TEST(AutoLimit, OverloadAnswersShrinkItAndAFewOfThemDoNot) {
   EXPECT_NE(policy.on_window(w).reason, LimitReason::kOverload);
   w = model.window(policy);
   w.overload_count = w.sample_count;
-  const LimitDecision decision = policy.on_window(w);
+  LimitDecision decision = policy.on_window(w);
   EXPECT_EQ(decision.reason, LimitReason::kOverload);
-  EXPECT_EQ(decision.limit, std::max(8U, before / 2));
+  EXPECT_EQ(decision.limit, before * 7 / 8);  // a quarter of their share
+}
+
+TEST(AutoLimit, OverloadAnswersThatFillTheRoomShrinkItToWhatWasAnsweredWell) {
+  Model model;
+  model.workers = 100;
+  AutoLimit policy(config_of(), Rng(1));
+  learn(policy, model);
+  const std::uint32_t before = policy.limit();
+  LimitSample w = model.window(policy);
+  w.overload_count = w.sample_count * 2;
+  w.sample_count = w.sample_count * 7 / 10;  // seven tenths of what was in flight
+  EXPECT_NEAR(policy.on_window(w).limit, before * 0.7, before * 0.05);
+}
+
+TEST(AutoLimit, AnOutageHalvesItPerWindow) {
+  Model model;
+  model.workers = 100;
+  AutoLimit policy(config_of(), Rng(1));
+  learn(policy, model);
+  const std::uint32_t before = policy.limit();
+  LimitSample w = model.window(policy);
+  w.overload_count = w.sample_count * 20;
+  EXPECT_EQ(policy.on_window(w).limit, before / 2);
 }
 
 TEST(AutoLimit, OnlyOverloadAnswersAndNoSampleAtAllShrinkItToItsFloorAndNotBelow) {

@@ -33,12 +33,16 @@ struct LatencyShape {
   return std::max(std::min(a, b), std::min(std::max(a, b), c));
 }
 
-/// The wait that a queue added to everybody: the median of what the percentiles grew by. Never
-/// negative. A change that moves only one of them (a few slow calls, another mix) is not a queue.
+/// The wait that a queue added to everybody: the median of what the percentiles grew by, but no
+/// more than their weighted mean (where all take equally long they wait in steps, and the median
+/// jumps from one to the next). Never negative. A change that moves only one of them (a few slow
+/// calls, another mix) is not a queue.
 [[nodiscard]] constexpr double added_wait(const LatencyShape& now,
                                           const LatencyShape& baseline) noexcept {
-  return std::max(
-      0.0, median_of(now.p10 - baseline.p10, now.p50 - baseline.p50, now.p90 - baseline.p90));
+  const double p10 = now.p10 - baseline.p10;
+  const double p50 = now.p50 - baseline.p50;
+  const double p90 = now.p90 - baseline.p90;
+  return std::max(0.0, std::min(median_of(p10, p50, p90), (p10 + 2 * p50 + p90) / 4));
 }
 
 /// How much slower than before, as a factor: the median over the percentiles.

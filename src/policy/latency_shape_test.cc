@@ -38,6 +38,11 @@ TEST(LatencyShape, OnePercentileAloneIsNoQueue) {
   EXPECT_DOUBLE_EQ(added_wait(other_mix, kCalm), 0);
 }
 
+TEST(LatencyShape, WaitsInStepsAreAveraged) {
+  const LatencyShape calm{20e6, 20e6, 20e6, 20e6};
+  EXPECT_DOUBLE_EQ(added_wait({20e6, 40e6, 40e6, 32e6}, calm), 15e6);
+}
+
 TEST(LatencyShape, SlowdownIsTheMedianFactor) {
   EXPECT_DOUBLE_EQ(slowdown({2e6, 14e6, 46e6, 20e6}, kCalm), 2);
   EXPECT_DOUBLE_EQ(slowdown(kCalm, LatencyShape{}), 1);

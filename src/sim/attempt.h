@@ -65,7 +65,8 @@ struct Attempt {
   TimePoint dispatched_at{};
   TimePoint serving_from{};
   TimePoint deadline{};
-  Duration paused_before{};
+  Duration paused_before{};  // pauses of the service it has made up for
+  Duration paused_at_start{};
   Duration hint{};
   void* world = nullptr;
   Permit permit{};

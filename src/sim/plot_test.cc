@@ -21,7 +21,7 @@ TEST(Plot, ShowsEveryThingAUserAsksAbout) {
 
 TEST(Plot, MarksFaults) {
   const Scenario s = scenario_of(scenario_file("outage-10s"));
-  EXPECT_NE(plot_svg(s, run_scenario(s)).find("api down"), std::string::npos);
+  EXPECT_NE(plot_svg(s, run_scenario(s)).find("api paused"), std::string::npos);
 }
 
 }  // namespace

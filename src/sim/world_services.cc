@@ -127,7 +127,7 @@ void World::begin_service(Attempt& attempt) {
   attempt.state = AttemptState::kServing;
   attempt.holds_worker = true;
   attempt.serving_from = now_;
-  attempt.paused_before = service.paused_total;
+  attempt.paused_before = attempt.paused_at_start = service.paused_total;
   recorder_.service(service.index).queue.add(now_ - attempt.dispatched_at);
   Duration time{};
   if (service.error_share > 0 && service.rng.chance(service.error_share)) {
@@ -154,7 +154,8 @@ void World::served(Attempt& attempt) {
     return schedule(attempt, owed, Kind::kServed);
   }
   ServiceTotals& totals = recorder_.service(service.index);
-  const auto worked = static_cast<double>((now_ - attempt.serving_from).count());
+  const Duration paused = service.paused_total - attempt.paused_at_start;
+  const auto worked = static_cast<double>((now_ - attempt.serving_from - paused).count());
   totals.busy_ns += worked;
   if (!attempt.has_caller) totals.wasted_ns += worked;
   if (attempt.fails) return complete(attempt, Outcome::kError, CallEnd::kFailed);
