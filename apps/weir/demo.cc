@@ -113,6 +113,8 @@ int demo(const DemoOptions& options) {
   const Config config = demo_config(options, addresses);
   StatusLine line;
   Serving serving;
+  serving.listen_option = "--port";
+  serving.admin_option = "--admin-port";
   serving.on_started = [&](const Gateway& gateway) { welcome(gateway, config); };
   serving.on_second = [&](const Gateway& gateway) { line.show(gateway); };
   return serve(config, serving);

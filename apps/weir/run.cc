@@ -79,7 +79,7 @@ std::optional<Config> configuration(const RunOptions& options) {
                             ? load_config("", "the command line", environment)
                             : load_config_file(options.config_file, environment);
   for (const ConfigError& error : loaded.errors) std::cerr << to_text(error) << "\n";
-  if (!loaded.ok()) return std::nullopt;
+  if (!loaded.ok()) return std::nullopt;  // every fault has been told, with its line
   if (!options.to.empty() && !apply_to(loaded.config, options.to)) return std::nullopt;
   if (!apply_addresses(loaded.config, options)) return std::nullopt;
   const ConfigErrors errors = loaded.config.validate();
@@ -112,7 +112,9 @@ int run(const RunOptions& options) {
   const std::optional<Config> config = configuration(options);
   if (!config) return kUsageError;
   Serving serving;
-  serving.config_file = options.to.empty() ? options.config_file : std::string();
+  if (!options.config_file.empty()) {
+    serving.read_again = [&] { return configuration(options); };
+  }
   serving.on_started = [&](const Gateway& gateway) { announce(gateway, *config); };
   return serve(*config, serving);
 }

@@ -7,7 +7,6 @@
 #include <signal.h>
 
 #include "weir/base/duration_text.h"
-#include "weir/config/load.h"
 #include "weir/io/loop.h"
 #include "weir/io/signal.h"
 
@@ -35,7 +34,7 @@ class Master {
     if (!watching) std::cerr << "weir: signals cannot be watched; only SIGKILL will end this\n";
     int status = kOk;
     if (const auto started = gateway_.start(); !started) {
-      std::cerr << "weir: " << started.error().message << "\n";
+      complain(started.error());
       status = kFailed;
     } else {
       if (serving_.on_started) serving_.on_started(gateway_);
@@ -80,19 +79,17 @@ class Master {
   }
 
   void on_reload(int) {
-    if (serving_.config_file.empty()) {
+    if (!serving_.read_again) {
       std::cerr << "weir: SIGHUP: started without --config, nothing to read again\n";
       return;
     }
-    const LoadedConfig loaded = load_config_file(serving_.config_file, process_environment());
-    if (!loaded.ok()) {
-      for (const ConfigError& error : loaded.errors) std::cerr << to_text(error) << "\n";
-      std::cerr << "weir: reload refused: " << loaded.errors.size()
-                << " errors; the old configuration stays\n";
+    const std::optional<Config> next = serving_.read_again();
+    if (!next) {
+      std::cerr << "weir: reload refused; the old configuration stays\n";
       return gateway_.note_failed_reload();
     }
-    tell(gateway_.reload(loaded.config));
-    drain_timeout_ = loaded.config.admin.drain_timeout;
+    tell(gateway_.reload(*next));
+    drain_timeout_ = next->admin.drain_timeout;
   }
 
   static void tell(const ReloadReport& report) {
@@ -108,8 +105,19 @@ class Master {
       std::cerr << "weir: " << change.key << ": stays " << change.before
                 << " until a restart (the file says " << change.after << ")\n";
     }
-    std::cerr << "weir: reloaded: " << report.applied.size() << " options changed, "
-              << report.deferred.size() << " need a restart\n";
+    std::cerr << "weir: reloaded: " << report.applied.size()
+              << (report.applied.size() == 1 ? " option" : " options") << " changed, "
+              << report.deferred.size() << " waiting for a restart\n";
+  }
+
+  void complain(const GatewayError& error) const {
+    std::cerr << "weir: " << error.message;
+    if (error.about == GatewayError::About::kListen) {
+      std::cerr << "; choose another address with " << serving_.listen_option;
+    } else if (error.about == GatewayError::About::kAdmin) {
+      std::cerr << "; choose another address for the admin endpoint with " << serving_.admin_option;
+    }
+    std::cerr << "\n";
   }
 
   void on_second(TimePoint) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "weir/config/weir_config.h"
@@ -10,7 +11,12 @@ namespace weir::app {
 
 /// How a gateway is run in this process until a signal ends it.
 struct Serving {
-  std::string config_file;  // read again on SIGHUP; empty: there is nothing to read
+  /// What a SIGHUP reads; nothing, with its errors told, when that is not good. Unset: there is
+  /// nothing to read again.
+  std::function<std::optional<Config>()> read_again{};
+  /// How the user chooses addresses.
+  std::string listen_option = "--listen";
+  std::string admin_option = "--admin";
   /// Told once, when clients can connect.
   std::function<void(const Gateway&)> on_started{};
   /// Told every second; unset: nobody looks.

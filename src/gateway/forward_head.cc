@@ -22,7 +22,7 @@ constexpr std::uint64_t kOrigin =
 /// Written anew, or answered here.
 constexpr std::uint64_t kRewritten =
     set_of(FieldId::kHost, FieldId::kContentLength, FieldId::kTransferEncoding, FieldId::kExpect,
-           FieldId::kTe, FieldId::kUpgrade);
+           FieldId::kTe, FieldId::kUpgrade, FieldId::kXForwardedFor);
 
 constexpr std::array<std::string_view, 3> kPseudonyms = {"1.0 weir", "1.1 weir", "2 weir"};
 
@@ -56,14 +56,36 @@ bool forwards(const HeaderView& field, std::uint64_t removed) noexcept {
   if (field.hop_by_hop) return false;
   if (field.id != FieldId::kOther) return (removed & field_bit(field.id)) == 0;
   if (claims_ours(field.name)) return false;
-  const bool keeps_origin = (removed & kOrigin) == 0;
+  const bool keeps_origin = (removed & field_bit(FieldId::kForwarded)) == 0;
   return keeps_origin || !claims_origin(field.name);
+}
+
+/// The addresses on the way here, ours last, in one line: some readers see only one.
+void write_forwarded_for(h1::HeadWriter& writer, const ServerRequest& request,
+                         const ForwardPlan& plan) {
+  std::array<char, 1024> joined;
+  std::size_t size = 0;
+  const auto add = [&](std::string_view text) {
+    if (text.empty() || text.size() + 2 > joined.size() - size) return false;
+    if (size > 0) size += std::string_view(", ").copy(joined.data() + size, 2);
+    size += text.copy(joined.data() + size, text.size());
+    return true;
+  };
+  if (plan.caller.proxy) {
+    for (const HeaderView& field : *request.headers) {
+      if (field.id == FieldId::kXForwardedFor && !add(field.value)) {
+        writer.field("x-forwarded-for", field.value);  // too long to be joined: before the rest
+      }
+    }
+  }
+  if (plan.caller.socket) add(text_of(*plan.caller.socket).view());
+  if (size > 0) writer.field("x-forwarded-for", {joined.data(), size});
 }
 
 /// Where the request came from, for the upstream.
 void write_origin(h1::HeadWriter& writer, const ServerRequest& request, const ForwardPlan& plan) {
   if (plan.forwarded == Forwarded::kOff) return;
-  if (plan.caller.socket) writer.field("x-forwarded-for", text_of(*plan.caller.socket).view());
+  write_forwarded_for(writer, request, plan);
   const bool told = plan.caller.proxy && request.headers->has(FieldId::kXForwardedProto);
   if (!told) writer.field("x-forwarded-proto", request.secure ? "https" : "http");
 }

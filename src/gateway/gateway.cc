@@ -74,17 +74,11 @@ class Housekeeping {
   io::Timer memory_;
 };
 
-GatewayError cannot_listen(const StartError& error, const std::string& option) {
+GatewayError cannot_listen(GatewayError::About about, const StartError& error) {
   std::string why(name_of(error.error));
-  std::string advice;
-  if (error.error == io::IoError::kInUse) {
-    why = "somebody listens there already";
-    advice = "; stop it, or choose another address with " + option;
-  } else if (error.error == io::IoError::kDenied) {
-    why = "not permitted";
-    advice = "; ports below 1024 need a privilege, others are chosen with " + option;
-  }
-  return {"cannot listen on " + error.where + ": " + why + advice};
+  if (error.error == io::IoError::kInUse) why = "somebody listens there already";
+  if (error.error == io::IoError::kDenied) why = "not permitted; ports below 1024 need a privilege";
+  return {about, "cannot listen on " + error.where + ": " + why};
 }
 
 }  // namespace
@@ -122,8 +116,9 @@ Result<std::vector<std::vector<io::SocketName>>, GatewayError> Gateway::Impl::re
     for (const NetAddress& address : upstream.endpoints) {
       auto found = io::resolve(address);
       if (!found) {
-        return unexpected(GatewayError{"upstream " + upstream.name + ": the name in " +
-                                       to_string(address) + " cannot be resolved"});
+        return unexpected(GatewayError{GatewayError::About::kUpstream,
+                                       "upstream " + upstream.name + ": the name in " +
+                                           to_string(address) + " cannot be resolved"});
       }
       endpoints.insert(endpoints.end(), found->begin(), found->end());
     }
@@ -138,10 +133,10 @@ Result<void, GatewayError> Gateway::Impl::open_logs() {
   auto opened =
       io::LineWriter::open({.path = config.admin.access_log_file, .buffer_bytes = kLogBufferBytes});
   if (!opened) {
-    return unexpected(GatewayError{"cannot write the access log to " +
-                                   config.admin.access_log_file + " (" +
-                                   std::string(name_of(opened.error())) +
-                                   "); set admin.access_log_file, or admin.access_log = \"off\""});
+    return unexpected(
+        GatewayError{GatewayError::About::kLog,
+                     "cannot write the access log to " + config.admin.access_log_file + " (" +
+                         std::string(name_of(opened.error())) + "); set admin.access_log_file"});
   }
   access_log = std::move(*opened);
   return {};
@@ -183,11 +178,11 @@ Result<void, GatewayError> Gateway::Impl::listen() {
     });
     if (auto started_admin = admin->start(); !started_admin) {
       admin.reset();
-      return unexpected(cannot_listen(started_admin.error(), "admin.listen (--admin)"));
+      return unexpected(cannot_listen(GatewayError::About::kAdmin, started_admin.error()));
     }
   }
   if (auto listening = server->start(); !listening) {
-    return unexpected(cannot_listen(listening.error(), "listen.addresses (--listen)"));
+    return unexpected(cannot_listen(GatewayError::About::kListen, listening.error()));
   }
   return {};
 }
@@ -222,7 +217,7 @@ Result<void, GatewayError> Gateway::start() {
   WEIR_ASSERT(!self.started);
   if (std::string objection = budget_objection(self.config, own_cgroup_limit());
       !objection.empty()) {
-    return unexpected(GatewayError{std::move(objection)});
+    return unexpected(GatewayError{GatewayError::About::kBudget, std::move(objection)});
   }
   self.started = true;
   Result<void, GatewayError> done = self.build();

@@ -97,9 +97,9 @@ void GatewayLoop::turn_away(ServerStream& stream, const ServerRequest& request,
 }
 
 void GatewayLoop::note_refusal(std::size_t upstream, GatewayReason refusal,
-                               TimePoint received_at) noexcept {
+                               TimePoint from) noexcept {
   counters(upstream).refused[refusal.index()].add();
-  counters_.refusal.observe(to_seconds(io::monotonic_now() - received_at));
+  counters_.refusal.observe(to_seconds(io::monotonic_now() - from));
 }
 
 Duration GatewayLoop::retry_hint(std::size_t upstream) noexcept {

@@ -58,8 +58,8 @@ class GatewayLoop {
   void release(Passage& passage) noexcept;
   /// When a refused client should come back.
   [[nodiscard]] Duration retry_hint(std::size_t upstream) noexcept;
-  /// Counts a refusal and its time.
-  void note_refusal(std::size_t upstream, GatewayReason refusal, TimePoint received_at) noexcept;
+  /// Counts a refusal and what it took us since `from`.
+  void note_refusal(std::size_t upstream, GatewayReason refusal, TimePoint from) noexcept;
 
  private:
   class Door;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "weir/io/clock.h"
+
 namespace weir::inline v0 {
 namespace {
 
@@ -30,6 +32,12 @@ void OperatorLog::say(std::string_view text) noexcept {
   if (writer_ != nullptr) static_cast<void>(writer_->write(text));
 }
 
+bool OperatorLog::Pace::lets_through(TimePoint now) noexcept {
+  std::int64_t next = next_ns_.load(std::memory_order_relaxed);
+  return to_ns(now) >= next &&
+         next_ns_.compare_exchange_strong(next, to_ns(now + kPace), std::memory_order_relaxed);
+}
+
 bool OperatorLog::worth_telling(std::uint32_t told, std::uint32_t now) noexcept {
   const std::uint32_t more = std::max(told, now);
   const std::uint32_t less = std::min(told, now);
@@ -46,6 +54,7 @@ void OperatorLog::on_limit_change(const LimitChange& change) noexcept {
     scope.told.store(told, std::memory_order_relaxed);
   }
   if (!worth_telling(told, change.new_limit)) return;
+  if (!scope.limit_pace.lets_through(io::monotonic_now())) return;
   scope.told.store(change.new_limit, std::memory_order_relaxed);
   const std::string_view reason = name_of(change.reason);
   std::array<char, 320> line;
@@ -55,15 +64,22 @@ void OperatorLog::on_limit_change(const LimitChange& change) noexcept {
 }
 
 void OperatorLog::on_refusals(const RefusalNotice& notice) noexcept {
+  Scope& scope = scopes_[index_of(notice.scope)];
+  const std::size_t at = v0::index_of(notice.reason);
+  scope.refused[at].fetch_add(notice.count, std::memory_order_relaxed);
+  if (!scope.refusal_paces[at].lets_through(io::monotonic_now())) return;
+  const std::uint64_t count = scope.refused[at].exchange(0, std::memory_order_relaxed);
   const std::string_view reason = name_of(notice.reason);
   const std::string_view priority = name_of(notice.priority);
   std::array<char, 320> line;
   say(formatted(line, "weir: %.*s: refused %llu (%.*s; the last was %.*s)", width(notice.scope),
-                notice.scope.data(), static_cast<unsigned long long>(notice.count), width(reason),
+                notice.scope.data(), static_cast<unsigned long long>(count), width(reason),
                 reason.data(), width(priority), priority.data()));
 }
 
 void OperatorLog::on_class_warning(const ClassWarning& warning) noexcept {
+  Scope& scope = scopes_[index_of(warning.scope)];
+  if (!scope.warning_pace.lets_through(io::monotonic_now())) return;
   const std::string_view priority = name_of(warning.priority);
   std::array<char, 320> line;
   say(formatted(line, "weir: %.*s: %.*s has %u of its %u places", width(warning.scope),

@@ -3,20 +3,22 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "weir/base/time.h"
 #include "weir/control/admission_events.h"
 #include "weir/io/line_writer.h"
+#include "weir/policy/reason.h"
 
 namespace weir::inline v0 {
 
 /// Tells the operator, on standard error, what admission noticed; and counts how limits moved.
 ///
-/// Limits breathe all the time: a line is written when one has moved by a quarter since the last
-/// line about it.
+/// An overload of an hour must not fill a disk: about each scope and subject there is at most one
+/// line in ten seconds, with the sum of what happened since the last; a limit is worth one when it
+/// has moved by a quarter.
 /// Thread-safety: all members, any thread. Never blocks on the reader of standard error.
 class OperatorLog final : public EventSink {
  public:
@@ -36,14 +38,27 @@ class OperatorLog final : public EventSink {
   };
   [[nodiscard]] Moves moves(std::size_t scope) const noexcept;
 
+  static constexpr Duration kPace = std::chrono::seconds(10);
   /// Whether a limit is worth a line: it differs by a quarter from the last one told.
   [[nodiscard]] static bool worth_telling(std::uint32_t told, std::uint32_t now) noexcept;
 
  private:
+  /// Lets one line through in kPace.
+  class Pace {
+   public:
+    [[nodiscard]] bool lets_through(TimePoint now) noexcept;
+
+   private:
+    std::atomic<std::int64_t> next_ns_{0};
+  };
   struct Scope {
     std::atomic<std::uint64_t> up{0};
     std::atomic<std::uint64_t> down{0};
-    std::atomic<std::uint32_t> told{0};
+    std::atomic<std::uint32_t> told{0};  // limit
+    Pace limit_pace;
+    Pace warning_pace;
+    std::array<Pace, kReasonCount> refusal_paces;
+    std::array<std::atomic<std::uint64_t>, kReasonCount> refused{};  // since the last line
   };
   [[nodiscard]] std::size_t index_of(std::string_view scope) const noexcept;
 

@@ -48,6 +48,8 @@ TEST(OperatorLog, SaysWhatHappenedInWords) {
                        .latency_avg = std::chrono::milliseconds(12),
                        .reason = LimitReason::kQueueing});
   log.on_refusals({.scope = "app", .reason = Reason::kOverload, .count = 17});
+  log.on_refusals({.scope = "app", .reason = Reason::kOverload, .count = 18});
+  log.on_refusals({.scope = "app", .reason = Reason::kMemory, .count = 19});
   log.on_class_warning({.scope = "app", .priority = Priority::kHigh, .in_flight = 8, .bound = 10});
   log.on_memory({.readable = false});
   (*writer)->stop();
@@ -56,6 +58,8 @@ TEST(OperatorLog, SaysWhatHappenedInWords) {
   EXPECT_THAT(text.str(), HasSubstr("app: limit 50, was 100 (queueing; latency 12.0 ms"));
   EXPECT_THAT(text.str(), Not(HasSubstr("limit 95")));
   EXPECT_THAT(text.str(), HasSubstr("app: refused 17 (overload"));
+  EXPECT_THAT(text.str(), Not(HasSubstr("refused 18")));
+  EXPECT_THAT(text.str(), HasSubstr("app: refused 19 (memory"));
   EXPECT_THAT(text.str(), HasSubstr("app: high has 8 of its 10 places"));
   EXPECT_THAT(text.str(), HasSubstr("memory usage cannot be read"));
   std::filesystem::remove(path);

@@ -307,7 +307,7 @@ void Passage::refuse(GatewayReason refusal) {
   std::optional<Duration> hint;
   if (refusal.retry()) hint = home_.retry_hint(upstream_);
   finish_permit(Outcome::kIgnored);
-  home_.note_refusal(upstream_, refusal, received_at_);
+  home_.note_refusal(upstream_, refusal, received_at_ + waited_);
   log({.status = refusal.status(), .reason = refusal.name()});
   answer(answer_for(refusal, hint));
 }

@@ -12,8 +12,11 @@
 
 namespace weir::inline v0 {
 
-/// What went wrong, in words for the operator, with what to do about it.
+/// What went wrong, in words for the operator. Whoever knows how the gateway was configured adds
+/// what to do about it.
 struct GatewayError {
+  enum class About : std::uint8_t { kListen, kAdmin, kBudget, kUpstream, kLog };
+  About about = About::kListen;
   std::string message;
 };
 

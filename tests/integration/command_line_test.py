@@ -1,0 +1,111 @@
+"""The program as a user meets it: help, errors, exit status, the demo."""
+
+import json
+import os
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+from processes import WEIR, Process, ProcessTest, Weir, get
+
+
+def weir(*arguments, **options):
+    return subprocess.run([WEIR, *arguments], capture_output=True, text=True, timeout=20, **options)
+
+
+class CommandLine(ProcessTest):
+    def file(self, text):
+        handle, path = tempfile.mkstemp(suffix=".toml")
+        self.addCleanup(os.unlink, path)
+        with os.fdopen(handle, "w") as file:
+            file.write(text)
+        return path
+
+    def test_help_teaches_and_version_is_told(self):
+        shown = weir("--help")
+        self.assertEqual(shown.returncode, 0)
+        for word in ("run", "demo", "check", "budget", "weir run --to 127.0.0.1:3000"):
+            self.assertIn(word, shown.stdout)
+        self.assertRegex(weir("--version").stdout, r"^weir \d+\.\d+\.\d+\n$")
+        self.assertIn("--to", weir("run", "--help").stdout)
+
+    def test_wrong_usage_is_status_2_on_standard_error(self):
+        for arguments in ([], ["rum"], ["run"], ["run", "--to"], ["run", "--to", "nonsense"],
+                          ["run", "--to", "127.0.0.1:1", "--listen", "127.0.0.1:99999"],
+                          ["check"], ["check", "/nowhere.toml"]):
+            with self.subTest(arguments):
+                failed = weir(*arguments)
+                self.assertEqual(failed.returncode, 2)
+                self.assertEqual(failed.stdout, "")
+                self.assertNotEqual(failed.stderr.strip(), "")
+
+    def test_check_names_file_line_key_value_and_range(self):
+        path = self.file('[admission]\nmax_concurrent = 0\nmax_concurent = 5\n')
+        failed = weir("check", path)
+        self.assertEqual(failed.returncode, 2)
+        self.assertIn(f"{path}:2: ", failed.stderr)
+        self.assertIn("admission.max_concurrent", failed.stderr)
+        self.assertIn("1 to 16383", failed.stderr)
+        self.assertIn(f"{path}:3: ", failed.stderr)
+
+    def test_the_printed_defaults_are_a_good_file(self):
+        defaults = weir("check", "--print-defaults")
+        self.assertEqual(defaults.returncode, 0)
+        good = weir("check", self.file(defaults.stdout))
+        self.assertEqual(good.returncode, 0, good.stderr)
+        self.assertIn("memory ceiling", good.stdout)
+
+    def test_budget_adds_up(self):
+        page = json.loads(weir("budget", "--json").stdout)
+        self.assertEqual(page["ceiling_bytes"], sum(a["bytes"] for a in page["addends"]))
+        self.assertIn("ceiling", weir("budget").stdout)
+
+    def test_a_ceiling_above_memory_max_does_not_start(self):
+        path = self.file('[server]\nmemory_max = "10MiB"\n')
+        self.assertEqual(weir("budget", "--config", path).returncode, 1)
+        failed = weir("run", "--config", path, "--to", "127.0.0.1:1")
+        self.assertEqual(failed.returncode, 1)
+        self.assertIn("server.memory_max", failed.stderr)
+
+    def test_a_busy_port_is_named_with_what_to_do(self):
+        first = self.started(Weir("--to", "127.0.0.1:1"))
+        busy = weir("run", "--to", "127.0.0.1:1", "--listen", str(first.port), "--admin", "none")
+        self.assertEqual(busy.returncode, 1)
+        self.assertIn(f"127.0.0.1:{first.port}", busy.stderr)
+        self.assertIn("--listen", busy.stderr)
+        busy = weir("run", "--to", "127.0.0.1:1", "--listen", "0", "--admin", str(first.port))
+        self.assertEqual(busy.returncode, 1)
+        self.assertIn("--admin", busy.stderr)
+
+    def test_the_environment_overrides(self):
+        path = self.file("[admission]\nmax_concurrent = 7\n")
+        gateway = self.started(Weir("--config", path, "--to", "127.0.0.1:1",
+                                    env={"WEIR_ADMISSION_MAX_CONCURRENT": "9"}))
+        self.assertEqual(gateway.stats()["admission"]["max_concurrent"], 9)
+
+    def test_the_demo_runs_and_its_advice_works(self):
+        demo = self.started(Process(WEIR, "demo", "--port", "0", "--admin-port", "0",
+                                    stdout=subprocess.PIPE))
+        shown = ""
+        end = time.monotonic() + 20
+        while "Ctrl-C" not in shown and time.monotonic() < end:
+            shown += demo.child.stdout.readline()
+        self.assertIn("ceiling", shown)
+        port = int(shown.split("gateway  http://127.0.0.1:")[1].split()[0])
+        self.assertIn("curl -i http://127.0.0.1:%d/" % port, shown)
+        self.assertIn(b"hello from replica", get(port).body)
+        demo.signal(signal.SIGINT)
+        self.assertEqual(demo.wait(), 0)
+
+    def test_the_demo_says_which_port_is_busy(self):
+        first = self.started(Weir("--to", "127.0.0.1:1"))
+        busy = weir("demo", "--port", str(first.port), "--admin-port", "0")
+        self.assertEqual(busy.returncode, 1)
+        self.assertIn(str(first.port), busy.stderr)
+        self.assertIn("--port", busy.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

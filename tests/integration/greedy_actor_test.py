@@ -1,0 +1,42 @@
+"""One greedy actor beside twenty modest ones: the greedy one pays."""
+
+import unittest
+
+from processes import Origin, ProcessTest, Weir, result_of, start_traffic
+
+WORKERS = 16
+SERVICE_MS = 20
+CAPACITY = WORKERS * 1000 // SERVICE_MS
+
+
+class GreedyActor(ProcessTest):
+    def test_the_greedy_one_is_refused_and_the_modest_ones_are_served(self):
+        origin = self.started(Origin(WORKERS, SERVICE_MS))
+        gateway = self.started(Weir(config=self.app_config([origin.port], """
+[actors]
+identity = ["api_key"]
+inflight_max = 8
+[admin]
+access_log = "off"
+""")))
+        modest = [f"/modest{i}:10:x-api-key: modest-{i}" for i in range(20)]
+        greedy = [f"/greedy:{CAPACITY * 4}:x-api-key: greedy"]
+        result_of(start_traffic(gateway.port, 2, modest + greedy, connections=200))
+        result = result_of(start_traffic(gateway.port, 5, modest + greedy, connections=200))
+        classes = result["classes"]
+        served = sum(classes[f"/modest{i}"]["ok"] for i in range(20))
+        asked = sum(classes[f"/modest{i}"]["offered"] - classes[f"/modest{i}"]["unsent"]
+                    for i in range(20))
+        print(served, asked, classes["/greedy"])
+        self.assertGreater(asked, 900)
+        self.assertGreaterEqual(served / asked, 0.99)
+        top = classes["/greedy"]
+        self.assertGreater(top["refused"], top["ok"])
+        self.assertGreater(top["ok"], 0)
+        self.assertGreater(gateway.metric(
+            'weir_admission_rejected_reason{scope="app",reason="actor_inflight"}'), 0)
+        self.assertEqual(gateway.balance(), 0)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,185 @@
+// A service with a capacity known by construction: k workers, each busy for a fixed time with one
+// request; what comes while all are busy stands in line, and is worked on even if its client left.
+//
+//   origin --workers 8 --service-ms 20     prints "port N"
+//   GET /origin/stats                      what it did since the last such call, as JSON
+//
+// Time is measured as it really passed, so that a busy machine changes the capacity it reports, and
+// not the verdict of a test.
+#include <array>
+#include <charconv>
+#include <cstdio>
+#include <cstring>
+#include <deque>
+#include <iostream>
+#include <memory>
+#include <string>
+
+#include <signal.h>
+
+#include "weir/io/clock.h"
+#include "weir/io/loop.h"
+#include "weir/io/timer.h"
+#include "weir/server/server.h"
+#include "weir/server/stream.h"
+
+namespace {
+
+using weir::Duration;
+using weir::TimePoint;
+
+struct Manner {
+  unsigned workers = 8;
+  unsigned service_ms = 20;
+  unsigned port = 0;
+};
+
+class Work final : public weir::Handler {
+ public:
+  Work(const Manner& manner, weir::io::Loop& loop) : manner_(manner), loop_(loop) {
+    for (unsigned i = 0; i < manner.workers; ++i) workers_.emplace_back(*this);
+    since_ = weir::io::monotonic_now();
+  }
+  ~Work() override {
+    for (Worker& worker : workers_) loop_.cancel(worker.timer);
+  }
+
+  void on_headers(weir::ServerStream& stream, const weir::ServerRequest& request) override {
+    const bool asks = request.meta.path == "/origin/stats";
+    stream.user_data = asks ? &asked_ : nullptr;
+  }
+  void on_complete(weir::ServerStream& stream) override {
+    if (stream.user_data == &asked_) return report(stream);
+    line_.push_back(&stream);
+    if (line_.size() > longest_) longest_ = line_.size();
+    give_out();
+  }
+  void on_abort(weir::ServerStream& stream, weir::CloseReason) override {
+    for (weir::ServerStream*& one : line_) {
+      if (one == &stream) one = nullptr;
+    }
+    for (Worker& worker : workers_) {
+      if (worker.stream == &stream) worker.stream = nullptr;
+    }
+  }
+
+ private:
+  struct Worker {
+    explicit Worker(Work& owner) : work(owner) {
+      timer.on_fire(weir::io::Timer::Fired::to<&Worker::done>(*this));
+    }
+    void done(TimePoint) { work.finish(*this); }
+
+    Work& work;
+    weir::io::Timer timer;
+    weir::ServerStream* stream = nullptr;
+    TimePoint began{};
+    bool busy = false;
+  };
+
+  void give_out() {
+    for (Worker& worker : workers_) {
+      if (line_.empty()) return;
+      if (worker.busy) continue;
+      worker.busy = true;
+      worker.stream = line_.front();
+      line_.pop_front();
+      worker.began = weir::io::monotonic_now();
+      loop_.arm(worker.timer, loop_.refresh_now() + std::chrono::milliseconds(manner_.service_ms));
+    }
+  }
+
+  void finish(Worker& worker) {
+    busy_ += weir::io::monotonic_now() - std::max(worker.began, since_);
+    if (worker.stream != nullptr) {
+      ++served_;
+      static_cast<void>(worker.stream->send_response(
+          {.status = 200, .fields = {}, .content_length = {}}, "served\n"));
+    } else {
+      ++wasted_;
+    }
+    worker.stream = nullptr;
+    worker.busy = false;
+    give_out();
+  }
+
+  void report(weir::ServerStream& stream) {
+    const TimePoint now = weir::io::monotonic_now();
+    for (const Worker& worker : workers_) {
+      if (worker.busy) busy_ += now - std::max(worker.began, since_);
+    }
+    std::array<char, 256> text;
+    const int size = std::snprintf(
+        text.data(), text.size(),
+        "{\"seconds\":%.6f,\"workers\":%u,\"busy_seconds\":%.6f,\"served\":%llu,\"wasted\":%llu,"
+        "\"longest_line\":%zu}\n",
+        weir::to_seconds(now - since_), manner_.workers, weir::to_seconds(busy_), served_, wasted_,
+        longest_);
+    static_cast<void>(stream.send_response({.status = 200, .fields = {}, .content_length = {}},
+                                           {text.data(), static_cast<std::size_t>(size)}));
+    since_ = now;
+    busy_ = Duration(0);
+    served_ = wasted_ = 0;
+    longest_ = 0;
+  }
+
+  const Manner manner_;
+  weir::io::Loop& loop_;
+  std::deque<Worker> workers_;
+  std::deque<weir::ServerStream*> line_;
+  TimePoint since_{};
+  Duration busy_{};
+  unsigned long long served_ = 0;
+  unsigned long long wasted_ = 0;
+  std::size_t longest_ = 0;
+  char asked_ = 0;
+};
+
+bool read_option(char** argument, const char* name, unsigned& value) {
+  if (std::strcmp(argument[0], name) != 0 || argument[1] == nullptr) return false;
+  const char* end = argument[1] + std::strlen(argument[1]);
+  return std::from_chars(argument[1], end, value).ptr == end;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Manner manner;
+  for (int i = 1; i + 1 < argc; i += 2) {
+    if (!read_option(argv + i, "--workers", manner.workers) &&
+        !read_option(argv + i, "--service-ms", manner.service_ms) &&
+        !read_option(argv + i, "--port", manner.port)) {
+      std::cerr << "origin: --workers N, --service-ms N, --port N\n";
+      return 2;
+    }
+  }
+  sigset_t ends;
+  ::sigemptyset(&ends);
+  ::sigaddset(&ends, SIGTERM);
+  ::sigaddset(&ends, SIGINT);
+  ::pthread_sigmask(SIG_BLOCK, &ends, nullptr);
+
+  weir::ServerConfig config;
+  config.listen = {"127.0.0.1:" + std::to_string(manner.port)};
+  config.loops = 1;
+  config.max_connections = 4096;
+  config.conn_decrypted_buf_size = 8 * 1024;
+  config.head_bytes_max = 8 * 1024;
+  config.tcp_write_buffer_pool_size = 1024;
+  config.tcp_write_buffer_size = 4096;
+  config.arena_pool_size = 0;
+  config.reserved_arenas = 0;
+  config.pending_stream_pool_size = 0;
+  weir::Server server(config, [&](const weir::HandlerPlace& place) {
+    return std::make_unique<Work>(manner, place.loop);
+  });
+  if (!server.start()) {
+    std::cerr << "origin: cannot listen\n";
+    return 1;
+  }
+  std::cout << "port " << server.port() << std::endl;
+  int signal_number = 0;
+  ::sigwait(&ends, &signal_number);
+  server.stop();
+  return 0;
+}

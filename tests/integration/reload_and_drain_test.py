@@ -1,0 +1,154 @@
+"""Reload and drain under load: no request fails."""
+
+import http.client
+import threading
+import time
+import unittest
+
+from processes import SIGHUP, SIGTERM, Origin, ProcessTest, Weir, get, wait_until
+
+
+class Clients:
+    """Closed-loop clients with connections that are kept; counts what came back."""
+
+    def __init__(self, port, count):
+        self.port = port
+        self.statuses = {}
+        self.failures = []
+        self.stopping = False
+        self.lock = threading.Lock()
+        self.threads = [threading.Thread(target=self._run, daemon=True) for _ in range(count)]
+        for thread in self.threads:
+            thread.start()
+
+    def _run(self):
+        connection = None
+        while not self.stopping:
+            fresh = connection is None
+            try:
+                if fresh:
+                    connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+                    connection.connect()
+            except ConnectionRefusedError:
+                connection.close()
+                return  # the gateway is gone: nothing was asked
+            try:
+                connection.request("GET", "/")
+                response = connection.getresponse()
+                response.read()
+                with self.lock:
+                    self.statuses[response.status] = self.statuses.get(response.status, 0) + 1
+                if response.will_close:
+                    connection.close()
+                    connection = None
+            except http.client.RemoteDisconnected:
+                # Without a byte of an answer, on a connection that was used before: it was closed
+                # between two requests, and the client asks again, as RFC 9110 §9.2.2 has it.
+                connection.close()
+                connection = None
+                if fresh:
+                    self.failures.append("a fresh connection was closed without an answer")
+            except ConnectionResetError:
+                connection.close()
+                connection = None
+                if fresh:
+                    self.failures.append("a fresh connection was reset")
+            except OSError as error:
+                self.failures.append(repr(error))
+                break
+        if connection is not None:
+            connection.close()
+
+    def stop(self):
+        self.stopping = True
+        for thread in self.threads:
+            thread.join(20)
+
+
+class ReloadAndDrain(ProcessTest):
+    def setUp(self):
+        self.origin = self.started(Origin(workers=64, service_ms=5))
+
+    def config(self, **limits):
+        lines = "\n".join(f"{name} = {value}" for name, value in limits.items())
+        return self.app_config([self.origin.port], f"[admission]\n{lines}\n")
+
+    def test_reloads_under_load_fail_no_request(self):
+        gateway = self.started(Weir(config=self.config(max_concurrent=512)))
+        clients = Clients(gateway.port, 16)
+        for i in range(20):
+            gateway.write_config(self.config(max_concurrent=256 + i))
+            gateway.signal(SIGHUP)
+            wait_until(lambda n=i: gateway.stats()["admission"]["max_concurrent"] == 256 + n)
+        clients.stop()
+        self.assertEqual(clients.failures, [])
+        self.assertEqual(set(clients.statuses), {200})
+        self.assertGreater(clients.statuses[200], 100)
+        self.assertEqual(gateway.stats()["reloads"], {"ok": 20, "refused": 0})
+        self.assertEqual(gateway.balance(), 0)
+
+    def test_an_invalid_file_is_refused_and_the_old_one_stays(self):
+        gateway = self.started(Weir(config=self.config(max_concurrent=100)))
+        gateway.write_config("[admission]\nmax_concurrent = 0\nnonsense = 1\n")
+        gateway.signal(SIGHUP)
+        gateway.line_with(r"reload refused; the old configuration stays")
+        gateway.line_with(r":2: admission.max_concurrent")
+        self.assertEqual(gateway.stats()["admission"]["max_concurrent"], 100)
+        self.assertEqual(gateway.stats()["reloads"]["refused"], 1)
+        self.assertEqual(get(gateway.port).status, 200)
+
+    def test_what_needs_a_restart_is_named(self):
+        gateway = self.started(Weir(config=self.config(max_concurrent=100)))
+        gateway.write_config(self.config(max_concurrent=101) + "\n[server]\nmax_connections = 77\n")
+        gateway.signal(SIGHUP)
+        gateway.line_with(r"admission.max_concurrent: 100 -> 101")
+        gateway.line_with(r"server.max_connections: stays .* until a restart")
+        gateway.line_with(r"1 option changed, 1 waiting for a restart")
+
+    def test_a_drain_under_load_fails_no_request_and_ends_with_0(self):
+        gateway = self.started(Weir(config=self.config()))
+        clients = Clients(gateway.port, 16)
+        wait_until(lambda: gateway.stats()["requests"]["answered"] > 200)
+        gateway.signal(SIGTERM)
+        self.assertEqual(gateway.wait(), 0)
+        clients.stop()
+        self.assertEqual(clients.failures, [])
+        self.assertEqual(set(clients.statuses), {200})
+        self.assertTrue(any("drained" in line for line in gateway.lines), gateway.lines)
+
+    def test_readiness_turns_while_a_slow_request_finishes(self):
+        slow = self.started(Origin(workers=4, service_ms=700))
+        gateway = self.started(Weir("--to", f"127.0.0.1:{slow.port}"))
+        self.assertEqual(gateway.page("/readyz").status, 200)
+        answers = []
+        asking = threading.Thread(target=lambda: answers.append(get(gateway.port)))
+        asking.start()
+        wait_until(lambda: gateway.upstream()["in_flight"] == 1)
+        gateway.signal(SIGTERM)
+        wait_until(lambda: gateway.page("/readyz").status == 503, seconds=0.6)
+        self.assertEqual(gateway.page("/healthz").status, 200)
+        asking.join(10)
+        self.assertEqual(answers[0].status, 200)
+        self.assertEqual(gateway.wait(), 0)
+
+    def test_a_second_signal_ends_at_once(self):
+        slow = self.started(Origin(workers=4, service_ms=60000))
+        gateway = self.started(Weir("--to", f"127.0.0.1:{slow.port}"))
+        threading.Thread(target=lambda: self._ignore(gateway.port), daemon=True).start()
+        wait_until(lambda: gateway.upstream()["in_flight"] == 1)
+        gateway.signal(SIGTERM)
+        gateway.line_with("draining")
+        time.sleep(0.05)
+        gateway.signal(SIGTERM)
+        self.assertEqual(gateway.wait(5), 0)
+
+    @staticmethod
+    def _ignore(port):
+        try:
+            get(port)
+        except OSError:
+            pass
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,93 @@
+"""An untrusted client cannot raise its class, choose an actor, or set our headers."""
+
+import json
+import unittest
+
+from end_to_end_test import PythonBackend
+from processes import ProcessTest, Weir, get
+
+CLAIMS = {"x-weir-priority": "critical", "X-Weir-Actor": "victim", "x-weir-peer": "gate",
+          "x-weir-attempt": "2", "x-weir-deadline-ms": "0", "x_weir_priority": "critical",
+          "x-weir-reason": "overload", "x-weir-anything": "1", "x-forwarded-for": "10.0.0.1",
+          "forwarded": "for=10.0.0.1", "x-real-ip": "10.0.0.1", "X_Forwarded_For": "10.0.0.1"}
+
+
+class Spoofing(ProcessTest):
+    def setUp(self):
+        self.backend = self.started(PythonBackend())
+
+    def seen_by_backend(self, gateway, headers):
+        answer = get(gateway.port, "/", headers)
+        self.assertEqual(answer.status, 200, answer.body)
+        return {name.lower(): value for name, value in json.loads(answer.body)["headers"]}
+
+    def test_a_strangers_claims_are_removed_and_do_nothing(self):
+        config = self.app_config([self.backend.port], '[actors]\nidentity = ["header"]\n')
+        gateway = self.started(Weir(config=config))
+        seen = self.seen_by_backend(gateway, CLAIMS)
+        self.assertFalse([name for name in seen if "weir" in name.replace("_", "-")])
+        self.assertFalse([value for value in seen.values() if "10.0.0.1" in value])
+        self.assertEqual(seen["x-forwarded-for"], "127.0.0.1")
+        stats = gateway.stats()
+        classes = stats["upstreams"]["app"]["classes"]
+        self.assertEqual(classes["normal"]["admitted"], 1)
+        self.assertEqual(classes["critical"]["admitted"], 0)
+        self.assertEqual((stats["admission"]["actors"], stats["admission"]["peers"]), (0, 0))
+
+    def test_a_trusted_peers_claims_count(self):
+        config = self.app_config([self.backend.port], """
+[trust]
+peers = ["127.0.0.0/8"]
+[actors]
+identity = ["header"]
+""")
+        gateway = self.started(Weir(config=config))
+        seen = self.seen_by_backend(gateway, {"x-weir-priority": "critical",
+                                              "x-weir-actor": "alice",
+                                              "x-weir-deadline-ms": "5000"})
+        self.assertEqual(seen["x-weir-priority"], "critical")
+        self.assertEqual(seen["x-weir-actor"], "alice")
+        self.assertLessEqual(int(seen["x-weir-deadline-ms"]), 5000)
+        stats = gateway.stats()
+        self.assertEqual(stats["upstreams"]["app"]["classes"]["critical"]["admitted"], 1)
+        self.assertEqual((stats["admission"]["actors"], stats["admission"]["peers"]), (1, 1))
+        self.assertEqual(get(gateway.port, "/", {"x-weir-deadline-ms": "0"}).reason, "deadline")
+
+    def test_a_proxy_names_the_client_and_nothing_else(self):
+        config = self.app_config([self.backend.port], """
+[trust]
+proxies = ["127.0.0.1"]
+[actors]
+identity = ["address"]
+""")
+        gateway = self.started(Weir(config=config))
+        seen = self.seen_by_backend(gateway, {"x-forwarded-for": "203.0.113.9",
+                                              "x-weir-priority": "critical"})
+        self.assertNotIn("x-weir-priority", seen)
+        self.assertEqual(seen["x-forwarded-for"], "203.0.113.9, 127.0.0.1")
+        actors = json.loads(gateway.page("/actors").body)
+        self.assertEqual(actors["actors_known"], 1)
+
+    def test_a_dot_segment_does_not_buy_a_class(self):
+        config = f"""
+[[upstream]]
+name = "app"
+endpoints = ["127.0.0.1:{self.backend.port}"]
+[[route]]
+path_prefix = "/health"
+priority = "critical"
+upstream = "app"
+[[route]]
+upstream = "app"
+"""
+        gateway = self.started(Weir(config=config))
+        for path in ("/health/../report", "/health/%2e%2e/report"):
+            self.assertEqual(get(gateway.port, path).status, 200)
+        self.assertEqual(get(gateway.port, "/health").status, 200)
+        classes = gateway.upstream()["classes"]
+        self.assertEqual(classes["critical"]["admitted"], 1)
+        self.assertEqual(classes["normal"]["admitted"], 2)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,319 @@
+// An open-loop client: sends at the times it planned, whatever the answers, and says as JSON what
+// became of every request. It knows nothing of Weir but HTTP/1.1.
+//
+//   traffic --port 8080 --seconds 5 --connections 500 --class PATH:RATE[:HEADER] …
+//
+// A request that finds no free connection counts as "unsent": the offered load was not reached.
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Time = Clock::time_point;
+
+struct Stream {
+  std::string path;
+  double rate = 0;
+  std::string request;
+  Time next{};
+  std::chrono::nanoseconds gap{};
+  std::uint64_t offered = 0;
+  std::uint64_t unsent = 0;
+  std::uint64_t ok = 0;
+  std::uint64_t refused = 0;  // 429, 503
+  std::uint64_t other = 0;    // another status
+  std::uint64_t broken = 0;   // no complete answer
+  std::vector<double> ok_ms;
+  std::vector<double> refused_ms;
+};
+
+struct Connection {
+  int fd = -1;
+  bool connecting = false;
+  Stream* stream = nullptr;  // of the request under way
+  Time sent{};
+  std::string input;
+  std::string output;
+};
+
+struct Options {
+  std::uint16_t port = 0;
+  double seconds = 5;
+  double grace = 2;  // after the last request, for answers
+  std::size_t connections = 100;
+  std::vector<Stream> streams;
+};
+
+double percentile(std::vector<double>& values, double share) {
+  if (values.empty()) return 0;
+  const auto at = static_cast<std::size_t>(share * static_cast<double>(values.size() - 1));
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(at), values.end());
+  return values[at];
+}
+
+class Traffic {
+ public:
+  explicit Traffic(Options options) : options_(std::move(options)), epoll_(::epoll_create1(0)) {
+    connections_.resize(options_.connections);
+    for (Connection& connection : connections_) open(connection);
+  }
+
+  void run() {
+    begin_ = Clock::now();
+    const Time end = begin_ + as_duration(options_.seconds);
+    for (Stream& stream : options_.streams) {
+      stream.gap = as_duration(1.0 / stream.rate);
+      stream.next = begin_;
+    }
+    for (;;) {
+      const Time now = Clock::now();
+      if (now < end) send_due(now);
+      if (now >= end && (under_way_ == 0 || now >= end + as_duration(options_.grace))) break;
+      Time wake = now + std::chrono::milliseconds(20);
+      if (now < end) {
+        for (const Stream& stream : options_.streams) wake = std::min(wake, stream.next);
+      }
+      poll(wake);
+    }
+    for (Connection& connection : connections_) {
+      if (connection.stream != nullptr) ++connection.stream->broken;
+    }
+    seconds_ = std::chrono::duration<double>(std::min(Clock::now(), end) - begin_).count();
+  }
+
+  void report() {
+    std::printf("{\"seconds\":%.3f,\"classes\":{", seconds_);
+    const char* comma = "";
+    for (Stream& s : options_.streams) {
+      std::printf(
+          "%s\"%s\":{\"offered\":%llu,\"unsent\":%llu,\"ok\":%llu,\"refused\":%llu,\"other\":%llu,"
+          "\"broken\":%llu,\"ok_p50_ms\":%.3f,\"ok_p99_ms\":%.3f,\"refused_p50_ms\":%.3f,"
+          "\"refused_p99_ms\":%.3f}",
+          comma, s.path.c_str(), ull(s.offered), ull(s.unsent), ull(s.ok), ull(s.refused),
+          ull(s.other), ull(s.broken), percentile(s.ok_ms, 0.5), percentile(s.ok_ms, 0.99),
+          percentile(s.refused_ms, 0.5), percentile(s.refused_ms, 0.99));
+      comma = ",";
+    }
+    std::printf("}}\n");
+  }
+
+ private:
+  static unsigned long long ull(std::uint64_t n) { return n; }
+  static std::chrono::nanoseconds as_duration(double seconds) {
+    return std::chrono::nanoseconds(static_cast<std::int64_t>(seconds * 1e9));
+  }
+
+  void open(Connection& connection) {
+    connection.fd = ::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (connection.fd < 0) return;
+    const int on = 1;
+    ::setsockopt(connection.fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    sockaddr_in there{};
+    there.sin_family = AF_INET;
+    there.sin_port = htons(options_.port);
+    there.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    const int done = ::connect(connection.fd, reinterpret_cast<sockaddr*>(&there), sizeof there);
+    if (done != 0 && errno != EINPROGRESS) return close(connection);
+    connection.connecting = done != 0;
+    epoll_event event{};
+    event.events = EPOLLIN | EPOLLOUT | EPOLLET;
+    event.data.ptr = &connection;
+    ::epoll_ctl(epoll_, EPOLL_CTL_ADD, connection.fd, &event);
+    if (!connection.connecting) free_.push_back(&connection);
+  }
+
+  void close(Connection& connection) {
+    if (connection.stream != nullptr) {
+      ++connection.stream->broken;
+      --under_way_;
+    }
+    connection.stream = nullptr;
+    std::erase(free_, &connection);
+    if (connection.fd >= 0) ::close(connection.fd);
+    connection.fd = -1;
+    connection.connecting = false;
+    connection.input.clear();
+    connection.output.clear();
+  }
+
+  void send_due(Time now) {
+    for (Stream& stream : options_.streams) {
+      while (stream.next <= now) {
+        send(stream, stream.next);
+        stream.next += stream.gap;
+      }
+    }
+  }
+
+  void send(Stream& stream, Time planned) {
+    ++stream.offered;
+    if (free_.empty()) {
+      ++stream.unsent;
+      for (Connection& connection : connections_) {  // one that was closed may come back
+        if (connection.fd < 0) {
+          open(connection);
+          break;
+        }
+      }
+      return;
+    }
+    Connection& connection = *free_.back();
+    free_.pop_back();
+    connection.stream = &stream;
+    connection.sent = planned;
+    connection.output = stream.request;
+    ++under_way_;
+    flush(connection);
+  }
+
+  void flush(Connection& connection) {
+    while (!connection.output.empty()) {
+      const ssize_t n =
+          ::send(connection.fd, connection.output.data(), connection.output.size(), MSG_NOSIGNAL);
+      if (n < 0 && errno == EAGAIN) return;
+      if (n <= 0) return reopen(connection);
+      connection.output.erase(0, static_cast<std::size_t>(n));
+    }
+  }
+
+  void reopen(Connection& connection) {
+    close(connection);
+    open(connection);
+  }
+
+  void poll(Time wake) {
+    const auto left = std::chrono::duration_cast<std::chrono::microseconds>(wake - Clock::now());
+    const int ms = std::max(0, static_cast<int>((left.count() + 999) / 1000));
+    std::array<epoll_event, 256> events;
+    const int count = ::epoll_wait(epoll_, events.data(), static_cast<int>(events.size()), ms);
+    for (int i = 0; i < count; ++i) {
+      Connection& connection =
+          *static_cast<Connection*>(events[static_cast<std::size_t>(i)].data.ptr);
+      handle(connection, events[static_cast<std::size_t>(i)].events);
+    }
+  }
+
+  void handle(Connection& connection, std::uint32_t events) {
+    if (connection.fd < 0) return;
+    if (connection.connecting && (events & EPOLLOUT) != 0) {
+      int error = 0;
+      socklen_t size = sizeof error;
+      ::getsockopt(connection.fd, SOL_SOCKET, SO_ERROR, &error, &size);
+      if (error != 0) return close(connection);
+      connection.connecting = false;
+      free_.push_back(&connection);
+    }
+    if ((events & EPOLLOUT) != 0) flush(connection);
+    if (connection.fd >= 0 && (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0) read(connection);
+  }
+
+  void read(Connection& connection) {
+    std::array<char, 16384> block;
+    for (;;) {
+      const ssize_t n = ::recv(connection.fd, block.data(), block.size(), 0);
+      if (n < 0 && errno == EAGAIN) break;
+      if (n <= 0) return reopen(connection);
+      connection.input.append(block.data(), static_cast<std::size_t>(n));
+    }
+    parse(connection);
+  }
+
+  void parse(Connection& connection) {
+    const std::size_t end = connection.input.find("\r\n\r\n");
+    if (end == std::string::npos || connection.stream == nullptr) return;
+    const std::string_view head(connection.input.data(), end);
+    std::size_t length = 0;
+    if (const std::size_t at = head.find("content-length: "); at != std::string_view::npos) {
+      std::from_chars(head.data() + at + 16, head.data() + head.size(), length);
+    }
+    if (connection.input.size() < end + 4 + length) return;
+    int status = 0;
+    std::from_chars(head.data() + 9, head.data() + 12, status);
+    const bool closes = head.find("connection: close") != std::string_view::npos;
+    const double ms =
+        std::chrono::duration<double, std::milli>(Clock::now() - connection.sent).count();
+    Stream& stream = *std::exchange(connection.stream, nullptr);
+    --under_way_;
+    if (status >= 200 && status < 300) {
+      ++stream.ok;
+      stream.ok_ms.push_back(ms);
+    } else if (status == 503 || status == 429) {
+      ++stream.refused;
+      stream.refused_ms.push_back(ms);
+    } else {
+      ++stream.other;
+    }
+    connection.input.erase(0, end + 4 + length);
+    if (closes) return reopen(connection);
+    free_.push_back(&connection);
+  }
+
+  Options options_;
+  int epoll_;
+  std::vector<Connection> connections_;
+  std::vector<Connection*> free_;
+  std::size_t under_way_ = 0;
+  Time begin_{};
+  double seconds_ = 0;
+};
+
+template <class T>
+bool number(std::string_view text, T& value) {
+  return std::from_chars(text.data(), text.data() + text.size(), value).ptr ==
+         text.data() + text.size();
+}
+
+bool add_class(Options& options, std::string_view text) {
+  const std::size_t first = text.find(':');
+  if (first == std::string_view::npos) return false;
+  const std::size_t second = std::min(text.find(':', first + 1), text.size());
+  Stream stream;
+  stream.path = text.substr(0, first);
+  if (!number(text.substr(first + 1, second - first - 1), stream.rate)) return false;
+  stream.request = "GET " + stream.path + " HTTP/1.1\r\nhost: test\r\n";
+  if (second < text.size()) stream.request.append(text.substr(second + 1)).append("\r\n");
+  stream.request += "\r\n";
+  options.streams.push_back(std::move(stream));
+  return true;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  for (int i = 1; i + 1 < argc; i += 2) {
+    const std::string_view name = argv[i];
+    const std::string_view value = argv[i + 1];
+    const bool good = (name == "--port" && number(value, options.port)) ||
+                      (name == "--seconds" && number(value, options.seconds)) ||
+                      (name == "--grace" && number(value, options.grace)) ||
+                      (name == "--connections" && number(value, options.connections)) ||
+                      (name == "--class" && add_class(options, value));
+    if (!good) {
+      std::fprintf(stderr, "traffic: cannot read %s %s\n", argv[i], argv[i + 1]);
+      return 2;
+    }
+  }
+  Traffic traffic(std::move(options));
+  traffic.run();
+  traffic.report();
+  return 0;
+}
