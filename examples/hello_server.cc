@@ -302,10 +302,6 @@ int main(int argc, char** argv) {
                  std::string(name_of(started.error().error)).c_str());
     return 1;
   }
-  std::printf("port %u\nceiling %llu\n", server.port(),
-              static_cast<unsigned long long>(weir::worst_case_bytes(config)));
-  std::fflush(stdout);
-
   weir::io::Loop loop;
   Stopper stopper{&loop};
   weir::io::SignalWatcher interrupt;
@@ -313,6 +309,10 @@ int main(int argc, char** argv) {
   const auto callback = weir::io::Callback<int>::to<&Stopper::on_signal>(stopper);
   if (!interrupt.start(loop, SIGINT, callback) || !terminate.start(loop, SIGTERM, callback))
     return 1;
+  // Only now: whoever reads the port may send SIGTERM at once.
+  std::printf("port %u\nceiling %llu\n", server.port(),
+              static_cast<unsigned long long>(weir::worst_case_bytes(config)));
+  std::fflush(stdout);
   loop.run();
   interrupt.close();
   terminate.close();

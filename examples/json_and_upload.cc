@@ -154,14 +154,14 @@ int main(int argc, char** argv) {
   weir::Server server(config,
                       [&](const weir::HandlerPlace&) { return std::make_unique<Router>(path); });
   if (!config.validate().empty() || !server.start()) return 2;
-  std::printf("port %u\n", server.port());
-  std::fflush(stdout);
-
   weir::io::Loop loop;
   Stopper stopper{&loop};
   weir::io::SignalWatcher terminate;
   const auto stop = weir::io::Callback<int>::to<&Stopper::on_signal>(stopper);
   if (!terminate.start(loop, SIGTERM, stop)) return 1;
+  // Only now: whoever reads the port may send SIGTERM at once.
+  std::printf("port %u\n", server.port());
+  std::fflush(stdout);
   loop.run();
   terminate.close();
   loop.run_once();

@@ -72,11 +72,11 @@ MemoryBudget memory_budget(const ServerConfig& c) {
       sizeof(LoopShard) + 64 * 1024 +
           std::uint64_t{std::max(c.header_count_max, c.trailer_count_max)} * sizeof(HeaderView),
       "shard, timer wheel, libuv loop, header views");
-  add("stacks", loops + 1, 256 * 1024, "touched part of a thread's stack, measured below 64 KB");
+  add("stacks", loops + 1, 256 * 1024, "touched part of a thread's stack, a generous estimate");
   // Page tables for all of the above: 8 bytes a page, and one page more per pool and level.
   const std::uint64_t mapped = total(budget.addends);
   add("page tables", mapped / kPage + 512, 8, "8 bytes per page");
-  // Code, relocations, allocator, C library: measured 6 MB for the example server, rounded up.
+  // Code, relocations, allocator, C library: an estimate, well above what the example server shows.
   add("fixed", 1, 16 * kMega, "binary, libraries, allocator");
 
   const auto kernel = [&](std::string_view holder, std::uint64_t each, std::string_view note) {
