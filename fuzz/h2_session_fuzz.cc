@@ -1,0 +1,22 @@
+// Any bytes as an HTTP/2 client's stream: bounds hold, what gets through is sound in HTTP/1.1 too,
+// and nothing of it depends on how the bytes were cut.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "fuzz/h2_play.h"
+#include "fuzz/pieces.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  std::string bytes(reinterpret_cast<const char*>(data), size);
+  // A recorded connection starts with its preface; anything else is taken for frames.
+  if (!bytes.starts_with("PRI "))
+    bytes.insert(0, weir::h2::wire::preface() + weir::h2::wire::settings());
+  const fuzz::H2Outcome whole = fuzz::play_h2(bytes, [] { return std::string_view::npos; });
+  weir::Rng rng(fuzz::seed_of(bytes));
+  const fuzz::H2Outcome pieces =
+      fuzz::play_h2(bytes, [&] { return 1 + rng.below(rng.below(4) == 0 ? 4000 : 20); });
+  WEIR_ASSERT(pieces == whole);
+  return 0;
+}
