@@ -14,6 +14,7 @@
 #include "weir/base/net_address.h"
 #include "weir/base/time.h"
 #include "weir/config/route_config.h"
+#include "weir/config/tls_config.h"
 
 namespace weir::inline v0 {
 
@@ -31,10 +32,6 @@ inline constexpr std::array<std::string_view, 4> kAccessLogNames = {"off", "erro
 enum class Forwarded : std::uint8_t { kOff, kSet };
 inline constexpr std::array<std::string_view, 2> kForwardedNames = {"off", "set"};
 
-enum class ClientCertificate : std::uint8_t { kOff, kOptional, kRequired };
-inline constexpr std::array<std::string_view, 3> kClientCertificateNames = {"off", "optional",
-                                                                            "required"};
-
 /// For the operator: the admin endpoint, the access log, how long a drain may take.
 struct AdminConfig {
   std::optional<NetAddress> listen = NetAddress{
@@ -45,17 +42,6 @@ struct AdminConfig {
   Duration drain_timeout = std::chrono::seconds(30);
 
   bool operator==(const AdminConfig&) const = default;
-  [[nodiscard]] ConfigErrors validate() const;
-};
-
-/// Certificates of the listeners that speak TLS.
-struct TlsConfig {
-  std::string certificate;  // file with the chain, PEM
-  std::string private_key;
-  std::string client_ca;  // file with those who sign client certificates
-  ClientCertificate client_certificate = ClientCertificate::kOff;
-
-  bool operator==(const TlsConfig&) const = default;
   [[nodiscard]] ConfigErrors validate() const;
 };
 
@@ -96,19 +82,6 @@ inline ConfigErrors AdminConfig::validate() const {
   if (access_log_file.empty()) add_error(errors, "access_log_file", "\"\"", "a path, or -");
   check_range(errors, "drain_timeout_ms", drain_timeout, Duration(0),
               Duration(std::chrono::hours(24)));
-  return errors;
-}
-
-inline ConfigErrors TlsConfig::validate() const {
-  ConfigErrors errors;
-  if (certificate.empty() != private_key.empty()) {
-    const bool missing_key = private_key.empty();
-    add_error(errors, missing_key ? "private_key" : "certificate", "\"\"",
-              missing_key ? "given with certificate" : "given with private_key");
-  }
-  if (client_certificate != ClientCertificate::kOff && client_ca.empty()) {
-    add_error(errors, "client_ca", "\"\"", "given when client certificates are asked for");
-  }
   return errors;
 }
 

@@ -19,12 +19,13 @@ enum class IoError : std::uint8_t {
   kInUse,        // the address is taken
   kDenied,       // not permitted
   kInvalid,      // the address or an argument is wrong
+  kTls,          // what came is not TLS as we accept it
   kOther,
 };
 
-inline constexpr std::array<std::string_view, 12> kIoErrorNames = {
-    "again",  "eof",       "reset",  "timed_out", "refused", "unreachable",
-    "no_fds", "no_memory", "in_use", "denied",    "invalid", "other"};
+inline constexpr std::array<std::string_view, 13> kIoErrorNames = {
+    "again",     "eof",    "reset",  "timed_out", "refused", "unreachable", "no_fds",
+    "no_memory", "in_use", "denied", "invalid",   "tls",     "other"};
 
 [[nodiscard]] constexpr std::string_view name_of(IoError error) noexcept {
   return kIoErrorNames[static_cast<std::size_t>(error)];

@@ -1,0 +1,251 @@
+#include "io/tls_context.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/rand.h>
+#include <openssl/x509v3.h>
+
+#include "weir/base/assert.h"
+
+namespace weir::inline v0::io {
+namespace {
+
+struct BioDeleter {
+  void operator()(BIO* bio) const noexcept { BIO_free(bio); }
+};
+struct X509Deleter {
+  void operator()(X509* x) const noexcept { X509_free(x); }
+};
+struct KeyDeleter {
+  void operator()(EVP_PKEY* key) const noexcept { EVP_PKEY_free(key); }
+};
+using BioPtr = std::unique_ptr<BIO, BioDeleter>;
+using X509Ptr = std::unique_ptr<X509, X509Deleter>;
+using KeyPtr = std::unique_ptr<EVP_PKEY, KeyDeleter>;
+
+BioPtr open_pem(const std::string& file, const std::string& text) {
+  if (!text.empty()) return BioPtr(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
+  return BioPtr(BIO_new_file(file.c_str(), "r"));
+}
+
+Result<void, TlsSetupError> fault(const std::string& where, const char* otherwise) {
+  std::string why = take_tls_error();
+  return unexpected(TlsSetupError{where.empty() ? "PEM text" : where,
+                                  why.empty() ? std::string(otherwise) : why});
+}
+
+/// A server's certificate, then the rest of its chain.
+Result<void, TlsSetupError> load_chain(SSL_CTX* context, const TlsIdentity& identity) {
+  const BioPtr bio = open_pem(identity.certificate_file, identity.certificate_pem);
+  if (bio == nullptr) return fault(identity.certificate_file, "cannot be opened");
+  const X509Ptr leaf(PEM_read_bio_X509_AUX(bio.get(), nullptr, nullptr, nullptr));
+  if (leaf == nullptr || SSL_CTX_use_certificate(context, leaf.get()) != 1)
+    return fault(identity.certificate_file, "holds no certificate");
+  while (X509* next = PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr)) {
+    if (SSL_CTX_add0_chain_cert(context, next) == 1) continue;
+    X509_free(next);
+    return fault(identity.certificate_file, "has a chain that cannot be used");
+  }
+  ERR_clear_error();  // "no more", which is how the loop ends
+  return {};
+}
+
+Result<void, TlsSetupError> load_key(SSL_CTX* context, const TlsIdentity& identity) {
+  const BioPtr bio = open_pem(identity.key_file, identity.key_pem);
+  if (bio == nullptr) return fault(identity.key_file, "cannot be opened");
+  const KeyPtr key(PEM_read_bio_PrivateKey(bio.get(), nullptr, nullptr, nullptr));
+  if (key == nullptr || SSL_CTX_use_PrivateKey(context, key.get()) != 1 ||
+      SSL_CTX_check_private_key(context) != 1) {
+    return fault(identity.key_file, "holds no key for this certificate");
+  }
+  return {};
+}
+
+Result<void, TlsSetupError> trust(SSL_CTX* context, const TlsSetup& setup) {
+  if (setup.ca_file.empty() && setup.ca_pem.empty()) return {};
+  const BioPtr bio = open_pem(setup.ca_file, setup.ca_pem);
+  if (bio == nullptr) return fault(setup.ca_file, "cannot be opened");
+  int found = 0;
+  while (X509* next = PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr)) {
+    const X509Ptr owned(next);
+    if (X509_STORE_add_cert(SSL_CTX_get_cert_store(context), next) != 1)
+      return fault(setup.ca_file, "has a certificate that cannot be used");
+    if (setup.role == TlsRole::kServer) SSL_CTX_add_client_CA(context, next);
+    ++found;
+  }
+  if (found == 0) return fault(setup.ca_file, "holds no certificate");
+  ERR_clear_error();
+  return {};
+}
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  for (char& c : out)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + 32);
+  return out;
+}
+
+constexpr unsigned char kBoth[] = "\x02h2\x08http/1.1";
+constexpr std::size_t kH2Bytes = 3;
+
+/// Ours in order of preference; a client that names only others is refused, as RFC 7301 says.
+int select_protocol(SSL* /*ssl*/, const unsigned char** out, unsigned char* out_size,
+                    const unsigned char* in, unsigned in_size, void* user) {
+  const TlsSetup& setup = *static_cast<const TlsSetup*>(user);
+  const unsigned char* ours = setup.http2 ? kBoth : kBoth + kH2Bytes;
+  const std::size_t all = sizeof kBoth - 1;
+  const std::size_t size = setup.http2 ? (setup.http1 ? all : kH2Bytes) : all - kH2Bytes;
+  unsigned char* chosen = nullptr;
+  const int found =
+      SSL_select_next_proto(&chosen, out_size, ours, static_cast<unsigned>(size), in, in_size);
+  *out = chosen;
+  return found == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
+}
+
+int select_identity(SSL* ssl, int* /*alert*/, void* user) {
+  const auto& self = *static_cast<const TlsContext*>(user);
+  const char* name = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name);
+  if (name != nullptr) SSL_set_SSL_CTX(ssl, self.choose(name));
+  return SSL_TLSEXT_ERR_OK;
+}
+
+}  // namespace
+
+std::string take_tls_error() {
+  const unsigned long code = ERR_get_error();
+  ERR_clear_error();
+  if (code == 0) return {};
+  const char* reason = ERR_reason_error_string(code);
+  if (ERR_SYSTEM_ERROR(code)) return std::strerror(ERR_GET_REASON(code));
+  return reason == nullptr ? "unknown TLS error" : reason;
+}
+
+TlsSetup TlsSetup::server(const TlsConfig& config) {
+  TlsSetup setup;
+  setup.identities.push_back({.certificate_file = config.certificate,
+                              .key_file = config.private_key,
+                              .certificate_pem = {},
+                              .key_pem = {}});
+  for (const std::string& file : config.more_certificates) {
+    setup.identities.push_back(
+        {.certificate_file = file, .key_file = file, .certificate_pem = {}, .key_pem = {}});
+  }
+  setup.ca_file = config.client_ca;
+  setup.client_certificate = config.client_certificate;
+  setup.http2 = config.http2;
+  setup.key_updates_per_second = config.key_updates_per_second;
+  return setup;
+}
+
+Result<TlsContext::Ptr, TlsSetupError> TlsContext::make(const TlsSetup& setup,
+                                                        const TlsContext* before) {
+  const std::shared_ptr<TlsContext> made(new TlsContext);
+  made->setup_ = setup;
+  if (before != nullptr) {
+    made->ticket_keys_ = before->ticket_keys_;
+  } else if (RAND_bytes(made->ticket_keys_.data(), static_cast<int>(kTicketKeyBytes)) != 1) {
+    return unexpected(TlsSetupError{"random numbers", take_tls_error()});
+  }
+  std::vector<TlsIdentity> identities = setup.identities;
+  if (identities.empty()) identities.emplace_back();  // a client without a certificate
+  for (const TlsIdentity& identity : identities) {
+    if (const auto added = made->add(identity); !added) return unexpected(added.error());
+  }
+  return Ptr(made);
+}
+
+TlsContext::~TlsContext() {
+  for (SSL_CTX* context : contexts_) SSL_CTX_free(context);
+}
+
+Result<void, TlsSetupError> TlsContext::add(const TlsIdentity& identity) {
+  SSL_CTX* context =
+      SSL_CTX_new(setup_.role == TlsRole::kServer ? TLS_server_method() : TLS_client_method());
+  if (context == nullptr) return fault("TLS", "no memory");
+  contexts_.push_back(context);
+  if (const auto configured = configure(context); !configured) return configured;
+  const bool given = !identity.certificate_file.empty() || !identity.certificate_pem.empty();
+  if (given) {
+    if (const auto chain = load_chain(context, identity); !chain) return chain;
+    if (const auto key = load_key(context, identity); !key) return key;
+    learn_names(context);
+  } else if (setup_.role == TlsRole::kServer) {
+    return fault("certificate", "a server needs one");
+  }
+  return trust(context, setup_);
+}
+
+Result<void, TlsSetupError> TlsContext::configure(SSL_CTX* context) {
+  SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
+  SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
+                                   SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_PRIORITIZE_CHACHA);
+  // Buffers are held only while they carry something; a write may be tried again from elsewhere.
+  SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
+                                SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+  SSL_CTX_set_read_ahead(context, 1);  // header and body of a record by one system call
+  SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+  if (SSL_CTX_set_cipher_list(context, "ECDHE+AESGCM:ECDHE+CHACHA20") != 1)
+    return fault("ciphers", "not known");
+  if (setup_.role == TlsRole::kClient) {
+    SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nullptr);
+    const unsigned char* ours = setup_.http2 ? kBoth : kBoth + kH2Bytes;
+    const std::size_t size = setup_.http1 ? sizeof kBoth - 1 : kH2Bytes;
+    const auto offered = static_cast<unsigned>(setup_.http2 ? size : size - kH2Bytes);
+    SSL_CTX_set_alpn_protos(context, ours, offered);
+    return {};
+  }
+  SSL_CTX_set_tlsext_ticket_keys(context, ticket_keys_.data(), kTicketKeyBytes);
+  SSL_CTX_set_num_tickets(context, 1);
+  static constexpr unsigned char kSessionName[] = "weir";
+  SSL_CTX_set_session_id_context(context, kSessionName, sizeof kSessionName - 1);
+  SSL_CTX_set_alpn_select_cb(context, select_protocol, &setup_);
+  // What the macro for it does, with a cast that says what it is.
+  SSL_CTX_callback_ctrl(context, SSL_CTRL_SET_TLSEXT_SERVERNAME_CB,
+                        reinterpret_cast<void (*)()>(select_identity));
+  SSL_CTX_set_tlsext_servername_arg(context, this);
+  int verify = SSL_VERIFY_NONE;
+  if (setup_.client_certificate != ClientCertificate::kOff) verify = SSL_VERIFY_PEER;
+  if (setup_.client_certificate == ClientCertificate::kRequired)
+    verify |= SSL_VERIFY_FAIL_IF_NO_PEER_CERT;
+  SSL_CTX_set_verify(context, verify, nullptr);
+  return {};
+}
+
+void TlsContext::learn_names(SSL_CTX* context) {
+  X509* leaf = SSL_CTX_get0_certificate(context);
+  auto* names =
+      static_cast<GENERAL_NAMES*>(X509_get_ext_d2i(leaf, NID_subject_alt_name, nullptr, nullptr));
+  for (int i = 0; i < sk_GENERAL_NAME_num(names); ++i) {
+    const GENERAL_NAME* name = sk_GENERAL_NAME_value(names, i);
+    if (name->type != GEN_DNS) continue;
+    const auto* text = reinterpret_cast<const char*>(ASN1_STRING_get0_data(name->d.dNSName));
+    const auto size = static_cast<std::size_t>(ASN1_STRING_length(name->d.dNSName));
+    names_.push_back({lower({text, size}), context});
+  }
+  GENERAL_NAMES_free(names);
+}
+
+SSL_CTX* TlsContext::choose(std::string_view given) const noexcept {
+  std::array<char, 256> buffer{};
+  if (given.size() > buffer.size()) return native();
+  std::transform(given.begin(), given.end(), buffer.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  const std::string_view name(buffer.data(), given.size());
+  const std::size_t dot = name.find('.');
+  const std::string_view parent = dot == std::string_view::npos ? "" : name.substr(dot);
+  SSL_CTX* wildcard = nullptr;
+  for (const Name& known : names_) {
+    if (known.pattern == name) return known.context;
+    const std::string_view pattern = known.pattern;
+    if (wildcard == nullptr && pattern.size() > 2 && pattern.starts_with("*.") &&
+        pattern.substr(1) == parent) {
+      wildcard = known.context;
+    }
+  }
+  return wildcard != nullptr ? wildcard : native();
+}
+
+}  // namespace weir::inline v0::io

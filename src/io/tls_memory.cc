@@ -1,0 +1,230 @@
+#include "io/tls_memory.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include <openssl/crypto.h>
+#include <pthread.h>
+
+namespace weir::inline v0::io {
+namespace {
+
+/// In front of each piece. 16 bytes, so that what follows is aligned as malloc's is.
+struct Header {
+  std::uint64_t bytes;  // of the whole piece, this header included
+  Header* next;         // while a thread keeps it
+};
+static_assert(sizeof(Header) == 16);
+
+// Pieces a thread keeps: sizes from 2 KB to 40 KB, rounded so that near sizes share a shelf.
+constexpr std::uint64_t kKeptMin = 2048;
+constexpr std::uint64_t kKeptStep = 2048;
+constexpr std::size_t kShelves = 19;
+constexpr std::uint32_t kPerShelf = 8;
+// Credit moves between a thread and the process in steps of this.
+constexpr std::uint64_t kCreditStep = 64 * 1024;
+
+struct Budget {
+  std::atomic<std::uint64_t> limit{0};
+  std::atomic<std::uint64_t> taken{0};
+  std::atomic<std::uint64_t> peak{0};
+  std::atomic<std::uint64_t> refused{0};
+};
+Budget budget;
+
+struct Shelf {
+  Header* first = nullptr;
+  std::uint32_t count = 0;
+};
+/// A thread's own part. Plain, so that OpenSSL's last calls at the end of a thread find it whole.
+struct ThreadPart {
+  std::array<Shelf, kShelves> shelves;
+  std::uint64_t credit;
+  bool known;  // its end will be noticed
+  bool over;
+};
+thread_local constinit ThreadPart own{};
+
+bool take_credit(std::uint64_t bytes) noexcept {
+  std::uint64_t taken = budget.taken.load(std::memory_order_relaxed);
+  do {
+    const std::uint64_t limit = budget.limit.load(std::memory_order_relaxed);
+    if (taken > limit || bytes > limit - taken) return false;
+  } while (!budget.taken.compare_exchange_weak(taken, taken + bytes, std::memory_order_relaxed));
+  std::uint64_t peak = budget.peak.load(std::memory_order_relaxed);
+  while (peak < taken + bytes &&
+         !budget.peak.compare_exchange_weak(peak, taken + bytes, std::memory_order_relaxed)) {
+  }
+  return true;
+}
+
+void give_credit(std::uint64_t bytes) noexcept {
+  budget.taken.fetch_sub(bytes, std::memory_order_relaxed);
+}
+
+void empty_shelves(ThreadPart& part) noexcept {
+  for (Shelf& shelf : part.shelves) {
+    while (shelf.first != nullptr) {
+      Header* piece = shelf.first;
+      shelf.first = piece->next;
+      part.credit += piece->bytes;
+      std::free(piece);
+    }
+    shelf.count = 0;
+  }
+}
+
+/// At the end of a thread, before or after OpenSSL's own.
+void on_thread_end(void* part) noexcept {
+  auto& ended = *static_cast<ThreadPart*>(part);
+  ended.over = true;
+  empty_shelves(ended);
+  give_credit(ended.credit);
+  ended.credit = 0;
+}
+
+void notice_end(ThreadPart& part) noexcept {
+  static const pthread_key_t key = [] {
+    pthread_key_t made{};
+    pthread_key_create(&made, on_thread_end);
+    return made;
+  }();
+  part.known = true;
+  pthread_setspecific(key, &part);
+}
+
+/// Makes sure that the thread may take so many bytes, which are then no longer its credit.
+bool spend(ThreadPart& part, std::uint64_t bytes) noexcept {
+  if (part.credit < bytes) {
+    const std::uint64_t missing = bytes - part.credit;
+    const std::uint64_t wish = part.over ? missing : std::max(missing, kCreditStep);
+    if (take_credit(wish)) {
+      part.credit += wish;
+    } else if (take_credit(missing)) {
+      part.credit += missing;
+    } else {
+      empty_shelves(part);  // what is kept for later is needed now
+      if (part.credit < bytes) {
+        const std::uint64_t still = bytes - part.credit;
+        if (!take_credit(still)) return false;
+        part.credit += still;
+      }
+    }
+  }
+  part.credit -= bytes;
+  return true;
+}
+
+void earn(ThreadPart& part, std::uint64_t bytes) noexcept {
+  part.credit += bytes;
+  const std::uint64_t keep = part.over ? 0 : kCreditStep;
+  if (part.credit > 2 * keep) {
+    give_credit(part.credit - keep);
+    part.credit = keep;
+  }
+}
+
+std::size_t shelf_of(std::uint64_t bytes) noexcept {
+  return static_cast<std::size_t>((bytes - kKeptMin) / kKeptStep);
+}
+bool is_kept_size(std::uint64_t bytes) noexcept {
+  return bytes >= kKeptMin && shelf_of(bytes) < kShelves;
+}
+
+void* allocate(std::size_t size) noexcept {
+  ThreadPart& part = own;
+  if (!part.known) notice_end(part);
+  std::uint64_t bytes = std::uint64_t{size} + sizeof(Header);
+  if (bytes < size) return nullptr;
+  if (is_kept_size(bytes)) {
+    bytes = (bytes + kKeptStep - 1) / kKeptStep * kKeptStep;
+    if (is_kept_size(bytes)) {
+      Shelf& shelf = part.shelves[shelf_of(bytes)];
+      if (Header* kept = shelf.first; kept != nullptr) {
+        shelf.first = kept->next;
+        --shelf.count;
+        return kept + 1;
+      }
+    }
+  }
+  if (!spend(part, bytes)) {
+    budget.refused.fetch_add(1, std::memory_order_relaxed);
+    return nullptr;
+  }
+  auto* header = static_cast<Header*>(std::malloc(bytes));
+  if (header == nullptr) {
+    earn(part, bytes);
+    return nullptr;
+  }
+  header->bytes = bytes;
+  header->next = nullptr;
+  return header + 1;
+}
+
+void release(void* memory) noexcept {
+  if (memory == nullptr) return;
+  ThreadPart& part = own;
+  Header* header = static_cast<Header*>(memory) - 1;
+  if (!part.over && is_kept_size(header->bytes)) {
+    Shelf& shelf = part.shelves[shelf_of(header->bytes)];
+    if (shelf.count < kPerShelf) {
+      header->next = shelf.first;
+      shelf.first = header;
+      ++shelf.count;
+      return;
+    }
+  }
+  const std::uint64_t bytes = header->bytes;
+  std::free(header);
+  earn(part, bytes);
+}
+
+void* openssl_malloc(std::size_t size, const char* /*file*/, int /*line*/) {
+  return size == 0 ? nullptr : allocate(size);
+}
+
+void openssl_free(void* memory, const char* /*file*/, int /*line*/) {
+  release(memory);
+}
+
+void* openssl_realloc(void* memory, std::size_t size, const char* /*file*/, int /*line*/) {
+  if (memory == nullptr) return size == 0 ? nullptr : allocate(size);
+  if (size == 0) {
+    release(memory);
+    return nullptr;
+  }
+  const std::uint64_t had = (static_cast<Header*>(memory) - 1)->bytes - sizeof(Header);
+  if (size <= had) return memory;
+  void* larger = allocate(size);
+  if (larger == nullptr) return nullptr;
+  std::memcpy(larger, memory, had);
+  release(memory);
+  return larger;
+}
+
+}  // namespace
+
+bool install_tls_memory(std::uint64_t budget_bytes) noexcept {
+  budget.limit.store(budget_bytes, std::memory_order_relaxed);
+  if (CRYPTO_set_mem_functions(openssl_malloc, openssl_realloc, openssl_free) == 1) return true;
+  budget.limit.store(0, std::memory_order_relaxed);
+  return false;
+}
+
+void set_tls_memory_budget(std::uint64_t budget_bytes) noexcept {
+  budget.limit.store(budget_bytes, std::memory_order_relaxed);
+}
+
+TlsMemoryStats tls_memory_stats() noexcept {
+  return {.budget_bytes = budget.limit.load(std::memory_order_relaxed),
+          .taken_bytes = budget.taken.load(std::memory_order_relaxed),
+          .peak_bytes = budget.peak.load(std::memory_order_relaxed),
+          .refused = budget.refused.load(std::memory_order_relaxed)};
+}
+
+}  // namespace weir::inline v0::io

@@ -1,0 +1,304 @@
+#include "io/tls_stream.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include <openssl/err.h>
+#include <openssl/x509.h>
+
+#include "weir/base/assert.h"
+#include "weir/io/loop.h"
+
+namespace weir::inline v0::io {
+
+/// OpenSSL's view of the socket.
+struct TlsStream::Bio {
+  static TlsStream& of(BIO* bio) noexcept { return *static_cast<TlsStream*>(BIO_get_data(bio)); }
+
+  static int read(BIO* bio, char* into, std::size_t size, std::size_t* got) {
+    TlsStream& self = of(bio);
+    BIO_clear_retry_flags(bio);
+    if (!self.staged_.empty()) {
+      *got = std::min(size, self.staged_.size());
+      std::memcpy(into, self.staged_.data(), *got);
+      self.staged_ = self.staged_.subspan(*got);
+      return 1;
+    }
+    const IoResult result = self.socket_->read(std::as_writable_bytes(std::span(into, size)));
+    if (result) {
+      *got = *result;
+      return 1;
+    }
+    if (result.error() == IoError::kAgain) {
+      BIO_set_retry_read(bio);
+    } else {
+      self.saw_end_ = result.error() == IoError::kEof;
+      self.io_error_ = result.error();
+    }
+    return 0;
+  }
+
+  static int write(BIO* bio, const char* from, std::size_t size, std::size_t* put) {
+    TlsStream& self = of(bio);
+    BIO_clear_retry_flags(bio);
+    const IoResult result = self.socket_->write(std::as_bytes(std::span(from, size)));
+    if (result) {
+      *put = *result;
+      return 1;
+    }
+    if (result.error() == IoError::kAgain) {
+      BIO_set_retry_write(bio);
+    } else {
+      self.io_error_ = result.error();
+    }
+    return 0;
+  }
+
+  static long control(BIO* bio, int command, long /*number*/, void* /*pointer*/) {
+    if (command == BIO_CTRL_FLUSH) return 1;
+    if (command == BIO_CTRL_EOF) return of(bio).saw_end_ ? 1 : 0;
+    return 0;
+  }
+
+  static void on_message(int write, int /*version*/, int type, const void* bytes, std::size_t size,
+                         SSL* /*ssl*/, void* user) {
+    const bool key_update = write == 0 && type == SSL3_RT_HANDSHAKE && size > 0 &&
+                            *static_cast<const unsigned char*>(bytes) == SSL3_MT_KEY_UPDATE;
+    if (key_update) static_cast<TlsStream*>(user)->count_key_update();
+  }
+
+  /// Made once; lives as long as the process.
+  static const BIO_METHOD* method() noexcept {
+    static const BIO_METHOD* const made = [] {
+      BIO_METHOD* m = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "weir socket");
+      if (m == nullptr) return m;
+      BIO_meth_set_read_ex(m, read);
+      BIO_meth_set_write_ex(m, write);
+      BIO_meth_set_ctrl(m, control);
+      return m;
+    }();
+    return made;
+  }
+};
+
+namespace {
+bool set_server_name(SSL* ssl, const std::string& name) noexcept {
+  const long asked = SSL_ctrl(ssl, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name,
+                              const_cast<char*>(name.c_str()));
+  return asked == 1 && SSL_set1_host(ssl, name.c_str()) == 1;
+}
+}  // namespace
+
+bool TlsStream::begin(TlsContext::Ptr context, Socket& socket, const std::string& server_name) {
+  WEIR_ASSERT(ssl_ == nullptr);
+  ERR_clear_error();
+  SSL* ssl = SSL_new(context->native());
+  BIO* bio = Bio::method() == nullptr ? nullptr : BIO_new(Bio::method());
+  if (ssl == nullptr || bio == nullptr) {
+    SSL_free(ssl);
+    BIO_free(bio);
+    ERR_clear_error();
+    return false;
+  }
+  BIO_set_data(bio, this);
+  BIO_set_init(bio, 1);
+  SSL_set_bio(ssl, bio, bio);
+  SSL_set_msg_callback(ssl, Bio::on_message);
+  SSL_set_msg_callback_arg(ssl, this);
+  if (context->role() == TlsRole::kServer) {
+    SSL_set_accept_state(ssl);
+    SSL_set_options(ssl, SSL_OP_IGNORE_UNEXPECTED_EOF);  // HTTP says where requests end
+  } else {
+    SSL_set_connect_state(ssl);
+    const bool named = server_name.empty() || set_server_name(ssl, server_name);
+    if (!named) {
+      SSL_free(ssl);
+      ERR_clear_error();
+      return false;
+    }
+  }
+  ssl_ = ssl;
+  socket_ = &socket;
+  context_ = std::move(context);
+  io_error_ = IoError::kAgain;
+  established_ = broken_ = saw_end_ = read_needs_write_ = write_needs_read_ = false;
+  too_many_key_updates_ = false;
+  key_updates_ = 0;
+  failure_ = {};
+  return true;
+}
+
+void TlsStream::end() noexcept {
+  if (ssl_ == nullptr) return;
+  SSL_free(std::exchange(ssl_, nullptr));
+  ERR_clear_error();
+  context_.reset();
+  staged_ = {};
+}
+
+TlsHandshake TlsStream::handshake() noexcept {
+  if (broken_ || ssl_ == nullptr) return TlsHandshake::kFailed;
+  ERR_clear_error();
+  const int result = SSL_do_handshake(ssl_);
+  if (result == 1) {
+    read_needs_write_ = write_needs_read_ = false;
+    established_ = true;
+    return TlsHandshake::kDone;
+  }
+  const IoError error = failed(result, false);
+  if (error == IoError::kAgain) {
+    write_needs_read_ = !read_needs_write_;
+    return TlsHandshake::kAgain;
+  }
+  if (io_error_ == IoError::kAgain) io_error_ = error;
+  return TlsHandshake::kFailed;
+}
+
+/// What a failed call means; kAgain sets what to wait for.
+IoError TlsStream::failed(int result, bool writing) noexcept {
+  switch (SSL_get_error(ssl_, result)) {
+    case SSL_ERROR_WANT_READ:
+      if (writing) write_needs_read_ = true;
+      return IoError::kAgain;
+    case SSL_ERROR_WANT_WRITE:
+      if (!writing) read_needs_write_ = true;
+      return IoError::kAgain;
+    case SSL_ERROR_ZERO_RETURN:
+      return IoError::kEof;
+    default:
+      break;
+  }
+  broken_ = true;
+  const IoError error = classify();
+  ERR_clear_error();
+  return error;
+}
+
+IoError TlsStream::classify() noexcept {
+  const unsigned long code = ERR_peek_error();
+  if (code != 0) {
+    const char* reason = ERR_reason_error_string(code);
+    failure_ = reason != nullptr ? reason : "unknown TLS error";
+  }
+  if (saw_end_) {
+    failure_ = "the peer ended without saying so";
+    return context_->role() == TlsRole::kServer ? IoError::kEof : IoError::kReset;
+  }
+  if (io_error_ != IoError::kAgain) return io_error_;
+  if (code != 0 && ERR_GET_REASON(code) == ERR_R_MALLOC_FAILURE) return IoError::kNoMemory;
+  return IoError::kTls;
+}
+
+void TlsStream::count_key_update() noexcept {
+  const TimePoint now = socket_->loop().now();
+  if (now - key_updates_since_ >= std::chrono::seconds(1)) {
+    key_updates_since_ = now;
+    key_updates_ = 0;
+  }
+  if (++key_updates_ > context_->setup().key_updates_per_second) too_many_key_updates_ = true;
+}
+
+IoResult TlsStream::read(std::span<std::byte> into) noexcept {
+  if (broken_ || ssl_ == nullptr) return unexpected(IoError::kReset);
+  read_needs_write_ = false;
+  ERR_clear_error();
+  std::size_t filled = 0;
+  // Record by record: one call gives no more than one record.
+  while (filled < into.size()) {
+    std::size_t got = 0;
+    const int result = SSL_read_ex(ssl_, into.data() + filled, into.size() - filled, &got);
+    if (too_many_key_updates_) {
+      broken_ = true;
+      failure_ = "too many key updates";
+      return unexpected(IoError::kTls);
+    }
+    if (result != 1) {
+      if (filled > 0) break;  // the reason will be told again
+      return unexpected(failed(result, false));
+    }
+    filled += got;
+    if (SSL_has_pending(ssl_) == 0 && staged_.empty()) break;
+  }
+  return filled;
+}
+
+IoResult TlsStream::write(std::span<const ConstBuffer> pieces) noexcept {
+  if (broken_ || ssl_ == nullptr) return unexpected(IoError::kReset);
+  write_needs_read_ = false;
+  ERR_clear_error();
+  std::size_t written = 0;
+  for (const ConstBuffer& piece : pieces) {
+    std::size_t done = 0;
+    while (done < piece.size) {
+      std::size_t put = 0;
+      const int result = SSL_write_ex(ssl_, piece.data + done, piece.size - done, &put);
+      if (result != 1) {
+        const IoError error = failed(result, true);
+        if (written + done > 0 && error == IoError::kAgain) return written + done;
+        return unexpected(error);
+      }
+      done += put;
+    }
+    written += done;
+  }
+  return written;
+}
+
+bool TlsStream::has_pending() const noexcept {
+  return ssl_ != nullptr && !broken_ && established_ &&
+         (!staged_.empty() || SSL_has_pending(ssl_) != 0);
+}
+
+Socket::Interest TlsStream::interest(Socket::Interest wanted) const noexcept {
+  Socket::Interest out = wanted;
+  if (wanted.read && read_needs_write_) out.write = true;
+  if (wanted.write && write_needs_read_) {
+    out.read = true;
+    out.write = false;
+  }
+  return out;
+}
+
+void TlsStream::shutdown_write() noexcept {
+  if (ssl_ != nullptr && !broken_ && established_) {
+    ERR_clear_error();
+    SSL_shutdown(ssl_);  // once: the peer's answer is not waited for
+    ERR_clear_error();
+  }
+  socket_->shutdown_write();
+}
+
+TlsProtocol TlsStream::protocol() const noexcept {
+  const unsigned char* name = nullptr;
+  unsigned size = 0;
+  if (ssl_ != nullptr) SSL_get0_alpn_selected(ssl_, &name, &size);
+  return size == 2 && std::memcmp(name, "h2", 2) == 0 ? TlsProtocol::kHttp2 : TlsProtocol::kHttp1;
+}
+
+bool TlsStream::resumed() const noexcept {
+  return ssl_ != nullptr && SSL_session_reused(ssl_) == 1;
+}
+
+std::string_view TlsStream::version() const noexcept {
+  return ssl_ == nullptr ? std::string_view{} : SSL_get_version(ssl_);
+}
+
+std::string_view TlsStream::peer_subject(std::span<char> into) const noexcept {
+  if (ssl_ == nullptr || into.empty() || SSL_get_verify_result(ssl_) != X509_V_OK) return {};
+  X509* certificate = SSL_get0_peer_certificate(ssl_);
+  if (certificate == nullptr) return {};
+  BIO* out = BIO_new(BIO_s_mem());
+  if (out == nullptr) return {};
+  std::size_t size = 0;
+  if (X509_NAME_print_ex(out, X509_get_subject_name(certificate), 0, XN_FLAG_RFC2253) >= 0) {
+    const int got = BIO_read(out, into.data(), static_cast<int>(into.size()));
+    // One that does not fit is none: half a name could be another's.
+    if (got > 0 && BIO_pending(out) == 0) size = static_cast<std::size_t>(got);
+  }
+  BIO_free(out);
+  ERR_clear_error();
+  return {into.data(), size};
+}
+
+}  // namespace weir::inline v0::io
