@@ -168,8 +168,8 @@ class Drawing {
           x(t), y + 17, t);
     }
     add("<text x=\"{:.1f}\" y=\"{:.1f}\" font-size=\"11\" fill=\"#444444\" "
-        "text-anchor=\"start\">time, s</text>\n",
-        kLeft + kPlotWidth + 12, y + 17);
+        "text-anchor=\"end\">seconds</text>\n",
+        kLeft + kPlotWidth, y + 31);
   }
 
   void mark(const ChartMark& m, double top, bool labelled) {

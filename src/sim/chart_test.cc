@@ -34,7 +34,7 @@ TEST(Chart, HasTitleAxesUnitsAndLegend) {
   const std::string svg = chart.to_svg();
   EXPECT_EQ(svg.rfind("<svg ", 0), 0U);
   EXPECT_NE(svg.find("A &lt; B &amp; C"), std::string::npos);
-  for (const char* text : {">Panel<", ">calls per second<", ">goodput<", ">time, s<", ">down<"}) {
+  for (const char* text : {">Panel<", ">calls per second<", ">goodput<", ">seconds<", ">down<"}) {
     EXPECT_NE(svg.find(text), std::string::npos) << text;
   }
   EXPECT_EQ(count(svg, "<path "), 1U);

@@ -27,6 +27,8 @@ double goodput_of(const RunResult& result) {
 
 std::optional<LimiterChoice> limiter_named(std::string_view name) noexcept {
   LimiterChoice choice;
+  choice.none = name == "none";
+  if (choice.none) return choice;
   const std::size_t colon = name.find(':');
   const auto kind = limit_kind_named(name.substr(0, colon));
   if (!kind) return std::nullopt;
@@ -44,6 +46,7 @@ std::optional<LimiterChoice> limiter_named(std::string_view name) noexcept {
 }
 
 std::string name_of(const LimiterChoice& choice) {
+  if (choice.none) return "none";
   if (choice.fixed == 0) return std::string(name_of(choice.kind));
   return fmt::format("{}:{}", name_of(choice.kind), choice.fixed);
 }
@@ -51,6 +54,7 @@ std::string name_of(const LimiterChoice& choice) {
 Scenario with_limiter(const Scenario& scenario, const LimiterChoice& choice) {
   Scenario changed = scenario;
   for (ServiceSpec& service : changed.services) {
+    if (choice.none) service.admission.reset();
     if (!service.admission) continue;
     LimitConfig& limit = service.admission->limit;
     limit.policy = choice.kind;
@@ -70,7 +74,9 @@ CompareRow row_of(const Scenario& scenario, const RunResult& result, std::string
   row.success_ratio = all.ended_all() == 0
                           ? 0
                           : static_cast<double>(all.ok()) / static_cast<double>(all.ended_all());
-  const ServiceTotals& service = span.services[first_guarded(scenario)];
+  const std::size_t guarded = first_guarded(scenario);
+  const ServiceTotals& service = span.services[guarded];
+  row.has_limit = scenario.services[guarded].admission.has_value();
   row.dispatch_p99_ms = to_millis(service.dispatch.quantile(0.99));
   row.limit_min = service.limit_min;
   row.limit_max = service.limit_max;
@@ -93,7 +99,7 @@ std::string compare_table(const Scenario& scenario, const std::vector<CompareRow
   for (const CompareRow& row : rows) {
     fmt::format_to(out, "  {:<12} {:>11.1f} {:>8.2f}% {:>12.2f} {:>14} {:>9}  {}\n", row.limiter,
                    row.goodput, row.success_ratio * 100, row.dispatch_p99_ms,
-                   fmt::format("{} to {}", row.limit_min, row.limit_max),
+                   row.has_limit ? fmt::format("{} to {}", row.limit_min, row.limit_max) : "-",
                    fmt::format("{}/{}", row.verdicts_held, row.verdicts),
                    row.failed.empty() ? "-" : row.failed);
   }
@@ -108,7 +114,8 @@ FixedSearch search_fixed(const Scenario& scenario, const Progress& progress) {
     for (const auto& known : tried) {
       if (known.first == limit) return;
     }
-    const RunResult result = run_scenario(with_limiter(scenario, {LimitKind::kFixed, limit}));
+    const RunResult result =
+        run_scenario(with_limiter(scenario, {LimitKind::kFixed, false, limit}));
     tried.emplace_back(limit, goodput_of(result));
     if (progress) progress(std::min(1.0, ++search.runs / double{kRunsExpected}), 0);
   };

@@ -11,16 +11,17 @@
 
 namespace weir::inline v0 {
 
-/// Which limiter to put in a scenario's place: a policy by name, or `fixed:64`.
+/// Which limiter to put in a scenario's place: a policy by name, `fixed:64`, or `none`.
 struct LimiterChoice {
   LimitKind kind = LimitKind::kAuto;
+  bool none = false;        // no admission at all: everybody gets in
   std::uint32_t fixed = 0;  // for fixed only; 0: the scenario's initial limit
 };
 
 [[nodiscard]] std::optional<LimiterChoice> limiter_named(std::string_view name) noexcept;
 [[nodiscard]] std::string name_of(const LimiterChoice& choice);
 
-/// The scenario with that limiter at every service that has admission.
+/// The scenario with that limiter at every service that has admission, or without admission.
 [[nodiscard]] Scenario with_limiter(const Scenario& scenario, const LimiterChoice& choice);
 
 /// One line of a comparison.
@@ -29,6 +30,7 @@ struct CompareRow {
   double goodput = 0;          // calls per second over all loads
   double success_ratio = 0;    // of the calls that ended
   double dispatch_p99_ms = 0;  // at the first service with admission
+  bool has_limit = true;
   std::uint32_t limit_min = 0;
   std::uint32_t limit_max = 0;
   std::size_t verdicts_held = 0;

@@ -25,6 +25,17 @@ TEST(Compare, PutsTheLimiterInPlace) {
   EXPECT_TRUE(changed.services[0].admission->limit.validate().empty());
 }
 
+TEST(Compare, NoneTakesAdmissionAway) {
+  const Scenario s = scenario_of(kPlain);
+  const LimiterChoice none = *limiter_named("none");
+  EXPECT_EQ(name_of(none), "none");
+  const Scenario bare = with_limiter(s, none);
+  EXPECT_FALSE(bare.services[0].admission.has_value());
+  const RunResult result = run_scenario(bare);
+  EXPECT_EQ(result.balance.ended[1], 0U);  // nobody is refused
+  EXPECT_NE(compare_table(s, {row_of(bare, result, "none")}).find(" - "), std::string::npos);
+}
+
 TEST(Compare, RowsShowWhatFailed) {
   const Scenario s = scenario_of(std::string(kPlain) +
                                  "[[verdict]]\nname = \"v\"\nmeasure = \"goodput\"\nmin = 9999\n");
@@ -43,7 +54,7 @@ TEST(Compare, TheSearchFindsTheLimitThatIsBestByConstruction) {
   const Scenario s =
       scenario_of(kPlain, {"duration=15s", "settle=3s", "load.web.rate=2000",
                            "load.web.timeout=60ms", "load.web.cancels=false",
-                           "service.api.time=10ms", "service.api.admission.normal_wait_max=0s"});
+                           "service.api.time=10ms", "service.api.admission.normal_wait_max_ms=0"});
   const FixedSearch found = search_fixed(s, nullptr);
   EXPECT_GE(found.limit, 8U);
   EXPECT_LE(found.limit, 48U);

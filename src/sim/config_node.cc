@@ -2,8 +2,11 @@
 
 #include <charconv>
 #include <optional>
+#include <utility>
 
 #include <toml++/toml.h>
+
+#include "config/toml_reader.h"
 
 namespace weir::inline v0 {
 namespace {
@@ -155,11 +158,18 @@ std::string ConfigNode::printed() const {
   return std::string(name_of(kind));
 }
 
+// The gateway's reader looks at the text first: it knows where the library would end the process
+// instead of reporting an error.
 Result<ConfigNode, ConfigError> parse_config(std::string_view text, const std::string& file) {
+  RawConfig checked = read_toml(text, file);
+  if (!checked.syntax.empty()) {
+    checked.syntax.front().key = "(syntax)";
+    return unexpected(std::move(checked.syntax.front()));
+  }
   try {
     return convert(toml::parse(text));
   } catch (const toml::parse_error& error) {
-    return unexpected(ConfigError{"(syntax)", std::string(error.description()), "valid TOML", file,
+    return unexpected(ConfigError{"(syntax)", std::string(error.description()), "TOML", file,
                                   static_cast<int>(error.source().begin.line)});
   }
 }

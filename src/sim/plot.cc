@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::array<const char*, kPriorityCount> kClassColors = {"#8e44ad", "#d55e00", "#0072b2",
                                                                   "#009e73"};
-constexpr std::size_t kPointsMax = 360;
+constexpr std::size_t kPointsMax = 200;
 constexpr std::size_t kServicesMax = 3;
 
 /// Buckets put together so that a picture has a readable number of points.
@@ -81,7 +81,8 @@ ChartPanel calls_panel(const Grouping& g) {
 }
 
 ChartPanel shed_panel(const Grouping& g) {
-  ChartPanel panel{"Shed: attempts refused by admission", "attempts per second", false, {}};
+  ChartPanel panel{
+      "Shed: attempts refused by admission, retries included", "attempts per second", false, {}};
   for (const Priority p : kPriorities) {
     if (!has_class(g.recorder, p)) continue;
     panel.lines.push_back({fmt::format("shed, {}", name_of(p)), kClassColors[index_of(p)], "",

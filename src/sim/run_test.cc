@@ -163,22 +163,22 @@ TEST(Mutation, ClassesWithoutPrecedenceAreCaught) {
   EXPECT_EQ(failures(run_scenario(scenario_of(text))), "");
   // Low gets the whole limit, and high no waiting room: first come, first served.
   const RunResult broken =
-      run_scenario(scenario_of(text, {"service.store.admission.classes.share_low_permille=1000",
-                                      "service.store.admission.high_wait_max=0s"}));
+      run_scenario(scenario_of(text, {"service.store.admission.priority.share_low_permille=1000",
+                                      "service.store.admission.high_wait_max_ms=0"}));
   EXPECT_NE(failures(broken), "");
 }
 
 TEST(Mutation, ActorsWithoutBoundsAreCaught) {
   const std::string text = scenario_file("elephants-and-mouse");
   EXPECT_EQ(failures(run_scenario(scenario_of(text))), "");
-  EXPECT_NE(failures(run_scenario(scenario_of(text, {"service.api.admission.modes.actor=off"}))),
+  EXPECT_NE(failures(run_scenario(scenario_of(text, {"service.api.admission.mode_actor=off"}))),
             "");
 }
 
 TEST(Mutation, NoLimitAtAllIsCaught) {
   const std::string text = scenario_file("sustained-10x");
   EXPECT_NE(failures(run_scenario(
-                scenario_of(text, {"duration=20s", "service.api.admission.modes.limit=off"}))),
+                scenario_of(text, {"duration=20s", "service.api.admission.mode_limit=off"}))),
             "");
 }
 

@@ -170,8 +170,9 @@ Result<Scenario, ConfigErrors> read_scenario(const ConfigNode& root, const std::
   const ScenarioNames names{names_in(root, "service"), names_in(root, "load")};
   check_names(reader, "service", names.services);
   check_names(reader, "load", names.loads);
-  reader.each("service",
-              [&](NodeReader& r) { read_service(r, names, scenario.services.emplace_back()); });
+  reader.each("service", [&](NodeReader& r) {
+    read_service(r, names, files, scenario.services.emplace_back());
+  });
   reader.each("load",
               [&](NodeReader& r) { read_load(r, names, files, scenario.loads.emplace_back()); });
   reader.each("verdict", [&](NodeReader& r) {

@@ -50,7 +50,8 @@ void read_reference(NodeReader& reader, std::string_view key, const std::vector<
 void read_caller(NodeReader& reader, CallerSpec& out);
 void read_load(NodeReader& reader, const ScenarioNames& names, const FileSource& files,
                LoadSpec& out);
-void read_service(NodeReader& reader, const ScenarioNames& names, ServiceSpec& out);
+void read_service(NodeReader& reader, const ScenarioNames& names, const FileSource& files,
+                  ServiceSpec& out);
 void read_admission(NodeReader& reader, AdmissionConfig& out);
 void read_verdict(NodeReader& reader, const ScenarioNames& names, const Scenario& scenario,
                   VerdictSpec& out);

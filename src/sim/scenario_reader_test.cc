@@ -55,14 +55,15 @@ per_request = 0.001
 restart = "7s"
 [service.admission]
 max_concurrent = 512
+mode_actor = "shadow"
 [service.admission.limit]
 policy = "vegas"
 initial_limit = 64
-[service.admission.classes]
-cap_low = 20
+[service.admission.priority]
+low_limit = 20
 share_low_permille = 600
-[service.admission.modes]
-actor = "shadow"
+[service.admission.memory]
+low_priority_shed_ratio = 0.5
 [[service]]
 name = "back"
 workers = 9
@@ -110,6 +111,7 @@ TEST(ScenarioReader, ReadsAWholeScenario) {
   EXPECT_DOUBLE_EQ(front.memory->used[1].value, 0.9);
   EXPECT_EQ(front.admission->limit.policy, LimitKind::kVegas);
   EXPECT_EQ(front.admission->classes.caps[3], 20U);
+  EXPECT_DOUBLE_EQ(front.admission->memory.low_priority_shed_ratio, 0.5);
   EXPECT_EQ(front.admission->modes.actor, RuleMode::kShadow);
   EXPECT_FALSE(s.services[1].admission.has_value());
   EXPECT_EQ(s.loads[0].bytes, 2U << 20U);
@@ -168,6 +170,44 @@ TEST(ScenarioReader, AdmissionIsValidatedByItsOwnRules) {
   const ConfigErrors errors = errors_of(kPlain, {"service.api.admission.limit.initial_limit=4000"});
   ASSERT_EQ(errors.size(), 1U);
   EXPECT_NE(errors[0].key.find("initial_limit"), std::string::npos);
+}
+
+TEST(ScenarioReader, AServiceMayTakeItsAdmissionFromAGatewaysConfiguration) {
+  const FileSource files = [](const std::string& path) {
+    EXPECT_EQ(path, "weir.toml");
+    return std::optional<std::string>(
+        "[admission]\nmax_concurrent = 77\n[admission.limit]\npolicy = \"vegas\"\n"
+        "initial_limit = 55\n[actors]\ninflight_max = 5\n");
+  };
+  const std::vector<std::string> set = {"service.api.config=weir.toml",
+                                        "service.api.admission.limit.initial_limit=44"};
+  const auto s = read_scenario_text(kPlain, "f", set, files);
+  ASSERT_TRUE(s.has_value()) << printed(s.error());
+  const AdmissionConfig& admission = *s.value().services[0].admission;
+  EXPECT_EQ(admission.max_concurrent, 77U);
+  EXPECT_EQ(admission.inflight_max, 5U);
+  EXPECT_EQ(admission.limit.policy, LimitKind::kVegas);
+  EXPECT_EQ(admission.limit.initial_limit, 44U);  // what the scenario says comes on top
+}
+
+TEST(ScenarioReader, AGatewaysConfigurationThatIsWrongIsNamed) {
+  const FileSource files = [](const std::string&) {
+    return std::optional<std::string>("[admission]\nmax_concurrent = 0\n");
+  };
+  const auto s =
+      read_scenario_text(kPlain, "f", std::vector<std::string>{"service.api.config=w"}, files);
+  ASSERT_FALSE(s.has_value());
+  EXPECT_EQ(s.error()[0].key, "service.api.config");
+  EXPECT_NE(s.error()[0].value.find("max_concurrent"), std::string::npos);
+  EXPECT_FALSE(errors_of(kPlain, {"service.api.config=nowhere.toml"}).empty());
+}
+
+TEST(ScenarioReader, OptionsOfAdmissionAreThoseOfTheGateway) {
+  const ConfigErrors errors = errors_of(
+      kPlain, {"service.api.admission.max_concurrent=99999", "service.api.admission.listen=x"});
+  ASSERT_EQ(errors.size(), 2U);
+  EXPECT_NE(errors[0].allowed.find("1 to 16383"), std::string::npos);
+  EXPECT_NE(errors[1].allowed.find("per_peer_limit"), std::string::npos);
 }
 
 TEST(ScenarioReader, SettingAValueIsBlamedOnTheCommandLine) {

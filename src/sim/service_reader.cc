@@ -1,6 +1,11 @@
 #include <array>
 #include <utility>
 
+#include "weir/config/load.h"
+#include "weir/config/weir_config.h"
+
+#include "config/option_table.h"
+#include "config/raw_config.h"
 #include "sim/scenario_reader.h"
 
 namespace weir::inline v0 {
@@ -44,57 +49,67 @@ void read_memory(NodeReader& reader, MemorySpec& out) {
   }
 }
 
-void read_limit(NodeReader& reader, LimitConfig& out) {
-  reader.choice("policy", out.policy, kLimitKindNames);
-  reader.whole("initial_limit", out.initial_limit, 1U, kClassUnitsMax);
-  reader.whole("min_limit", out.min_limit, 1U, kClassUnitsMax);
-  reader.whole("max_limit", out.max_limit, 1U, kClassUnitsMax);
-  reader.duration("window_duration", out.window_duration);
-  reader.number("vegas_alpha", out.vegas_alpha, 0.0, 1e6);
-  reader.number("vegas_beta", out.vegas_beta, 0.0, 1e6);
-  reader.number("aimd_backoff", out.aimd_backoff, 0.0, 1.0);
+RawValue raw_of(const ConfigNode& node) {
+  switch (node.kind) {
+    case ConfigNode::Kind::kString:
+      return {node.text};
+    case ConfigNode::Kind::kInteger:
+      return {node.integer};
+    case ConfigNode::Kind::kFloat:
+      return {node.number};
+    case ConfigNode::Kind::kBoolean:
+      return {node.boolean};
+    case ConfigNode::Kind::kTable:
+    case ConfigNode::Kind::kArray:
+    case ConfigNode::Kind::kOther:
+      break;
+  }
+  return {RawOther{name_of(node.kind)}};
 }
 
-void read_classes(NodeReader& reader, ClassRules& out) {
-  reader.whole("cap_high", out.caps[index_of(Priority::kHigh)], 0U, kClassUnitsMax);
-  reader.whole("cap_normal", out.caps[index_of(Priority::kNormal)], 0U, kClassUnitsMax);
-  reader.whole("cap_low", out.caps[index_of(Priority::kLow)], 0U, kClassUnitsMax);
-  reader.whole("share_high_permille", out.share_high_permille, 1U, 1000U);
-  reader.whole("share_normal_permille", out.share_normal_permille, 1U, 1000U);
-  reader.whole("share_low_permille", out.share_low_permille, 1U, 1000U);
-}
-
-void read_modes(NodeReader& reader, RuleModes& out) {
-  const std::pair<std::string_view, RuleMode*> rules[] = {
-      {"deadline", &out.deadline}, {"memory", &out.memory}, {"peer", &out.peer},
-      {"actor", &out.actor},       {"bytes", &out.bytes},   {"class_cap", &out.class_cap},
-      {"limit", &out.limit}};
-  for (const auto& [key, mode] : rules) reader.choice(key, *mode, kRuleModeNames);
+// A section of weir.toml, as far as it is about admission: names, kinds and ranges come from the
+// one table of options.
+void read_section(NodeReader& reader, std::string_view section, Config& config) {
+  for (const Option<Config>& option : config_options()) {
+    if (option.row.section != section || !option.row.field.starts_with("admission.")) continue;
+    const ConfigNode* node = reader.raw(option.row.name);
+    if (node == nullptr) continue;
+    if (const Refusal refusal = option.assign(config, raw_of(*node), option.row)) {
+      reader.fault(option.row.name, node->printed(), *refusal);
+    }
+  }
 }
 
 }  // namespace
 
 void read_admission(NodeReader& reader, AdmissionConfig& out) {
-  reader.whole("max_concurrent", out.max_concurrent, 1U, kClassUnitsMax);
-  reader.whole("per_peer_limit", out.per_peer_limit, 1U, kClassUnitsMax);
-  reader.whole("inflight_max", out.inflight_max, 1U, kClassUnitsMax);
-  reader.byte_size("bytes_max", out.bytes_max);
-  reader.byte_size("total_bytes_max", out.total_bytes_max);
-  reader.number("memory_pressure_threshold", out.memory.memory_pressure_threshold, 0.05, 1.0);
-  reader.number("memory_critical_threshold", out.memory.memory_critical_threshold, 0.05, 1.0);
-  reader.number("low_priority_shed_ratio", out.memory.low_priority_shed_ratio, 0.0, 1.0);
-  reader.duration("high_wait_max", out.high_wait_max);
-  reader.duration("normal_wait_max", out.normal_wait_max);
-  reader.whole("waiting_max", out.waiting_max, 0U, 65536U);
-  reader.whole("actor_table_size", out.actor_table_size, 64U, 1U << 24U);
-  reader.whole("peer_table_size", out.peer_table_size, 64U, 1U << 24U);
-  reader.table("limit", [&out](NodeReader& r) { read_limit(r, out.limit); });
-  reader.table("classes", [&out](NodeReader& r) { read_classes(r, out.classes); });
-  reader.table("modes", [&out](NodeReader& r) { read_modes(r, out.modes); });
+  Config config;
+  config.admission = out;
+  read_section(reader, "admission", config);
+  for (const std::string_view part : {"limit", "actors", "priority", "memory"}) {
+    const std::string section = part == "limit" ? "admission.limit" : std::string(part);
+    reader.table(part, [&](NodeReader& r) { read_section(r, section, config); });
+  }
+  out = config.admission;
   reader.adopt(out.validate());
 }
 
-void read_service(NodeReader& reader, const ScenarioNames& names, ServiceSpec& out) {
+// What a gateway would do with that configuration.
+void read_config_file(NodeReader& reader, const FileSource& files, ServiceSpec& out) {
+  std::string path;
+  reader.text("config", path);
+  if (path.empty()) return;
+  const auto text = files(path);
+  if (!text) return reader.fault("config", path, "a weir.toml that can be read");
+  LoadedConfig loaded = load_config(*text, path);
+  for (const ConfigError& error : loaded.errors) {
+    reader.fault("config", to_text(error), "a valid weir.toml; see weir check");
+  }
+  out.admission = loaded.config.admission;
+}
+
+void read_service(NodeReader& reader, const ScenarioNames& names, const FileSource& files,
+                  ServiceSpec& out) {
   reader.text("name", out.name);
   reader.require("workers", "1 to 1000000");
   reader.whole("workers", out.workers, 1U, 1'000'000U);
@@ -113,7 +128,11 @@ void read_service(NodeReader& reader, const ScenarioNames& names, ServiceSpec& o
   });
   reader.each("fault", [&](NodeReader& r) { read_fault(r, out.faults.emplace_back()); });
   reader.table("memory", [&](NodeReader& r) { read_memory(r, out.memory.emplace()); });
-  reader.table("admission", [&](NodeReader& r) { read_admission(r, out.admission.emplace()); });
+  read_config_file(reader, files, out);
+  reader.table("admission", [&](NodeReader& r) {
+    if (!out.admission) out.admission.emplace();
+    read_admission(r, *out.admission);
+  });
 }
 
 }  // namespace weir::inline v0

@@ -47,7 +47,7 @@ class Session {
     for (const std::string& name : options_.compare) {
       if (!limiter_named(name)) {
         return bad("--compare: unknown limiter '" + name +
-                   "'; allowed: fixed, fixed:N (1 to 16383), aimd, vegas, gradient2, auto");
+                   "'; allowed: none, fixed, fixed:N (1 to 16383), aimd, vegas, gradient2, auto");
       }
     }
     std::vector<Scenario> scenarios;

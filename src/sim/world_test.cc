@@ -100,6 +100,7 @@ to = "c"
 timeout = "200ms"
 cancels = false
 [service.admission]
+[service.admission.actors]
 inflight_max = 40
 [[service.fault]]
 at = "8s"
