@@ -17,8 +17,13 @@ std::string_view first_scope(const Config& config) {
 
 GatewaySizes::GatewaySizes(const Config& config) noexcept {
   // A request has a stream of the server, so there are never more of them than of those.
-  passages = std::min(config.server.streams_max, config.server.max_connections);
-  request_buffers = passages;
+  passages = config.server.streams_max;
+  // A buffer is held until the answer begins: by those in flight and those who wait.
+  const AdmissionConfig admission = config.admission_for_scopes();
+  const std::uint64_t at_once = std::uint64_t{admission.max_concurrent} +
+                                std::uint64_t{admission.waiting_max} * admission.scopes_max;
+  request_buffers = static_cast<std::uint32_t>(std::min<std::uint64_t>(
+      passages, std::max<std::uint64_t>(config.server.max_connections, at_once)));
   request_buffer_bytes = UpstreamMemory::request_bytes(
       config.server.head_bytes_max + kForwardHeadRoom, config.server.conn_decrypted_buf_size);
   response_region_bytes = 4096;
@@ -27,7 +32,7 @@ GatewaySizes::GatewaySizes(const Config& config) noexcept {
     response_region_bytes =
         std::max<std::size_t>(response_region_bytes, upstream.response_head_bytes_max);
   }
-  response_regions = std::min(connections, passages);
+  response_regions = std::min(connections, request_buffers);
 }
 
 GatewayCore::GatewayCore(const Config& configured,
@@ -35,12 +40,11 @@ GatewayCore::GatewayCore(const Config& configured,
                          std::uint32_t loops, Rng seed, EventSink* events,
                          io::LineWriter* access_log_writer)
     : config(configured),
+      sizes(configured),
       rng(seed),
       controller(configured.admission_for_scopes(), rng.fork(), events, first_scope(configured)),
-      memory(GatewaySizes(configured).request_buffers,
-             std::max(1U, GatewaySizes(configured).response_regions),
-             GatewaySizes(configured).request_buffer_bytes,
-             GatewaySizes(configured).response_region_bytes, loops),
+      memory(sizes.request_buffers, std::max(1U, sizes.response_regions),
+             sizes.request_buffer_bytes, sizes.response_region_bytes, loops),
       access_log(access_log_writer) {
   WEIR_ASSERT(endpoints.size() == config.upstreams.size());
   for (std::size_t i = 0; i < config.upstreams.size(); ++i) {

@@ -21,6 +21,18 @@ namespace weir::inline v0 {
 /// Bytes that a log gathers before it drops lines.
 inline constexpr std::size_t kLogBufferBytes = std::size_t{256} * 1024;
 
+/// The sizes that follow from a configuration; the budget counts the same ones.
+struct GatewaySizes {
+  explicit GatewaySizes(const Config& config) noexcept;
+
+  std::uint32_t passages = 0;             // per loop: requests under way
+  std::uint32_t request_buffers = 0;      // of all loops
+  std::size_t request_buffer_bytes = 0;   // a head, or a piece of a body
+  std::uint32_t response_regions = 0;     // of all loops
+  std::size_t response_region_bytes = 0;  // a response head, or a piece of a body
+  std::uint32_t connections = 0;          // to all upstreams
+};
+
 /// What all loops of a gateway share: admission, the upstreams, their memory, the logs.
 ///
 /// Thread-safety: each member's own; `config` belongs to the thread that reloads.
@@ -37,6 +49,7 @@ struct GatewayCore {
   }
 
   Config config;  // as it stands: live options changed, the others as at start
+  const GatewaySizes sizes;
   Rng rng;
   AdmissionController controller;
   std::vector<std::string> names;  // of the upstreams, in the order of their scopes
@@ -45,18 +58,6 @@ struct GatewayCore {
   std::vector<HttpLimits> response_limits;  // per upstream
   std::vector<std::unique_ptr<LoopCounters>> counters;
   io::LineWriter* access_log;
-};
-
-/// The sizes that follow from a configuration; the budget counts the same ones.
-struct GatewaySizes {
-  explicit GatewaySizes(const Config& config) noexcept;
-
-  std::uint32_t passages = 0;             // per loop: requests under way
-  std::uint32_t request_buffers = 0;      // of all loops
-  std::size_t request_buffer_bytes = 0;   // a head, or a piece of a body
-  std::uint32_t response_regions = 0;     // of all loops
-  std::size_t response_region_bytes = 0;  // a response head, or a piece of a body
-  std::uint32_t connections = 0;          // to all upstreams
 };
 
 }  // namespace weir::inline v0

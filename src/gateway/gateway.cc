@@ -8,6 +8,7 @@
 
 #include "weir/base/assert.h"
 #include "weir/base/net_address.h"
+#include "weir/config/load.h"
 #include "weir/gateway/gateway_budget.h"
 #include "weir/io/clock.h"
 #include "weir/io/entropy.h"
@@ -90,7 +91,9 @@ struct Gateway::Impl {
   Result<void, GatewayError> open_logs();
   Result<void, GatewayError> build();
   Result<void, GatewayError> listen();
+  Result<void, GatewayError> check_no_circle() const;
   void each_loop(const std::function<void(GatewayLoop&)>& work);
+  [[nodiscard]] std::string objection_to(const Config& next) const;
   void apply(const Config& next);
   void apply_limits(const Config& before, const Config& next);
   void wait_quiet();
@@ -172,6 +175,9 @@ Result<void, GatewayError> Gateway::Impl::listen() {
       gateway_server_config(config), *threads,
       [this](const HandlerPlace& place) { return loops[place.index]->make_door(); });
   view->server_stats = [this] { return server->stats(); };
+  // Asked on the first loop, whose rules only it changes.
+  server->set_critical_peers(
+      [this](const io::Address& peer) { return loops[0]->rules().trust.is_peer(peer); });
   if (config.admin.listen) {
     admin = std::make_unique<AdminServer>(config, [this](const AdminRequest& request) {
       return admin_page(*view, request, io::monotonic_now());
@@ -183,6 +189,21 @@ Result<void, GatewayError> Gateway::Impl::listen() {
   }
   if (auto listening = server->start(); !listening) {
     return unexpected(cannot_listen(GatewayError::About::kListen, listening.error()));
+  }
+  return check_no_circle();
+}
+
+/// A gateway in front of itself would answer every request by asking itself.
+Result<void, GatewayError> Gateway::Impl::check_no_circle() const {
+  const std::vector<io::SocketName> own = server->addresses();
+  for (std::size_t i = 0; i < core->upstreams.size(); ++i) {
+    for (std::size_t k = 0; k < core->upstreams[i]->size(); ++k) {
+      const Endpoint& endpoint = core->upstreams[i]->at(k);
+      if (std::find(own.begin(), own.end(), endpoint.name()) == own.end()) continue;
+      return unexpected(GatewayError{GatewayError::About::kUpstream,
+                                     "upstream " + core->names[i] + ": endpoint " +
+                                         endpoint.label() + " is this gateway itself"});
+    }
   }
   return {};
 }
@@ -277,11 +298,8 @@ ReloadReport Gateway::reload(const Config& next) {
   for (ConfigChange& change : diff(self.view->config(), next)) {
     (change.live ? report.applied : report.deferred).push_back(std::move(change));
   }
-  for (const RouteConfig& route : next.routes) {
-    const auto& names = self.core->names;
-    if (std::find(names.begin(), names.end(), route.upstream) != names.end()) continue;
-    report.refused = "a route leads to upstream " + route.upstream +
-                     ", which is new: upstreams are added by a restart";
+  report.refused = self.objection_to(next);
+  if (!report.ok()) {
     report.applied.clear();
     note_failed_reload();
     return report;
@@ -289,6 +307,19 @@ ReloadReport Gateway::reload(const Config& next) {
   self.apply(next);
   self.view->reloads_ok.fetch_add(1);
   return report;
+}
+
+/// Why the live part of `next` cannot be put in force without the rest of it; empty if it can.
+std::string Gateway::Impl::objection_to(const Config& next) const {
+  for (const RouteConfig& route : next.routes) {
+    if (std::find(core->names.begin(), core->names.end(), route.upstream) == core->names.end()) {
+      return "a route leads to upstream " + route.upstream +
+             ", which is new: upstreams are added by a restart";
+    }
+  }
+  const ConfigErrors errors = with_live_options(view->config(), next).validate();
+  if (errors.empty()) return {};
+  return "together with what only a restart can change, " + to_text(errors.front());
 }
 
 void Gateway::Impl::apply_limits(const Config& before, const Config& next) {

@@ -139,6 +139,18 @@ TEST_F(AdminTest, AReloadThatCannotBeIsRefusedAsAWhole) {
   EXPECT_EQ(Client(gateway.port()).get("/").status, 200);
 }
 
+TEST_F(AdminTest, AReloadThatOnlyARestartCouldCompleteIsRefused) {
+  RunningGateway gateway(config);
+  Config next = config;
+  next.admission.max_concurrent = 16000;      // live …
+  next.admission.actor_table_size = 1 << 20;  // … but it needs this table, which is not
+  ASSERT_EQ(next.validate(), ConfigErrors{});
+  const ReloadReport report = gateway->reload(next);
+  EXPECT_FALSE(report.ok());
+  EXPECT_THAT(report.refused, HasSubstr("actor_table_size"));
+  EXPECT_EQ(gateway.stats()["admission"]["max_concurrent"], 1024);
+}
+
 TEST_F(AdminTest, ADrainLetsRequestsFinishAndSaysThatItIsOn) {
   std::atomic<ServerStream*> held = nullptr;
   Origin slow([&](ScriptedHandler& handler) {
@@ -174,6 +186,20 @@ TEST(GatewayStart, SaysWhichAddressIsTaken) {
   const auto admin_started = admin_taken.start();
   ASSERT_FALSE(admin_started.has_value());
   EXPECT_EQ(admin_started.error().about, GatewayError::About::kAdmin);
+}
+
+TEST(GatewayStart, RefusesToStandInFrontOfItself) {
+  std::string address;
+  {
+    Origin origin(testkit::echo);
+    address = origin.address();
+  }
+  Config config = gateway_config({address});
+  config.server.listen = {address};
+  Gateway circle(config);
+  const auto started = circle.start();
+  ASSERT_FALSE(started.has_value());
+  EXPECT_THAT(started.error().message, HasSubstr("itself"));
 }
 
 TEST(GatewayStart, RefusesAConfigurationAboveItsMemory) {

@@ -28,7 +28,7 @@ GatewayLoop::GatewayLoop(GatewayCore& core, io::Loop& loop, std::uint32_t index,
       rng_(core.rng.fork()),
       rules_(std::move(rules)),
       log_(core.access_log, counters_, rng_.fork()),
-      passages_(GatewaySizes(core.config).passages) {
+      passages_(core.sizes.passages) {
   std::size_t fields_max = 0;
   for (std::size_t i = 0; i < core.upstreams.size(); ++i) {
     const HttpLimits& limits = core.response_limits[i];

@@ -8,7 +8,7 @@ std::vector<NamedPool> pools_of(const GatewayView& view, const ServerStats& serv
     passages.used += loop->passages.load(std::memory_order_relaxed);
     passages.peak += loop->passages_peak.load(std::memory_order_relaxed);
     passages.exhausted += loop->passages_exhausted.load(std::memory_order_relaxed);
-    passages.capacity += GatewaySizes(view.core.config).passages;
+    passages.capacity += view.core.sizes.passages;
   }
   return {{"connections", server.connections},
           {"read_regions", server.read_regions},

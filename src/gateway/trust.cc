@@ -35,6 +35,11 @@ std::optional<IpAddress> ip_of(const io::Address& address) noexcept {
   return ip.normalized();
 }
 
+bool TrustTable::is_peer(const io::Address& socket) const noexcept {
+  const auto ip = ip_of(socket);
+  return ip && any_contains(peers_, *ip);
+}
+
 Caller TrustTable::judge(const io::Address& socket, const HeaderList& headers) const noexcept {
   Caller caller;
   caller.socket = ip_of(socket);

@@ -32,6 +32,7 @@ class TrustTable {
       : peers_(config.peers), proxies_(config.proxies), forwarded_(config.forwarded) {}
 
   [[nodiscard]] Caller judge(const io::Address& socket, const HeaderList& headers) const noexcept;
+  [[nodiscard]] bool is_peer(const io::Address& socket) const noexcept;
   [[nodiscard]] Forwarded forwarded() const noexcept { return forwarded_; }
 
  private:

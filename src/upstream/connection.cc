@@ -68,6 +68,12 @@ void UpstreamConnection::close() noexcept {
   socket_.close(io::Callback<>::to<&UpstreamConnection::on_closed>(*this));
 }
 
+bool UpstreamConnection::still_quiet() noexcept {
+  std::byte unexpected_byte{};
+  const io::IoResult got = socket_.read({&unexpected_byte, 1});
+  return !got && got.error() == io::IoError::kAgain;
+}
+
 void UpstreamConnection::on_closed() {
   pool_.gone(*this);
 }
@@ -178,9 +184,7 @@ void UpstreamConnection::on_writable() {
                          : UpstreamFailure::kConnectFailed);
       return;
     }
-    Endpoint& endpoint = pool_.upstream_.at(endpoint_index_);
-    endpoint.note_connected();
-    endpoint.connecting.fetch_sub(1, std::memory_order_relaxed);
+    pool_.upstream_.at(endpoint_index_).connecting.fetch_sub(1, std::memory_order_relaxed);
     state_ = State::kActive;
     progress_at_ = pool_.loop_.now();
     rearm();

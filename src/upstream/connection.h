@@ -36,6 +36,8 @@ class UpstreamConnection final : private io::SocketEvents {
   /// Gives up the exchange (its owner does not want it any more) and closes.
   void abandon() noexcept;
   void close() noexcept;
+  /// Of an idle one: nothing came, not even an end. Costs a system call.
+  [[nodiscard]] bool still_quiet() noexcept;
 
   /// Sends what the exchange holds. True if nothing is left.
   bool flush() noexcept;

@@ -14,8 +14,9 @@ namespace weir::inline v0 {
 
 /// One replica as all loops see it: where it is, whether it answers, what became of its requests.
 ///
-/// Health is passive: each failed connect closes it for 0.1 s, doubling up to 10 s; one success
-/// opens it. A closed endpoint is passed over while another is open.
+/// Health is passive: a failed connect, or kBadAnswersMax bad or missing answers in a row, closes
+/// it for 0.1 s, doubling up to 6.4 s; an answer opens it. A closed endpoint is passed over while
+/// another is open.
 /// Thread-safety: any member, any thread. Cost: atomics only.
 class Endpoint {
  public:
@@ -32,7 +33,12 @@ class Endpoint {
   [[nodiscard]] TimePoint closed_until() const noexcept {
     return time_from_ns(closed_until_ns_.load(std::memory_order_relaxed));
   }
-  void note_connected() noexcept {
+  void note_answered() noexcept {
+    if (failures_in_a_row_.load(std::memory_order_relaxed) == 0 &&
+        bad_answers_.load(std::memory_order_relaxed) == 0) {
+      return;
+    }
+    bad_answers_.store(0, std::memory_order_relaxed);
     failures_in_a_row_.store(0, std::memory_order_relaxed);
     closed_until_ns_.store(0, std::memory_order_relaxed);
   }
@@ -40,6 +46,10 @@ class Endpoint {
     const std::uint32_t n = failures_in_a_row_.fetch_add(1, std::memory_order_relaxed);
     const std::uint32_t doublings = n < kDoublingsMax ? n : kDoublingsMax;
     closed_until_ns_.store(to_ns(now) + (kFirstPauseNs << doublings), std::memory_order_relaxed);
+  }
+  void note_bad_answer(TimePoint now) noexcept {
+    const std::uint32_t n = bad_answers_.fetch_add(1, std::memory_order_relaxed) + 1;
+    if (n >= kBadAnswersMax) note_connect_failed(now);
   }
 
   std::atomic<std::uint64_t> attempts{0};
@@ -53,6 +63,7 @@ class Endpoint {
   std::array<std::atomic<std::uint64_t>, kUpstreamFailureCount> failures{};
 
  private:
+  static constexpr std::uint32_t kBadAnswersMax = 3;
   static constexpr std::int64_t kFirstPauseNs = 100'000'000;
   static constexpr std::uint32_t kDoublingsMax = 6;  // 6.4 s, then 6.4 s again
 
@@ -60,6 +71,7 @@ class Endpoint {
   std::string label_;
   std::atomic<std::int64_t> closed_until_ns_{0};
   std::atomic<std::uint32_t> failures_in_a_row_{0};
+  std::atomic<std::uint32_t> bad_answers_{0};  // in a row
 };
 
 }  // namespace weir::inline v0

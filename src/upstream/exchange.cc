@@ -103,6 +103,7 @@ void Exchange::cancel() noexcept {
   if (pool_ == nullptr) return;
   UpstreamConnection* connection = connection_;
   if (connection == nullptr) {
+    pool_->stop_waiting(*this);
     pool_->detach(*this);
     return;
   }

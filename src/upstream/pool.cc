@@ -20,6 +20,19 @@ UpstreamFailure failure_of(io::IoError error) noexcept {
       return UpstreamFailure::kConnectFailed;
   }
 }
+/// What the endpoint did wrong, as against the client's haste or our own bounds.
+bool speaks_against_endpoint(UpstreamFailure failure) noexcept {
+  switch (failure) {
+    case UpstreamFailure::kClosedEarly:
+    case UpstreamFailure::kFirstByteTimeout:
+    case UpstreamFailure::kBadResponse:
+    case UpstreamFailure::kTruncated:
+    case UpstreamFailure::kStalled:
+      return true;
+    default:
+      return false;
+  }
+}
 }  // namespace
 
 UpstreamMemory::UpstreamMemory(std::uint32_t requests_max, std::uint32_t connections_max,
@@ -46,10 +59,17 @@ UpstreamPool::UpstreamPool(io::Loop& loop, std::uint32_t loop_index, Upstream& u
       connections_(upstream.config().max_connections),
       idle_(upstream.size()),
       fields_(std::max(response_limits.header_count_max, response_limits.trailer_count_max)),
-      turn_(loop_index) {}
+      give_(io::Callback<>::to<&UpstreamPool::give>(*this)),
+      feed_(io::Callback<>::to<&UpstreamPool::feed>(*this)),
+      hunger_(io::Timer::Fired::to<&UpstreamPool::on_hunger>(*this)),
+      turn_(loop_index) {
+  upstream.add_pool(*this);
+}
 
 UpstreamPool::~UpstreamPool() {
-  WEIR_ASSERT(stopped());
+  WEIR_ASSERT(stopped() && hungry_.empty());
+  upstream_.remove_pool(*this);
+  loop_.cancel(hunger_);
 }
 
 bool UpstreamPool::open(Exchange& exchange) noexcept {
@@ -77,7 +97,9 @@ Result<void, UpstreamFailure> UpstreamPool::start(Exchange& exchange, const Star
       .deadline = start.deadline == TimePoint{} ? limit : std::min(limit, start.deadline)};
   exchange.request_complete_ = start.framing == RequestFraming::kNone && !start.upgrade;
   Result<void, UpstreamFailure> started = attempt(exchange);
-  if (!started) detach(exchange);
+  if (started) return started;
+  if (started.error() == UpstreamFailure::kNoConnection && wait_for_connection(exchange)) return {};
+  detach(exchange);
   return started;
 }
 
@@ -90,10 +112,8 @@ Result<void, UpstreamFailure> UpstreamPool::attempt(Exchange& exchange) noexcept
     ++exchange.attempts_;
     const std::uint32_t at = upstream_.choose(turn_, loop_.now());
     Endpoint& endpoint = upstream_.at(at);
-    UpstreamConnection* connection = idle_[at].back();
-    if (connection != nullptr) {
-      unpark(*connection);
-    } else {
+    UpstreamConnection* connection = take_idle(at, exchange.plan_.method);
+    if (connection == nullptr) {
       connection = connect(at, why);
       if (connection == nullptr) {
         endpoint.failures[index_of(why)].fetch_add(1, kRelaxed);
@@ -109,6 +129,18 @@ Result<void, UpstreamFailure> UpstreamPool::attempt(Exchange& exchange) noexcept
     return {};
   }
   return unexpected(why);
+}
+
+/// The one used last. Before a request that must not be sent twice, one that died is sorted out.
+UpstreamConnection* UpstreamPool::take_idle(std::uint32_t endpoint_index, Method method) noexcept {
+  while (UpstreamConnection* connection = idle_[endpoint_index].back()) {
+    if (is_safe(method) || connection->still_quiet()) {
+      unpark(*connection);
+      return connection;
+    }
+    connection->close();
+  }
+  return nullptr;
 }
 
 UpstreamConnection* UpstreamPool::connect(std::uint32_t endpoint_index,
@@ -142,7 +174,10 @@ void UpstreamPool::park(UpstreamConnection& connection) noexcept {
   idle_[connection.endpoint_index()].push_back(connection);
   upstream_.at(connection.endpoint_index()).idle.fetch_add(1, kRelaxed);
   ++idle_count_;
-  if (idle_count_ <= upstream_.config().max_idle_connections && !stopping_) return;
+  if (!hungry_.empty()) return loop_.defer(feed_);
+  const bool wanted_elsewhere = upstream_.hungry() > 0;
+  const bool few = idle_count_ <= upstream_.config().max_idle_connections;
+  if (few && !wanted_elsewhere && !stopping_) return;
   // Too many: the one that waited longest at this endpoint goes.
   idle_[connection.endpoint_index()].front()->close();
 }
@@ -168,6 +203,7 @@ void UpstreamPool::retry(Exchange& exchange, UpstreamFailure failure) noexcept {
   Result<void, UpstreamFailure> again =
       in_time ? attempt(exchange) : Result<void, UpstreamFailure>(unexpected(failure));
   if (again) return;
+  if (again.error() == UpstreamFailure::kNoConnection && wait_for_connection(exchange)) return;
   const UpstreamFailure told =
       again.error() == UpstreamFailure::kNoEndpoint ? failure : again.error();
   detach(exchange);
@@ -179,8 +215,10 @@ void UpstreamPool::end(Exchange& exchange, UpstreamFailure failure) noexcept {
   endpoint.in_flight.fetch_sub(1, kRelaxed);
   if (failure == UpstreamFailure::kNone) {
     endpoint.answered.fetch_add(1, kRelaxed);
+    endpoint.note_answered();
   } else {
     endpoint.failures[index_of(failure)].fetch_add(1, kRelaxed);
+    if (speaks_against_endpoint(failure)) endpoint.note_bad_answer(loop_.now());
   }
   detach(exchange);
 }
@@ -191,8 +229,72 @@ void UpstreamPool::detach(Exchange& exchange) noexcept {
   exchange.pool_ = nullptr;
 }
 
+// ---- waiting for what another loop has idle
+
+bool UpstreamPool::wait_for_connection(Exchange& exchange) noexcept {
+  if (stopping_ || upstream_.idle() == 0) return false;
+  exchange.connection_ = nullptr;
+  exchange.hungry_until_ = loop_.now() + upstream_.patience().connect;
+  hungry_.push_back(exchange);
+  upstream_.add_hungry(1);
+  if (!hunger_.armed()) loop_.arm(hunger_, exchange.hungry_until_);
+  if (!close_an_idle_one()) upstream_.ask_for_idle(*this);
+  return true;
+}
+
+void UpstreamPool::stop_waiting(Exchange& exchange) noexcept {
+  if (!exchange.hungry_hook_.linked()) return;
+  hungry_.remove(exchange);
+  upstream_.add_hungry(-1);
+}
+
+void UpstreamPool::fail_waiting(Exchange& exchange, UpstreamFailure failure) noexcept {
+  stop_waiting(exchange);
+  detach(exchange);
+  exchange.events_.on_upstream_failed(failure);
+}
+
+/// The one that waited longest at the first endpoint that has any.
+bool UpstreamPool::close_an_idle_one() noexcept {
+  for (IdleList& list : idle_) {
+    if (UpstreamConnection* connection = list.front()) {
+      connection->close();
+      return true;
+    }
+  }
+  return false;
+}
+
+void UpstreamPool::give() {
+  if (upstream_.hungry() > 0) close_an_idle_one();
+}
+
+void UpstreamPool::feed() {
+  while (Exchange* exchange = hungry_.front()) {
+    exchange->attempts_ = 0;
+    const Result<void, UpstreamFailure> fed = attempt(*exchange);
+    if (fed) {
+      stop_waiting(*exchange);
+    } else if (fed.error() == UpstreamFailure::kNoConnection && upstream_.idle() > 0) {
+      return upstream_.ask_for_idle(*this);
+    } else {
+      fail_waiting(*exchange, fed.error());
+    }
+  }
+}
+
+void UpstreamPool::on_hunger(TimePoint now) {
+  while (Exchange* exchange = hungry_.front()) {
+    if (exchange->hungry_until_ > now) return loop_.arm(hunger_, exchange->hungry_until_);
+    fail_waiting(*exchange, UpstreamFailure::kNoConnection);
+  }
+}
+
 void UpstreamPool::stop() noexcept {
   stopping_ = true;
+  while (Exchange* exchange = hungry_.front()) {
+    fail_waiting(*exchange, UpstreamFailure::kNoConnection);
+  }
   for (IdleList& list : idle_) {
     while (UpstreamConnection* connection = list.front()) connection->close();
   }

@@ -11,6 +11,7 @@
 #include "weir/http/header_view.h"
 #include "weir/http/limits.h"
 #include "weir/io/loop.h"
+#include "weir/io/timer.h"
 
 #include "io/shared_blocks.h"
 #include "upstream/connection.h"
@@ -38,6 +39,8 @@ struct UpstreamMemory {
 /// The connections of one loop to one upstream: kept alive, used again last-in-first-out, bounded
 /// together with those of the other loops.
 ///
+/// When the bound is reached while another loop keeps idle connections, an exchange waits (no
+/// longer than for a connect) until that loop has let go of one.
 /// A connection that fails to open is tried at the next endpoint, as often as there are endpoints
 /// (at most kAttemptsMax). One that was kept too long, and dies before the first byte of an answer,
 /// is tried once more if the request cannot have been seen (nothing of it was written) or may be
@@ -75,12 +78,18 @@ class UpstreamPool {
   [[nodiscard]] io::Loop& loop() noexcept { return loop_; }
   [[nodiscard]] std::size_t idle() const noexcept { return idle_count_; }
 
+  // From any thread: another loop wants one of our idle connections; there may be room for those
+  // of ours who wait.
+  void post_give() noexcept { loop_.post(give_); }
+  void post_feed() noexcept { loop_.post(feed_); }
+
  private:
   friend class UpstreamConnection;
   friend class Exchange;
   using IdleList = IntrusiveList<UpstreamConnection, &UpstreamConnection::hook>;
 
   [[nodiscard]] Result<void, UpstreamFailure> attempt(Exchange& exchange) noexcept;
+  [[nodiscard]] UpstreamConnection* take_idle(std::uint32_t endpoint_index, Method method) noexcept;
   [[nodiscard]] UpstreamConnection* connect(std::uint32_t endpoint_index,
                                             UpstreamFailure& why) noexcept;
   void park(UpstreamConnection& connection) noexcept;
@@ -90,6 +99,13 @@ class UpstreamPool {
   void retry(Exchange& exchange, UpstreamFailure failure) noexcept;
   void end(Exchange& exchange, UpstreamFailure failure) noexcept;
   void detach(Exchange& exchange) noexcept;
+  [[nodiscard]] bool wait_for_connection(Exchange& exchange) noexcept;
+  void stop_waiting(Exchange& exchange) noexcept;
+  void fail_waiting(Exchange& exchange, UpstreamFailure failure) noexcept;
+  bool close_an_idle_one() noexcept;
+  void give();
+  void feed();
+  void on_hunger(TimePoint now);
 
   io::Loop& loop_;
   std::uint32_t loop_index_;
@@ -99,6 +115,10 @@ class UpstreamPool {
   Slab<UpstreamConnection> connections_;
   std::vector<IdleList> idle_;  // per endpoint
   std::vector<HeaderView> fields_;
+  IntrusiveList<Exchange, &Exchange::hungry_hook_> hungry_;
+  io::Task give_;
+  io::Task feed_;
+  io::Timer hunger_;
   std::size_t idle_count_ = 0;
   std::uint32_t turn_ = 0;
   bool stopping_ = false;

@@ -152,7 +152,7 @@ class UpstreamPoolTest : public ::testing::Test {
   }
 
   io::Loop loop;
-  UpstreamMemory memory{16, 16, 64 * 1024, 32 * 1024, 1};
+  UpstreamMemory memory{16, 16, 64 * 1024, 32 * 1024, 2};
   HttpLimits limits;
   std::unique_ptr<Upstream> upstream;
   std::unique_ptr<UpstreamPool> pool;
@@ -497,6 +497,140 @@ TEST_F(UpstreamPoolTest, ASilentEventStreamIsNotEnded) {
   origin.write("2\r\nhi\r\n0\r\n\r\n");
   run_until([&] { return seen.complete; });
   EXPECT_EQ(seen.body, "hi");
+}
+
+TEST_F(UpstreamPoolTest, APostDoesNotUseAConnectionThatHasEnded) {
+  FakeOrigin origin;
+  make({origin.name()});
+  Recorder first;
+  Exchange one(first);
+  ASSERT_TRUE(get(one));
+  origin.accept(loop);
+  origin.read_head(loop);
+  origin.write("HTTP/1.1 204 No Content\r\n\r\n");
+  run_until([&] { return first.complete; });
+  origin.close();  // and the loop has no turn to notice it
+
+  Recorder second;
+  Exchange two(second);
+  put_head(two, "POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n");
+  ASSERT_TRUE(pool->start(two, {.method = Method::kPost}));
+  origin.accept(loop);
+  origin.read_head(loop);
+  origin.write("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n");
+  run_until([&] { return second.complete; });
+  EXPECT_EQ(second.status, 200U);
+  EXPECT_EQ(two.attempts(), 1U);
+}
+
+TEST_F(UpstreamPoolTest, BadAnswersInARowCloseAnEndpointAndAnAnswerOpensIt) {
+  FakeOrigin origin;
+  make({origin.name()});
+  const auto ask = [&](std::string_view answer) {
+    Recorder seen;
+    Exchange exchange(seen);
+    ASSERT_TRUE(get(exchange));
+    origin.accept(loop);
+    origin.read_head(loop);
+    origin.write(answer);
+    origin.close();
+    run_until([&] { return seen.complete || seen.failure != UpstreamFailure::kNone; });
+  };
+  const Endpoint& endpoint = upstream->at(0);
+  ask("garbage, and enough of it\r\n");
+  ask("garbage, and enough of it\r\n");
+  EXPECT_TRUE(endpoint.open(loop.now()));
+  ask("HTTP/1.0 200 OK\r\n\r\n");
+  for (int i = 0; i < 3; ++i) ask("garbage, and enough of it\r\n");
+  EXPECT_FALSE(endpoint.open(loop.now()));
+  ask("HTTP/1.0 200 OK\r\n\r\n");  // the only one there is: asked all the same
+  EXPECT_TRUE(endpoint.open(loop.now()));
+}
+
+class TwoLoopsTest : public UpstreamPoolTest {
+ protected:
+  void make_two(const io::SocketName& origin, std::uint32_t connections_max) {
+    UpstreamConfig config;
+    config.max_connections = connections_max;
+    make({origin}, config);
+    other = std::make_unique<UpstreamPool>(other_loop, 1, *upstream, memory, limits);
+  }
+  void TearDown() override {
+    other->stop();
+    for (int i = 0; i < 100 && !other->stopped(); ++i) other_loop.run_once();
+    other_loop.run_once();
+    other.reset();
+    UpstreamPoolTest::TearDown();
+  }
+  /// Leaves an idle connection on the first loop.
+  void leave_one_idle(FakeOrigin& origin) {
+    Recorder seen;
+    Exchange exchange(seen);
+    ASSERT_TRUE(get(exchange));
+    origin.accept(loop);
+    origin.read_head(loop);
+    origin.write("HTTP/1.1 204 No Content\r\n\r\n");
+    run_until([&] { return seen.complete; });
+    ASSERT_EQ(pool->idle(), 1U);
+  }
+  Result<void, UpstreamFailure> get_on_other(Exchange& exchange) {
+    EXPECT_TRUE(other->open(exchange));
+    constexpr std::string_view kHead = "GET / HTTP/1.1\r\nhost: x\r\n\r\n";
+    std::copy(kHead.begin(), kHead.end(), exchange.space().begin());
+    exchange.commit(kHead.size());
+    return other->start(exchange, {.method = Method::kGet});
+  }
+
+  io::Loop other_loop;
+  std::unique_ptr<UpstreamPool> other;
+};
+
+TEST_F(TwoLoopsTest, AnIdleConnectionOfAnotherLoopMakesRoom) {
+  FakeOrigin origin;
+  make_two(origin.name(), 1);
+  leave_one_idle(origin);
+  Recorder seen;
+  Exchange exchange(seen);
+  ASSERT_TRUE(get_on_other(exchange));  // it waits: the bound is reached, but by an idle one
+  EXPECT_EQ(upstream->hungry(), 1U);
+  for (int i = 0; i < 1000 && !origin.has_caller(); ++i) {
+    loop.run_once();
+    other_loop.run_once();
+  }
+  origin.accept(other_loop);
+  origin.read_head(other_loop);
+  origin.write("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi");
+  for (int i = 0; i < 1000 && !seen.complete; ++i) other_loop.run_once();
+  EXPECT_EQ(seen.body, "hi");
+  EXPECT_EQ(upstream->hungry(), 0U);
+  EXPECT_EQ(upstream->connections(), 1U);
+}
+
+TEST_F(TwoLoopsTest, OneWhoWaitsMayBeCancelled) {
+  FakeOrigin origin;
+  make_two(origin.name(), 1);
+  leave_one_idle(origin);
+  Recorder seen;
+  Exchange exchange(seen);
+  ASSERT_TRUE(get_on_other(exchange));
+  exchange.cancel();
+  EXPECT_EQ(upstream->hungry(), 0U);
+  loop.run_once();
+  EXPECT_EQ(pool->idle(), 1U) << "nobody is hungry any more";
+}
+
+TEST_F(TwoLoopsTest, WhenAllAreBusyTheAnswerComesAtOnce) {
+  FakeOrigin origin;
+  make_two(origin.name(), 1);
+  Recorder busy;
+  Exchange one(busy);
+  ASSERT_TRUE(get(one));
+  Recorder seen;
+  Exchange two(seen);
+  const auto refused = get_on_other(two);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error(), UpstreamFailure::kNoConnection);
+  one.cancel();
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 
 #include "weir/base/assert.h"
 
+#include "upstream/pool.h"
+
 namespace weir::inline v0 {
 
 Upstream::Upstream(UpstreamConfig config, const std::vector<io::SocketName>& endpoints)
@@ -51,6 +53,40 @@ bool Upstream::try_add_connection() noexcept {
     if (held >= config_.max_connections) return false;
   } while (!connections_.compare_exchange_weak(held, held + 1, std::memory_order_relaxed));
   return true;
+}
+
+void Upstream::drop_connection() noexcept {
+  connections_.fetch_sub(1, std::memory_order_seq_cst);
+  if (hungry_.load(std::memory_order_seq_cst) == 0) return;
+  const std::scoped_lock lock(pools_mutex_);
+  for (UpstreamPool* pool : pools_) pool->post_feed();
+}
+
+void Upstream::add_pool(UpstreamPool& pool) {
+  const std::scoped_lock lock(pools_mutex_);
+  pools_.push_back(&pool);
+}
+
+void Upstream::remove_pool(UpstreamPool& pool) noexcept {
+  const std::scoped_lock lock(pools_mutex_);
+  std::erase(pools_, &pool);
+}
+
+std::uint32_t Upstream::idle() const noexcept {
+  std::uint32_t total = 0;
+  for (const auto& endpoint : endpoints_) total += endpoint->idle.load(std::memory_order_relaxed);
+  return total;
+}
+
+void Upstream::add_hungry(std::int32_t change) noexcept {
+  hungry_.fetch_add(static_cast<std::uint32_t>(change), std::memory_order_seq_cst);
+}
+
+void Upstream::ask_for_idle(const UpstreamPool& asker) noexcept {
+  const std::scoped_lock lock(pools_mutex_);
+  for (UpstreamPool* pool : pools_) {
+    if (pool != &asker) pool->post_give();
+  }
 }
 
 bool Upstream::all_closed(TimePoint now) const noexcept {

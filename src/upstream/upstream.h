@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,8 @@ struct Patience {
   Duration overall{};
   Duration idle{};
 };
+
+class UpstreamPool;
 
 /// One upstream as all loops share it: its endpoints, its bounds, its patience.
 ///
@@ -47,11 +50,25 @@ class Upstream {
 
   /// One more connection, if the bound allows it.
   [[nodiscard]] bool try_add_connection() noexcept;
-  void drop_connection() noexcept { connections_.fetch_sub(1, std::memory_order_relaxed); }
+  /// One fewer; pools that wait for it are told.
+  void drop_connection() noexcept;
   [[nodiscard]] std::uint32_t connections() const noexcept {
     return connections_.load(std::memory_order_relaxed);
   }
   [[nodiscard]] bool all_closed(TimePoint now) const noexcept;
+
+  // ---- the bound is one for all loops, idle connections are kept by each
+  void add_pool(UpstreamPool& pool);
+  void remove_pool(UpstreamPool& pool) noexcept;
+  /// Connections that some loop keeps unused.
+  [[nodiscard]] std::uint32_t idle() const noexcept;
+  /// Exchanges, on any loop, that wait for one of those.
+  [[nodiscard]] std::uint32_t hungry() const noexcept {
+    return hungry_.load(std::memory_order_relaxed);
+  }
+  void add_hungry(std::int32_t change) noexcept;
+  /// Asks the other loops to close an idle connection each.
+  void ask_for_idle(const UpstreamPool& asker) noexcept;
 
  private:
   UpstreamConfig config_;
@@ -61,6 +78,9 @@ class Upstream {
   std::atomic<Duration::rep> idle_ns_;
   std::vector<std::unique_ptr<Endpoint>> endpoints_;
   std::atomic<std::uint32_t> connections_{0};
+  std::atomic<std::uint32_t> hungry_{0};
+  std::mutex pools_mutex_;
+  std::vector<UpstreamPool*> pools_;  // under pools_mutex_
 };
 
 }  // namespace weir::inline v0

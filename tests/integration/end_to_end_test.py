@@ -145,6 +145,16 @@ class WithNginx(ProcessTest):
         self.assertEqual(get(self.gateway.port, "/teapot").status, 418)
         self.assertEqual(get(self.gateway.port, "/echo").body.split()[0], b"GET")
 
+    def test_two_gateways_in_a_row_over_unix_sockets(self):
+        path = os.path.join(self.gateway.folder, "front.sock")
+        front = self.started(Weir("--to", f"127.0.0.1:{self.backend.port}",
+                                  "--listen", f"unix:{path}"))
+        outer = self.started(Weir("--to", f"unix:{path}"))
+        self.assertEqual(get(outer.port, "/small").body, b"s" * 128)
+        self.assertEqual(curl("--unix-socket", path, "http://any/small").stdout, b"s" * 128)
+        self.assertEqual(get(outer.port, "/small").headers.get_all("via"), ["1.1 weir"] * 2)
+        self.assertEqual(front.stats()["requests"]["answered"], 3)
+
     def test_wrk_gets_only_good_answers(self):
         shown = subprocess.run(["wrk", "-t1", "-c32", "-d2s", f"{self.url}/small"],
                                capture_output=True, text=True, timeout=30, check=True).stdout

@@ -1,0 +1,101 @@
+// Once it is warm, the gateway serves, refuses and lets wait without a single allocation.
+#include <array>
+#include <cstring>
+#include <string_view>
+
+#include <gtest/gtest.h>
+
+#include "base/allocation_probe.h"
+#include "gateway/gateway_testing.h"
+
+namespace weir {
+namespace {
+
+using testkit::gateway_config;
+using testkit::Origin;
+using testkit::RunningGateway;
+using testkit::ScriptedHandler;
+
+/// A client that allocates nothing itself: the probe counts the whole process.
+class BareClient {
+ public:
+  explicit BareClient(std::uint16_t port) : client_(port) {}
+
+  /// The status of the answer; the answer must fit the buffer.
+  int ask(std::string_view request) {
+    EXPECT_EQ(::send(client_.fd(), request.data(), request.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(request.size()));
+    std::size_t size = 0;
+    for (;;) {
+      const ssize_t got = ::recv(client_.fd(), buffer_.data() + size, buffer_.size() - size, 0);
+      if (got <= 0) return 0;
+      size += static_cast<std::size_t>(got);
+      const std::string_view seen(buffer_.data(), size);
+      const std::size_t end = seen.find("\r\n\r\n");
+      const std::size_t at = seen.find("content-length: ");
+      if (end == std::string_view::npos || at == std::string_view::npos) continue;
+      std::size_t length = 0;
+      std::from_chars(seen.data() + at + 16, seen.data() + size, length);
+      if (size < end + 4 + length) continue;
+      int status = 0;
+      std::from_chars(seen.data() + 9, seen.data() + 12, status);
+      return status;
+    }
+  }
+
+ private:
+  testkit::Client client_;
+  std::array<char, 4096> buffer_{};
+};
+
+TEST(GatewayAllocations, ThereAreNoneOnceItIsWarm) {
+  if (!allocations_are_counted()) GTEST_SKIP() << "the sanitizer counts its own";
+  Origin origin([](ScriptedHandler& handler) {
+    handler.complete = [](ServerStream& stream) { testkit::reply(stream, 200, "ok"); };
+  });
+  Config config = gateway_config({origin.address()});
+  config.routes[0].path_prefix = "/api";
+  config.server.loops = 1;
+  config.memory.poll_interval = std::chrono::seconds(60);
+  RunningGateway gateway(config);
+  BareClient client(gateway.port());
+  const auto round = [&] {
+    EXPECT_EQ(client.ask("GET /api HTTP/1.1\r\nhost: t\r\nx-api-key: k\r\n\r\n"), 200);
+    EXPECT_EQ(client.ask("POST /api/x HTTP/1.1\r\nhost: t\r\ncontent-length: 5\r\n\r\nhello"), 200);
+    EXPECT_EQ(client.ask("POST /api HTTP/1.1\r\nhost: t\r\ntransfer-encoding: chunked\r\n\r\n"
+                         "2\r\nhi\r\n0\r\n\r\n"),
+              200);
+    EXPECT_EQ(client.ask("GET /elsewhere HTTP/1.1\r\nhost: t\r\naccept: application/json\r\n\r\n"),
+              404);
+  };
+  for (int i = 0; i < 50; ++i) round();
+  const std::size_t before = allocations_so_far();
+  for (int i = 0; i < 200; ++i) round();
+  EXPECT_EQ(allocations_so_far() - before, 0U);
+}
+
+TEST(GatewayAllocations, RefusingAndWaitingNeedNoneEither) {
+  if (!allocations_are_counted()) GTEST_SKIP() << "the sanitizer counts its own";
+  Origin origin([](ScriptedHandler& handler) {
+    handler.complete = [](ServerStream&) {};  // keeps its one place for ever
+  });
+  Config config = gateway_config({origin.address()});
+  config.server.loops = 1;
+  config.memory.poll_interval = std::chrono::seconds(60);
+  config.admission.limit.policy = LimitKind::kFixed;
+  config.admission.limit.initial_limit = 1;
+  config.admission.normal_wait_max = std::chrono::milliseconds(1);
+  RunningGateway gateway(config);
+  testkit::Client holder(gateway.port());
+  ASSERT_TRUE(holder.send("GET / HTTP/1.1\r\nhost: t\r\n\r\n"));
+  ASSERT_TRUE(testkit::eventually([&] { return gateway->status().in_flight == 1; }));
+  BareClient client(gateway.port());
+  const auto round = [&] { EXPECT_EQ(client.ask("GET / HTTP/1.1\r\nhost: t\r\n\r\n"), 503); };
+  for (int i = 0; i < 20; ++i) round();
+  const std::size_t before = allocations_so_far();
+  for (int i = 0; i < 100; ++i) round();
+  EXPECT_EQ(allocations_so_far() - before, 0U);
+}
+
+}  // namespace
+}  // namespace weir
