@@ -6,6 +6,7 @@
 // do so at once; the next ones wait in their threads for up to 50 ms, and whoever has no hope is
 // told at once to come back. SIGTERM ends it with its counts.
 #include <charconv>
+#include <csignal>
 #include <cstdio>
 #include <string>
 #include <string_view>
@@ -14,7 +15,6 @@
 #include <vector>
 
 #include <netinet/in.h>
-#include <signal.h>
 #include <sys/socket.h>
 
 #include "weir/control/admission_controller.h"
@@ -26,6 +26,8 @@
 #include "weir/policy/retry_hint.h"
 
 namespace {
+
+constexpr int kThreads = 128;
 
 using weir::io::Fd;
 using weir::io::monotonic_now;
@@ -130,7 +132,8 @@ int main(int argc, char** argv) {
   if (!listener) return 1;
   {
     std::vector<std::jthread> threads;
-    for (int i = 0; i < 128; ++i) {
+    threads.reserve(kThreads);
+    for (int i = 0; i < kThreads; ++i) {
       threads.emplace_back([&] {
         for (;;) {
           const Fd connection(::accept(listener.get(), nullptr, nullptr));

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <charconv>
 #include <condition_variable>
+#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <deque>
@@ -17,10 +18,8 @@
 #include <string_view>
 #include <thread>
 #include <utility>
-#include <vector>
 
 #include <netinet/in.h>
-#include <signal.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 
@@ -190,15 +189,16 @@ int main(int argc, char** argv) {
   if (!socket) return 1;
   Responder responder(std::move(socket), config);
   {
-    std::vector<std::jthread> threads;
-    for (int i = 0; i < 2; ++i) threads.emplace_back([&] { responder.work(); });
-    threads.emplace_back([&](const std::stop_token& stop) {
+    const std::jthread first_worker([&] { responder.work(); });
+    const std::jthread second_worker([&] { responder.work(); });
+    std::jthread receiver([&](const std::stop_token& stop) {
       while (!stop.stop_requested()) responder.receive();
     });
     const timespec tenth{.tv_sec = 0, .tv_nsec = 100'000'000};
     while (::sigtimedwait(&ends, nullptr, &tenth) < 0) responder.tick();
-    threads.pop_back();  // stops receiving
-    responder.end();     // and lets the workers finish what was admitted
+    receiver.request_stop();
+    receiver.join();
+    responder.end();  // the workers finish what was admitted
   }
   responder.print();
   return 0;

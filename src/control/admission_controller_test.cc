@@ -6,35 +6,18 @@
 
 #include <gtest/gtest.h>
 
+#include "control/admission_testing.h"
+
 namespace weir {
 namespace {
 
 using std::chrono::milliseconds;
 
-constexpr TimePoint kStart = time_from_ns(1'000'000'000);
-
-AdmissionConfig small_config() {
-  AdmissionConfig config;
-  config.max_concurrent = 16;
-  config.limit.policy = LimitKind::kFixed;
-  config.limit.initial_limit = 8;
-  config.limit.min_limit = 2;
-  config.limit.max_limit = 16;
-  config.per_peer_limit = 4;
-  return config;
-}
-
-AdmissionRequest request(Priority priority) {
-  AdmissionRequest r;
-  r.priority = priority;
-  return r;
-}
-
 using Permits = std::vector<Permit>;
 
 void fill(AdmissionController& controller, Permits& permits, std::size_t count, Priority priority) {
   for (std::size_t i = 0; i < count; ++i) {
-    auto permit = controller.try_admit(request(priority), kStart);
+    auto permit = controller.try_admit(request_of(priority), kStart);
     ASSERT_TRUE(permit.has_value()) << i;
     permits.push_back(std::move(permit).value());
   }
@@ -42,7 +25,7 @@ void fill(AdmissionController& controller, Permits& permits, std::size_t count, 
 
 TEST(AdmissionController, AdmitsUnderTheLimit) {
   AdmissionController controller(small_config(), Rng(1));
-  auto permit = controller.try_admit(request(Priority::kNormal), kStart);
+  auto permit = controller.try_admit(request_of(Priority::kNormal), kStart);
   ASSERT_TRUE(permit.has_value());
   EXPECT_EQ(controller.stats().in_flight, 1U);
   std::move(*permit).finish(Outcome::kOk, kStart + milliseconds(5));
@@ -54,7 +37,7 @@ TEST(AdmissionController, RejectsWhenFull) {
   AdmissionController controller(small_config(), Rng(1));
   Permits permits;
   fill(controller, permits, 8, Priority::kNormal);
-  const auto refused = controller.try_admit(request(Priority::kNormal), kStart);
+  const auto refused = controller.try_admit(request_of(Priority::kNormal), kStart);
   ASSERT_FALSE(refused.has_value());
   EXPECT_EQ(refused.error(), Reason::kOverload);
   EXPECT_EQ(controller.stats().rejected, 1U);
@@ -65,7 +48,7 @@ TEST(AdmissionController, LowPriorityIsRejectedImmediatelyWhenFull) {
   Permits permits;
   fill(controller, permits, 8, Priority::kNormal);
   Waiter waiter;
-  const Entered entered = controller.enter(request(Priority::kLow), waiter, kStart);
+  const Entered entered = controller.enter(request_of(Priority::kLow), waiter, kStart);
   EXPECT_EQ(entered.kind, Entered::Kind::kRefused);
   EXPECT_EQ(entered.reason, Reason::kOverload);
 }
@@ -75,7 +58,7 @@ TEST(AdmissionController, PermitReleaseAllowsTheNext) {
   Permits permits;
   fill(controller, permits, 8, Priority::kNormal);
   permits.pop_back();
-  EXPECT_TRUE(controller.try_admit(request(Priority::kNormal), kStart).has_value());
+  EXPECT_TRUE(controller.try_admit(request_of(Priority::kNormal), kStart).has_value());
 }
 
 TEST(AdmissionController, PerPeerLimitHoldsForOnePeerAndLeavesOthersAlone) {
@@ -83,7 +66,7 @@ TEST(AdmissionController, PerPeerLimitHoldsForOnePeerAndLeavesOthersAlone) {
   config.max_concurrent = config.limit.initial_limit = config.limit.max_limit = 100;
   config.per_peer_limit = 3;
   AdmissionController controller(config, Rng(1));
-  AdmissionRequest from_a = request(Priority::kNormal);
+  AdmissionRequest from_a = request_of(Priority::kNormal);
   from_a.peer = controller.identify("peer_A");
   Permits permits;
   for (int i = 0; i < 3; ++i) permits.push_back(controller.try_admit(from_a, kStart).value());
@@ -97,7 +80,7 @@ TEST(AdmissionController, PeerCountDecrementsOnDrop) {
   AdmissionConfig config = small_config();
   config.per_peer_limit = 2;
   AdmissionController controller(config, Rng(1));
-  AdmissionRequest from_a = request(Priority::kNormal);
+  AdmissionRequest from_a = request_of(Priority::kNormal);
   from_a.peer = controller.identify("peer_A");
   Permit first = controller.try_admit(from_a, kStart).value();
   const Permit second = controller.try_admit(from_a, kStart).value();
@@ -109,18 +92,18 @@ TEST(AdmissionController, PeerCountDecrementsOnDrop) {
 TEST(AdmissionController, MemoryPressureShedsLowPriority) {
   AdmissionController controller(small_config(), Rng(1));
   controller.set_memory(0.90, true);
-  EXPECT_TRUE(controller.try_admit(request(Priority::kHigh), kStart).has_value());
-  EXPECT_TRUE(controller.try_admit(request(Priority::kNormal), kStart).has_value());
-  EXPECT_EQ(controller.try_admit(request(Priority::kLow), kStart).error(), Reason::kMemory);
+  EXPECT_TRUE(controller.try_admit(request_of(Priority::kHigh), kStart).has_value());
+  EXPECT_TRUE(controller.try_admit(request_of(Priority::kNormal), kStart).has_value());
+  EXPECT_EQ(controller.try_admit(request_of(Priority::kLow), kStart).error(), Reason::kMemory);
 }
 
 TEST(AdmissionController, MemoryCriticalAdmitsOnlyHigh) {
   AdmissionController controller(small_config(), Rng(1));
   controller.set_memory(0.96, true);
-  EXPECT_TRUE(controller.try_admit(request(Priority::kHigh), kStart).has_value());
-  EXPECT_EQ(controller.try_admit(request(Priority::kNormal), kStart).error(), Reason::kMemory);
-  EXPECT_EQ(controller.try_admit(request(Priority::kLow), kStart).error(), Reason::kMemory);
-  EXPECT_TRUE(controller.try_admit(request(Priority::kCritical), kStart).has_value());
+  EXPECT_TRUE(controller.try_admit(request_of(Priority::kHigh), kStart).has_value());
+  EXPECT_EQ(controller.try_admit(request_of(Priority::kNormal), kStart).error(), Reason::kMemory);
+  EXPECT_EQ(controller.try_admit(request_of(Priority::kLow), kStart).error(), Reason::kMemory);
+  EXPECT_TRUE(controller.try_admit(request_of(Priority::kCritical), kStart).has_value());
 }
 
 TEST(AdmissionController, HighWaitsAndIsHandedTheFreedUnitBeforeNormal) {
@@ -140,9 +123,10 @@ TEST(AdmissionController, HighWaitsAndIsHandedTheFreedUnitBeforeNormal) {
   };
   Waiter normal(ready, &normal_slot);
   Waiter high(ready, &high_slot);
-  EXPECT_EQ(controller.enter(request(Priority::kNormal), normal, kStart).kind,
+  EXPECT_EQ(controller.enter(request_of(Priority::kNormal), normal, kStart).kind,
             Entered::Kind::kWaiting);
-  EXPECT_EQ(controller.enter(request(Priority::kHigh), high, kStart).kind, Entered::Kind::kWaiting);
+  EXPECT_EQ(controller.enter(request_of(Priority::kHigh), high, kStart).kind,
+            Entered::Kind::kWaiting);
   permits.pop_back();
   EXPECT_EQ(order, (std::vector<int>{2}));
   permits.pop_back();
@@ -157,7 +141,7 @@ TEST(AdmissionController, AWaiterIsRefusedWhenItsTierIsOver) {
   Permits permits;
   fill(controller, permits, 8, Priority::kHigh);
   Waiter waiter;
-  ASSERT_EQ(controller.enter(request(Priority::kNormal), waiter, kStart).kind,
+  ASSERT_EQ(controller.enter(request_of(Priority::kNormal), waiter, kStart).kind,
             Entered::Kind::kWaiting);
   EXPECT_EQ(controller.next_expiry(), kStart + milliseconds(50));
   controller.expire(kStart + milliseconds(49));
@@ -172,7 +156,7 @@ TEST(AdmissionController, StreamingFreesTheUnitAndKeepsTheActor) {
   config.limit.initial_limit = config.limit.min_limit = 1;
   config.inflight_max = 1;
   AdmissionController controller(config, Rng(1));
-  AdmissionRequest r = request(Priority::kHigh);
+  AdmissionRequest r = request_of(Priority::kHigh);
   r.actor = controller.identify("alice");
   r.bytes = 100;
   Permit stream = controller.try_admit(r, kStart).value();
@@ -181,7 +165,7 @@ TEST(AdmissionController, StreamingFreesTheUnitAndKeepsTheActor) {
   EXPECT_EQ(controller.stats().streaming, 1U);
   EXPECT_EQ(controller.stats().bytes, 100U);
   EXPECT_EQ(controller.try_admit(r, kStart).error(), Reason::kActorInflight);
-  EXPECT_TRUE(controller.try_admit(request(Priority::kHigh), kStart).has_value());
+  EXPECT_TRUE(controller.try_admit(request_of(Priority::kHigh), kStart).has_value());
   std::move(stream).finish(Outcome::kOk, kStart + milliseconds(9));
   EXPECT_EQ(controller.stats().streaming, 0U);
   EXPECT_EQ(controller.stats().bytes, 0U);

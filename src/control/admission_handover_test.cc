@@ -84,7 +84,7 @@ TEST(AdmissionHandOver, NoWakeUpIsLostInAMillionHandOversAmongFiveThreads) {
 }
 
 TEST(AdmissionHandOver, NoWakeUpOfABlockedThreadIsLost) {
-  constexpr int kEach = rounds(40'000);
+  constexpr int kEach = rounds(10'000);
   AdmissionController controller(plain_config(1), Rng(1));
   std::atomic<int> inside{0};
   std::atomic<int> crowded{0};
@@ -94,12 +94,15 @@ TEST(AdmissionHandOver, NoWakeUpOfABlockedThreadIsLost) {
     for (int i = 0; i < kEach; ++i) {
       Permit permit = controller.admit(request, parker, kStart).value();
       if (inside.fetch_add(1) != 0) crowded.fetch_add(1);
+      if (i % 4 == 0) std::this_thread::yield();  // the others come, find no room and sleep
       inside.fetch_sub(1);
       if (i % 2 == 0) std::move(permit).finish(Outcome::kOk, kStart);
     }
   });
   EXPECT_EQ(crowded.load(), 0);
   EXPECT_EQ(controller.stats().admitted, 4U * kEach);
+  const ScopeStats stats = controller.scope_stats(ScopeId::kFirst, kStart);
+  EXPECT_GT(stats.classes[index_of(Priority::kNormal)].waited.count, 100U);
   EXPECT_TRUE(all_is_given_back(controller));
 }
 
@@ -149,6 +152,44 @@ TEST(AdmissionHandOver, OfCancelExpiryAndGrantExactlyOneWins) {
   EXPECT_EQ(wrong, 0);
   EXPECT_EQ(won[0] + won[1] + won[2], kRounds);
   EXPECT_TRUE(controller.cancel(waiter));
+}
+
+// Others may try to cancel a waiter at any time, even while its owner collects it.
+TEST(AdmissionHandOver, CancelMayMeetCollect) {
+  constexpr int kRounds = rounds(20'000);
+  AdmissionController controller(plain_config(1), Rng(1));
+  Permit held = controller.try_admit(request_of(Priority::kHigh), kStart).value();
+  Waiter waiter;
+  ASSERT_EQ(controller.enter(request_of(Priority::kNormal), waiter, kStart).kind, Kind::kWaiting);
+  std::atomic<int> cancelled{0};
+  std::atomic<int> collected{0};
+  std::barrier start(3);
+  std::barrier done(3, [&]() noexcept {
+    // One or the other; then the next round's unit and waiter.
+    held = controller.try_admit(request_of(Priority::kHigh), kStart).value();
+    EXPECT_EQ(controller.enter(request_of(Priority::kNormal), waiter, kStart).kind, Kind::kWaiting);
+  });
+  run_together(3, [&](std::size_t t) {
+    for (int i = 0; i < kRounds; ++i) {
+      start.arrive_and_wait();
+      if (t == 0) held = Permit();
+      if (t == 1) {
+        while (waiter.state() == Waiter::State::kWaiting) std::this_thread::yield();
+        if (waiter.state() == Waiter::State::kGranted) {
+          EXPECT_TRUE(controller.collect(waiter, kStart).has_value());
+          collected.fetch_add(1);
+        }
+      }
+      if (t == 2) {
+        for (int n = 0; n < 3; ++n) cancelled.fetch_add(controller.cancel(waiter) ? 1 : 0);
+      }
+      done.arrive_and_wait();
+    }
+  });
+  EXPECT_EQ(cancelled.load() + collected.load(), kRounds);
+  EXPECT_TRUE(controller.cancel(waiter));
+  held = Permit();
+  EXPECT_TRUE(all_is_given_back(controller));
 }
 
 // The owner may free a waiter as soon as it sees that somebody cancelled it.

@@ -63,6 +63,7 @@ void BudgetTable::forget_overflow(std::uint64_t tag, std::size_t bucket) noexcep
 // Writes a closed entry and opens it with the next generation. Under structure_.
 void BudgetTable::install(std::size_t index, std::size_t bucket, const Identity& who) noexcept {
   Entry& entry = entries_[index];
+  std::atomic_thread_fence(kRelease);  // who sees what follows sees the entry closed: see top()
   std::atomic<std::uint64_t>& tag = buckets_[bucket].tags[index % kWays];
   const std::uint64_t old_tag = tag.load(kRelaxed);
   if (old_tag != 0) {

@@ -21,19 +21,19 @@ using std::chrono::seconds;
 class ScriptedPolicy final : public LimitPolicy {
  public:
   explicit ScriptedPolicy(std::uint32_t limit, std::vector<LimitSample>* seen = nullptr)
-      : next_{.limit = limit}, seen_(seen) {}
+      : next{.limit = limit}, seen_(seen) {}
   LimitDecision on_window(const LimitSample& window) noexcept override {
     if (seen_ != nullptr) seen_->push_back(window);
-    return next_;
+    return next;
   }
-  [[nodiscard]] std::uint32_t limit() const noexcept override { return next_.limit; }
+  [[nodiscard]] std::uint32_t limit() const noexcept override { return next.limit; }
   [[nodiscard]] WindowRules window_rules() const noexcept override {
     return {.duration = seconds(1), .duration_min = seconds(1)};
   }
-  void set_bounds(const LimitBounds& bounds) noexcept override { next_.limit = bounds.max; }
+  void set_bounds(const LimitBounds& bounds) noexcept override { next.limit = bounds.max; }
   [[nodiscard]] std::string_view name() const noexcept override { return "scripted"; }
 
-  LimitDecision next_;
+  LimitDecision next;
 
  private:
   std::vector<LimitSample>* seen_;
@@ -67,10 +67,10 @@ class ScopeTest : public ::testing::Test {
 
 TEST_F(ScopeTest, AWindowThatIsDueMovesTheLimitAndSaysWhatChanged) {
   finish(milliseconds(7), after_ms(500));
-  policy->next_ = {.limit = 13,
-                   .reason = LimitReason::kGrow,
-                   .queue_estimate = 1.5,
-                   .baseline = milliseconds(5)};
+  policy->next = {.limit = 13,
+                  .reason = LimitReason::kGrow,
+                  .queue_estimate = 1.5,
+                  .baseline = milliseconds(5)};
   EXPECT_FALSE(step(999));
   EXPECT_TRUE(seen.empty());
   EXPECT_TRUE(step(1000));
@@ -94,7 +94,7 @@ TEST_F(ScopeTest, AWindowThatIsDueMovesTheLimitAndSaysWhatChanged) {
 }
 
 TEST_F(ScopeTest, AnUnchangedLimitIsNoEventButItsReasonIsPublished) {
-  policy->next_.reason = LimitReason::kAtFloor;
+  policy->next.reason = LimitReason::kAtFloor;
   EXPECT_FALSE(step(1000));
   EXPECT_EQ(seen.size(), 1U);
   EXPECT_EQ(scope->stats(kStart).limit_reason, LimitReason::kAtFloor);
@@ -108,18 +108,18 @@ TEST_F(ScopeTest, AverageLatencyStaysThatOfTheLastWindowThatHadSamples) {
 }
 
 TEST_F(ScopeTest, TheClassesSharesFollowTheLimitAtOnce) {
-  policy->next_.limit = 100;
+  policy->next.limit = 100;
   EXPECT_TRUE(step(1000));
   EXPECT_EQ(scope->gate.bound(Priority::kLow), 75U);
   EXPECT_EQ(fill(Priority::kLow), 75U);
-  policy->next_.limit = 20;
+  policy->next.limit = 20;
   EXPECT_TRUE(step(2000));
   EXPECT_EQ(fill(Priority::kHigh), 0U);  // 75 in flight drain first
   EXPECT_EQ(scope->stats(kStart).in_flight, 75U);
 }
 
 TEST_F(ScopeTest, WhatThePolicyAsksToLeaveOutIsLeftOut) {
-  policy->next_.samples_from = after_ms(1500);
+  policy->next.samples_from = after_ms(1500);
   EXPECT_FALSE(step(1000));
   static_cast<void>(scope->window.record(after_ms(1400), after_ms(1600)));
   static_cast<void>(scope->window.record(after_ms(1500), after_ms(1600)));
@@ -143,7 +143,7 @@ TEST_F(ScopeTest, NewBoundsApplyAtOnce) {
 }
 
 TEST_F(ScopeTest, ALimitAboveWhatTheClassWordCountsIsCutToIt) {
-  policy->next_.limit = 1'000'000;
+  policy->next.limit = 1'000'000;
   EXPECT_TRUE(step(1000));
   EXPECT_EQ(change.new_limit, kClassUnitsMax);
   EXPECT_EQ(scope->limit(), kClassUnitsMax);
@@ -156,7 +156,7 @@ TEST_F(ScopeTest, ALimitAboveWhatTheClassWordCountsIsCutToIt) {
 
 TEST_F(ScopeTest, OneOfManyThreadsClosesAWindow) {
   constexpr int kWindows = rounds(2000);
-  policy->next_.limit = 10;
+  policy->next.limit = 10;
   std::barrier next(4);
   run_together(4, [&](std::size_t) {
     for (int w = 1; w <= kWindows; ++w) {

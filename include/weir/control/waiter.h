@@ -20,7 +20,8 @@ namespace weir::inline v0 {
 /// may only enqueue and wake; it must not call the controller. The owner then calls
 /// AdmissionController::collect() from its own thread. It does not fire for a waiter that
 /// cancel() won, nor for one that enter() decided at once.
-/// Thread-safety: enter and collect by the owner; cancel by any thread.
+/// Thread-safety: enter and collect by the owner; cancel by any thread, at any time but while the
+/// owner enters the waiter again.
 class Waiter {
  public:
   using Ready = void (*)(Waiter&) noexcept;
