@@ -17,16 +17,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-void print_table(const std::vector<MemoryAddend>& addends) {
-  for (const MemoryAddend& addend : addends) {
-    if (addend.bytes() == 0) continue;
-    std::cout << std::setw(12) << to_human(ByteSize(addend.bytes())) << "  " << std::left
-              << std::setw(30) << addend.holder << std::right << std::setw(9) << addend.count
-              << " x " << std::setw(10) << to_human(ByteSize(addend.bytes_each)) << "  "
-              << addend.note << "\n";
-  }
-}
-
 Json as_json(const std::vector<MemoryAddend>& addends) {
   Json list = Json::array();
   for (const MemoryAddend& addend : addends) {
@@ -59,10 +49,10 @@ int budget(const std::string& file, bool json) {
     std::cout << page.dump(2) << "\n";
   } else {
     std::cout << "The most memory that this configuration can use:\n";
-    print_table(sum.addends);
-    std::cout << std::setw(12) << to_human(ByteSize(sum.total_bytes())) << "  ceiling\n\n"
-              << "Beside it, held by the kernel for sockets, when every buffer is full:\n";
-    print_table(sum.kernel);
+    std::cout << to_table(sum.addends) << std::setw(12) << to_human(ByteSize(sum.total_bytes()))
+              << "  ceiling\n\n"
+              << "Beside it, held by the kernel for sockets, when every buffer is full:\n"
+              << to_table(sum.kernel);
   }
   if (objection.empty()) return kOk;
   std::cerr << "weir budget: " << objection << "\n";

@@ -28,8 +28,11 @@ int check(const std::string& file) {
     std::cerr << file << ": " << objection << "\n";
     return kUsageError;
   }
-  std::cout << file << ": good; " << loaded.config.upstreams.size() << " upstreams, "
-            << loaded.config.routes.size() << " routes, memory ceiling "
+  const auto counted = [](std::size_t n, const char* what) {
+    return std::to_string(n) + " " + what + (n == 1 ? "" : "s");
+  };
+  std::cout << file << ": good; " << counted(loaded.config.upstreams.size(), "upstream") << ", "
+            << counted(loaded.config.routes_in_force().size(), "route") << ", memory ceiling "
             << to_human(ByteSize(gateway_budget(loaded.config).total_bytes())) << "\n";
   return kOk;
 }

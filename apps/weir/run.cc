@@ -85,6 +85,11 @@ std::optional<Config> configuration(const RunOptions& options) {
   const ConfigErrors errors = loaded.config.validate();
   for (const ConfigError& error : errors) std::cerr << to_text(error) << "\n";
   if (!errors.empty()) return std::nullopt;
+  if (loaded.config.upstreams.empty()) {
+    std::cerr << options.config_file << ": no [[upstream]]: write\n  [[upstream]]\n  name = "
+              << "\"app\"\n  endpoints = [\"127.0.0.1:3000\"]\nor give --to HOST:PORT\n";
+    return std::nullopt;
+  }
   for (const ConfigError& warning : loaded.config.warnings()) {
     std::cerr << "warning: " << to_text(warning) << "\n";
   }

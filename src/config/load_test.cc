@@ -200,7 +200,9 @@ TEST(LoadConfig, UpstreamsAndRoutesAreCheckedAgainstEachOther) {
                   "weir.toml:5: upstream[1].name = \"a\": must be a name of its own",
                   "weir.toml:6: upstream[1].endpoints = 127.0.0.1:0: must be an address to connect "
                   "to, with its port",
-                  "weir.toml: route = none: must be given, because there are several upstreams"));
+                  "weir.toml: route = none: must be written when there are several upstreams: "
+                  "[[route]] path_prefix = \"/some\" upstream = \"a\", and so on; one without a "
+                  "path takes the rest"));
 }
 
 TEST(LoadConfig, TheEnvironmentOverridesTheFile) {

@@ -81,7 +81,12 @@ void check_routes(ConfigErrors& errors, const Config& config) {
     add_error(errors, indexed("route", i) + "upstream", quoted(route.upstream), allowed);
   }
   if (config.routes.empty() && config.upstreams.size() > 1) {
-    add_error(errors, "route", "none", "given, because there are several upstreams");
+    add_error(
+        errors, "route", "none",
+        "written when there are several upstreams: [[route]] path_prefix = \"/some\" upstream "
+        "= " +
+            quoted(config.upstreams.front().name) +
+            ", and so on; one without a path takes the rest");
   }
 }
 
@@ -126,6 +131,13 @@ AdmissionConfig Config::admission_for_scopes() const {
   AdmissionConfig scoped = admission;
   scoped.scopes_max = static_cast<std::uint32_t>(std::max<std::size_t>(1, upstreams.size()));
   return scoped;
+}
+
+std::vector<RouteConfig> Config::routes_in_force() const {
+  if (!routes.empty() || upstreams.size() != 1) return routes;
+  RouteConfig everything;
+  everything.upstream = upstreams.front().name;
+  return {everything};
 }
 
 ConfigErrors Config::validate() const {

@@ -41,6 +41,20 @@ TEST(Config, DefaultsAreValid) {
   EXPECT_THAT(keys(with_upstreams({"app"}).warnings()), IsEmpty());
 }
 
+TEST(Config, OneUpstreamWithoutARouteGetsEverything) {
+  EXPECT_THAT(Config().routes_in_force(), IsEmpty());
+  EXPECT_THAT(with_upstreams({"a", "b"}).routes_in_force(), IsEmpty());
+  Config config = with_upstreams({"app"});
+  EXPECT_THAT(keys(config.validate()), IsEmpty());
+  ASSERT_EQ(config.routes_in_force().size(), 1U);
+  RouteConfig everything;
+  everything.upstream = "app";
+  EXPECT_EQ(config.routes_in_force()[0], everything);
+  everything.path_prefix = "/only";
+  config.routes = {everything};
+  EXPECT_EQ(config.routes_in_force(), config.routes);
+}
+
 TEST(Config, FaultsOfEveryLayerCarryTheKeyOfTheFile) {
   Config config = with_upstreams({"app"});
   config.server.max_connections = 0;

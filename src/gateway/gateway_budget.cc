@@ -1,9 +1,12 @@
 #include "weir/gateway/gateway_budget.h"
 
+#include <algorithm>
+#include <iomanip>
+#include <sstream>
+
 #include "weir/base/byte_size.h"
 #include "weir/control/admission_controller.h"
 #include "weir/io/loop_threads.h"
-#include "weir/io/memory_reader.h"
 
 #include "gateway/admin_server.h"
 #include "gateway/core.h"
@@ -17,6 +20,20 @@ constexpr std::uint64_t kPage = 4096;
 
 std::uint64_t loops_of(const Config& config) {
   return config.server.loops == 0 ? io::usable_cores() : config.server.loops;
+}
+
+/// The few that matter, largest first, and the sum of the others.
+std::vector<MemoryAddend> largest(std::vector<MemoryAddend> addends) {
+  constexpr std::size_t kShown = 6;
+  std::stable_sort(
+      addends.begin(), addends.end(),
+      [](const MemoryAddend& a, const MemoryAddend& b) { return a.bytes() > b.bytes(); });
+  if (addends.size() <= kShown) return addends;
+  std::uint64_t others = 0;
+  for (std::size_t i = kShown; i < addends.size(); ++i) others += addends[i].bytes();
+  addends.resize(kShown);
+  addends.push_back({"all others", 1, others, ""});
+  return addends;
 }
 
 }  // namespace
@@ -72,13 +89,25 @@ MemoryBudget gateway_budget(const Config& config) {
   return budget;
 }
 
+std::string to_table(const std::vector<MemoryAddend>& addends) {
+  std::ostringstream out;
+  for (const MemoryAddend& addend : addends) {
+    if (addend.bytes() == 0) continue;
+    out << std::setw(12) << to_human(ByteSize(addend.bytes())) << "  " << std::left << std::setw(30)
+        << addend.holder << std::right << std::setw(9) << addend.count << " x " << std::setw(10)
+        << to_human(ByteSize(addend.bytes_each)) << "  " << addend.note << "\n";
+  }
+  return out.str();
+}
+
 std::string budget_objection(const Config& config, std::optional<std::uint64_t> cgroup_limit) {
-  const std::uint64_t ceiling = gateway_budget(config).total_bytes();
+  const MemoryBudget budget = gateway_budget(config);
+  const std::uint64_t ceiling = budget.total_bytes();
   const auto above = [&](std::uint64_t limit, const std::string& what) {
     return "the memory ceiling of this configuration is " + to_human(ByteSize(ceiling)) +
-           ", above " + what + " of " + to_human(ByteSize(limit)) +
-           ": `weir budget` shows what adds up; lower server.max_connections, "
-           "server.tcp_write_buffer_pool_size or an upstream's max_connections";
+           ", above " + what + " of " + to_human(ByteSize(limit)) + ":\n" +
+           to_table(largest(budget.addends)) +
+           "Lower what decides the largest (`weir budget` shows all of them), or raise the limit";
   };
   if (config.server.memory_max > 0 && ceiling > config.server.memory_max) {
     return above(config.server.memory_max, "server.memory_max");
@@ -87,12 +116,9 @@ std::string budget_objection(const Config& config, std::optional<std::uint64_t> 
   return {};
 }
 
-std::optional<std::uint64_t> own_cgroup_limit() {
-  const io::MemoryReading reading = io::read_memory();
-  const bool grouped =
-      reading.origin == io::MemoryOrigin::kCgroup1 || reading.origin == io::MemoryOrigin::kCgroup2;
-  if (!reading.readable || !grouped) return std::nullopt;
-  return reading.limit_bytes;
+std::optional<std::uint64_t> own_cgroup_limit(const io::MemorySource& source) {
+  const std::uint64_t limit = io::read_memory(source).smallest_limit_bytes;
+  return limit > 0 ? std::optional(limit) : std::nullopt;
 }
 
 }  // namespace weir::inline v0

@@ -1,7 +1,12 @@
 #include "weir/gateway/gateway_budget.h"
 
+#include <filesystem>
+#include <fstream>
+#include <string>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 namespace weir {
 namespace {
@@ -54,7 +59,32 @@ TEST(GatewayBudget, ObjectsToWhatDoesNotFit) {
   EXPECT_EQ(budget_objection(config, std::uint64_t{1} << 40U), "");
   EXPECT_THAT(budget_objection(config, std::uint64_t{1} << 20U), HasSubstr("cgroup"));
   config.server.memory_max = std::uint64_t{1} << 20U;
-  EXPECT_THAT(budget_objection(config, std::nullopt), HasSubstr("memory_max"));
+  const std::string objection = budget_objection(config, std::nullopt);
+  EXPECT_THAT(objection, HasSubstr("memory_max of 1.0 MiB"));
+  EXPECT_THAT(objection, HasSubstr("tcp_write_buffer_pool_size")) << "the arithmetic is shown";
+  EXPECT_THAT(objection, HasSubstr("all others"));
+}
+
+TEST(GatewayBudget, TheCgroupsLimitIsTheSmallestAroundTheProcess) {
+  namespace fs = std::filesystem;
+  const fs::path root =
+      fs::path(testing::TempDir()) / ("weir-budget-" + std::to_string(::getpid()));
+  const auto put = [&](const std::string& path, const std::string& text) {
+    fs::create_directories((root / path).parent_path());
+    std::ofstream(root / path) << text;
+  };
+  put("proc/meminfo", "MemTotal: 8388608 kB\nMemAvailable: 6291456 kB\n");
+  put("proc/self/cgroup", "0::/slice/weir\n");
+  EXPECT_EQ(own_cgroup_limit({root.string()}), std::nullopt);
+  put("sys/fs/cgroup/slice/weir/memory.max", "67108864\n");
+  put("sys/fs/cgroup/slice/weir/memory.current", "1048576\n");
+  put("sys/fs/cgroup/slice/memory.max", "1073741824\n");  // wider, but fuller
+  put("sys/fs/cgroup/slice/memory.current", "1000000000\n");
+  const auto limit = own_cgroup_limit({root.string()});
+  fs::remove_all(root);
+  ASSERT_EQ(limit, std::uint64_t{64} << 20U);
+  EXPECT_THAT(budget_objection(with_upstream(), limit),
+              HasSubstr("above the cgroup's limit of 64.0 MiB"));
 }
 
 }  // namespace

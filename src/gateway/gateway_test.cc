@@ -138,6 +138,16 @@ TEST(Gateway, ResponsesOfEveryFramingArrive) {
   EXPECT_EQ(client.get("/none").status, 204);
 }
 
+TEST(Gateway, OneUpstreamWithoutARouteGetsEverything) {
+  Origin origin(testkit::echo);
+  Config config = gateway_config({origin.address()});
+  config.routes.clear();
+  RunningGateway gateway(config);
+  EXPECT_EQ(Client(gateway.port()).get("/").status, 200);
+  EXPECT_EQ(Client(gateway.port()).get("/any/where?x=1").status, 200);
+  EXPECT_EQ(gateway.stats()["requests"]["refused"], 0);
+}
+
 TEST(Gateway, RefusesWhatNoRouteServes) {
   Origin origin(testkit::echo);
   Config config = gateway_config({origin.address()});

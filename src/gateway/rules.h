@@ -17,7 +17,7 @@ namespace weir::inline v0 {
 /// only.
 struct Rules {
   Rules(const Config& config, std::span<const std::string> upstreams)
-      : routes(config.routes, upstreams, config.actors.identity),
+      : routes(config.routes_in_force(), upstreams, config.actors.identity),
         trust(config.trust),
         identity(config.actors.api_key_header),
         log{.mode = config.admin.access_log, .sample = config.admin.access_log_sample} {}

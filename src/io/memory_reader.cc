@@ -66,6 +66,7 @@ std::optional<MemoryReading> read_cgroup(const std::string& directory, const Cgr
       .usage = std::min(static_cast<double>(used) / static_cast<double>(*limit), 1.0),
       .used_bytes = used,
       .limit_bytes = *limit,
+      .smallest_limit_bytes = *limit,
       .origin = files.origin,
       .readable = true};
 }
@@ -89,6 +90,16 @@ std::string_view path_in(std::string_view cgroups, MemoryOrigin origin) {
   return {};
 }
 
+/// The fuller of two, with the smaller limit of both.
+void merge(std::optional<MemoryReading>& fullest, const std::optional<MemoryReading>& reading) {
+  if (!reading) return;
+  const std::uint64_t smallest =
+      fullest ? std::min(fullest->smallest_limit_bytes, reading->smallest_limit_bytes)
+              : reading->smallest_limit_bytes;
+  if (!fullest || reading->usage > fullest->usage) fullest = reading;
+  fullest->smallest_limit_bytes = smallest;
+}
+
 /// The fullest of a cgroup and its ancestors.
 std::optional<MemoryReading> read_hierarchy(const MemorySource& source, const CgroupFiles& files,
                                             std::string_view path, std::uint64_t host_total) {
@@ -96,8 +107,7 @@ std::optional<MemoryReading> read_hierarchy(const MemorySource& source, const Cg
   const std::string root = source.prefix + std::string(files.root);
   while (true) {
     while (path.ends_with('/')) path.remove_suffix(1);
-    const auto reading = read_cgroup(root + std::string(path) + '/', files, host_total);
-    if (reading && (!fullest || reading->usage > fullest->usage)) fullest = reading;
+    merge(fullest, read_cgroup(root + std::string(path) + '/', files, host_total));
     if (path.empty()) return fullest;
     const std::size_t slash = path.rfind('/');
     path = slash == std::string_view::npos ? std::string_view{} : path.substr(0, slash);
@@ -113,8 +123,7 @@ MemoryReading read_memory(const MemorySource& source) {
   std::optional<MemoryReading> fullest;
   for (const CgroupFiles& files : {kVersion2, kHybrid, kVersion1}) {
     const std::string_view path = path_in(cgroups.text(), files.origin);
-    const auto reading = read_hierarchy(source, files, path, host_total);
-    if (reading && (!fullest || reading->usage > fullest->usage)) fullest = reading;
+    merge(fullest, read_hierarchy(source, files, path, host_total));
   }
   if (fullest) return *fullest;
   if (!host) return {};
@@ -122,6 +131,7 @@ MemoryReading read_memory(const MemorySource& source) {
   return {.usage = static_cast<double>(used) / static_cast<double>(host->total),
           .used_bytes = used,
           .limit_bytes = host->total,
+          .smallest_limit_bytes = 0,
           .origin = MemoryOrigin::kHost,
           .readable = true};
 }

@@ -72,6 +72,8 @@ TEST_F(MemoryReader, TightestAncestorWins) {
   group("/slice/app", "1000000", "300000", "0");
   group("/slice", "2000000", "1800000", "0");  // nearer to its limit than the leaf
   EXPECT_DOUBLE_EQ(read().usage, 0.9);
+  EXPECT_EQ(read().limit_bytes, 2'000'000U);
+  EXPECT_EQ(read().smallest_limit_bytes, 1'000'000U);  // what a program must fit into
   group("/slice/app", "1000000", "950000", "0");
   EXPECT_DOUBLE_EQ(read().usage, 0.95);
 }

@@ -68,6 +68,7 @@ class CommandLine(ProcessTest):
         failed = weir("run", "--config", path, "--to", "127.0.0.1:1")
         self.assertEqual(failed.returncode, 1)
         self.assertIn("server.memory_max", failed.stderr)
+        self.assertIn("write slab", failed.stderr)  # the arithmetic
 
     def test_a_busy_port_is_named_with_what_to_do(self):
         first = self.started(Weir("--to", "127.0.0.1:1"))
@@ -78,6 +79,23 @@ class CommandLine(ProcessTest):
         busy = weir("run", "--to", "127.0.0.1:1", "--listen", "0", "--admin", str(first.port))
         self.assertEqual(busy.returncode, 1)
         self.assertIn("--admin", busy.stderr)
+
+    def test_a_file_with_one_upstream_needs_no_route(self):
+        path = self.file('[[upstream]]\nname = "app"\nendpoints = ["127.0.0.1:1"]\n')
+        self.assertIn("1 upstream, 1 route,", weir("check", path).stdout)
+        gateway = self.started(Weir("--config", path))
+        self.assertEqual(get(gateway.port, "/any").reason, "connect_refused")
+
+    def test_several_upstreams_need_routes_and_none_is_no_gateway(self):
+        several = self.file("".join(f'[[upstream]]\nname = "{name}"\nendpoints = ["127.0.0.1:1"]\n'
+                                    for name in "ab"))
+        for arguments in (["check", several], ["run", "--config", several]):
+            failed = weir(*arguments)
+            self.assertEqual(failed.returncode, 2)
+            self.assertIn('[[route]] path_prefix = "/some" upstream = "a"', failed.stderr)
+        failed = weir("run", "--config", self.file("[admission]\nmax_concurrent = 7\n"))
+        self.assertEqual(failed.returncode, 2)
+        self.assertIn("[[upstream]]", failed.stderr)
 
     def test_the_environment_overrides(self):
         path = self.file("[admission]\nmax_concurrent = 7\n")

@@ -37,6 +37,9 @@ struct Config {
   /// `admission` with one scope per upstream: what the controller is made from.
   [[nodiscard]] AdmissionConfig admission_for_scopes() const;
 
+  /// `routes`; when there are none, one that leads everything to the only upstream.
+  [[nodiscard]] std::vector<RouteConfig> routes_in_force() const;
+
   /// Every fault of every struct and between them, keys as in the file ("actors.inflight_max",
   /// "upstream[0].name").
   [[nodiscard]] ConfigErrors validate() const;

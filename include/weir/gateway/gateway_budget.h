@@ -3,8 +3,10 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "weir/config/weir_config.h"
+#include "weir/io/memory_reader.h"
 #include "weir/server/memory_budget.h"
 
 namespace weir::inline v0 {
@@ -21,7 +23,10 @@ namespace weir::inline v0 {
 [[nodiscard]] std::string budget_objection(const Config& config,
                                            std::optional<std::uint64_t> cgroup_limit);
 
-/// The limit of the tightest cgroup around this process, if it has one.
-[[nodiscard]] std::optional<std::uint64_t> own_cgroup_limit();
+/// The smallest limit of the cgroups around this process, if any has one.
+[[nodiscard]] std::optional<std::uint64_t> own_cgroup_limit(const io::MemorySource& source = {});
+
+/// One line per addend that is not 0: bytes, holder, count × bytes each, what decides them.
+[[nodiscard]] std::string to_table(const std::vector<MemoryAddend>& addends);
 
 }  // namespace weir::inline v0

@@ -25,6 +25,7 @@ struct MemoryReading {
   double usage = 0;  // used / limit, in [0, 1]; 0 when unreadable
   std::uint64_t used_bytes = 0;
   std::uint64_t limit_bytes = 0;
+  std::uint64_t smallest_limit_bytes = 0;  // of all cgroups around it; 0 when none has one
   MemoryOrigin origin = MemoryOrigin::kNone;
   bool readable = false;  // false: nothing could be read; the caller says so once
 
