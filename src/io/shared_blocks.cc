@@ -13,7 +13,23 @@ SharedBlocks::SharedBlocks(const Shape& shape)
       pool_({.block_count = shape.count, .block_bytes = shape.bytes_each}),
       free_(shape.count),
       loops_(std::make_unique<PerLoop[]>(shape.loops)),
-      loop_count_(shape.loops) {}
+      loop_count_(shape.loops) {
+  for (std::uint32_t i = 0; i < loop_count_; ++i) {
+    loops_[i].handed = Ring<std::byte*>(shape.count);
+  }
+}
+
+void SharedBlocks::attach(std::uint32_t loop, io::Loop& on, io::Task& handed) noexcept {
+  const std::lock_guard lock(mutex_);
+  loops_[loop].loop = &on;
+  loops_[loop].task = &handed;
+}
+
+std::byte* SharedBlocks::take_free() noexcept {
+  std::byte* block = pool_.acquire();
+  if (block != nullptr) free_.fetch_sub(1, std::memory_order_relaxed);
+  return block;
+}
 
 std::byte* SharedBlocks::acquire(std::uint32_t loop, Access access) noexcept {
   PerLoop& own = loops_[loop];
@@ -23,13 +39,11 @@ std::byte* SharedBlocks::acquire(std::uint32_t loop, Access access) noexcept {
     return own.cached[cached - 1];
   }
   const std::lock_guard lock(mutex_);
-  if (access == Access::kOrdinary && free_.load(std::memory_order_relaxed) <= reserved_) {
+  if (access == Access::kOrdinary && free_count() <= reserved_) {
     ++refused_for_reserve_;
     return nullptr;
   }
-  std::byte* block = pool_.acquire();
-  if (block != nullptr) free_.fetch_sub(1, std::memory_order_relaxed);
-  return block;
+  return take_free();
 }
 
 void SharedBlocks::release(std::uint32_t loop, std::byte* block) noexcept {
@@ -44,35 +58,62 @@ void SharedBlocks::release(std::uint32_t loop, std::byte* block) noexcept {
   give_back(block);
 }
 
+/// The loop whose turn it is: each gains as much credit as it has waiters, the richest is served
+/// and pays for all.
+SharedBlocks::PerLoop* SharedBlocks::next_waiting() noexcept {
+  PerLoop* richest = nullptr;
+  std::int64_t all = 0;
+  for (std::uint32_t i = 0; i < loop_count_; ++i) {
+    PerLoop& next = loops_[i];
+    if (next.waiting == 0 || next.handed.size() >= next.waiting) continue;
+    next.credit += next.waiting;
+    all += next.waiting;
+    if (richest == nullptr || next.credit > richest->credit) richest = &next;
+  }
+  if (richest != nullptr) richest->credit -= all;
+  return richest;
+}
+
 void SharedBlocks::give_back(std::byte* block) noexcept {
+  // The reserve is filled up before anybody ordinary is served.
+  PerLoop* next = wanted() && free_count() >= reserved_ ? next_waiting() : nullptr;
+  if (next != nullptr) {
+    const bool kept = next->handed.push_back(block);
+    WEIR_ASSERT(kept);  // it has room for all there are
+    ++handed_count_;
+    next->loop->post(*next->task);
+    return;
+  }
   pool_.release(block);
   free_.fetch_add(1, std::memory_order_relaxed);
-  if (!wanted()) return;
-  for (std::uint32_t i = 0; i < loop_count_; ++i) {
-    PerLoop& next = loops_[(next_woken_ + i) % loop_count_];
-    if (!next.waits) continue;
-    next_woken_ = (next_woken_ + i + 1) % loop_count_;
-    next.loop->post(*next.resume);
-    return;
+}
+
+void SharedBlocks::set_waiting(std::uint32_t loop, std::uint32_t askers) noexcept {
+  const std::lock_guard lock(mutex_);
+  PerLoop& own = loops_[loop];
+  waiting_.fetch_add(askers - own.waiting, std::memory_order_relaxed);  // wraps when it falls
+  own.waiting = askers;
+  if (askers == 0) own.credit = 0;
+  while (own.handed.size() > askers) {
+    std::byte* unwanted = own.handed.pop_front();
+    --handed_count_;
+    give_back(unwanted);
+  }
+  // Some may have come back between the refusal and this call.
+  while (own.handed.size() < askers && free_count() > reserved_) {
+    const bool kept = own.handed.push_back(take_free());
+    WEIR_ASSERT(kept);
+    ++handed_count_;
+    own.loop->post(*own.task);
   }
 }
 
-void SharedBlocks::want(std::uint32_t loop, io::Loop& on, io::Task& resume) noexcept {
+std::byte* SharedBlocks::take_handed(std::uint32_t loop) noexcept {
   const std::lock_guard lock(mutex_);
   PerLoop& own = loops_[loop];
-  own.loop = &on;
-  own.resume = &resume;
-  if (!own.waits) waiting_.fetch_add(1, std::memory_order_relaxed);
-  own.waits = true;
-  // One may have come back between the refusal and this call.
-  if (free_.load(std::memory_order_relaxed) > reserved_) on.post(resume);
-}
-
-void SharedBlocks::unwant(std::uint32_t loop) noexcept {
-  const std::lock_guard lock(mutex_);
-  if (!loops_[loop].waits) return;
-  loops_[loop].waits = false;
-  waiting_.fetch_sub(1, std::memory_order_relaxed);
+  if (own.handed.empty()) return nullptr;
+  --handed_count_;
+  return own.handed.pop_front();
 }
 
 void SharedBlocks::flush(std::uint32_t loop) noexcept {
@@ -91,11 +132,11 @@ std::uint32_t SharedBlocks::trim(std::uint32_t blocks_max) noexcept {
 PoolStats SharedBlocks::stats() const noexcept {
   const std::lock_guard lock(mutex_);
   PoolStats stats = pool_.stats();
-  std::uint64_t cached = 0;
+  std::uint64_t unused = handed_count_;
   for (std::uint32_t i = 0; i < loop_count_; ++i) {
-    cached += loops_[i].cached_count.load(std::memory_order_relaxed);
+    unused += loops_[i].cached_count.load(std::memory_order_relaxed);
   }
-  stats.used -= std::min(cached, stats.used);
+  stats.used -= std::min(unused, stats.used);
   stats.exhausted += refused_for_reserve_;
   return stats;
 }

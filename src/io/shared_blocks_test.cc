@@ -1,5 +1,6 @@
 #include "io/shared_blocks.h"
 
+#include <array>
 #include <atomic>
 #include <latch>
 #include <set>
@@ -45,36 +46,102 @@ struct Resumer {
   int count = 0;
 };
 
-TEST(SharedBlocks, WaitingLoopIsResumedWhenABlockComesBack) {
+struct WaitingLoops : testing::Test {
+  WaitingLoops() {
+    for (std::uint32_t i = 0; i < 2; ++i) {
+      tasks[i].on_run(io::Callback<>::to<&Resumer::run>(resumers[i]));
+    }
+  }
+  void attach(SharedBlocks& blocks) {
+    for (std::uint32_t i = 0; i < 2; ++i) blocks.attach(i, loop, tasks[i]);
+  }
   io::Loop loop;
-  Resumer resumer;
-  io::Task resume(io::Callback<>::to<&Resumer::run>(resumer));
+  std::array<Resumer, 2> resumers;
+  std::array<io::Task, 2> tasks;
+};
+
+TEST_F(WaitingLoops, BlockThatComesBackGoesToTheOneWhoWaits) {
   SharedBlocks blocks({.count = 1, .bytes_each = 64, .reserved = 0, .loops = 2, .cached_max = 2});
+  attach(blocks);
   std::byte* only = blocks.acquire(0, Access::kOrdinary);
   EXPECT_EQ(blocks.acquire(1, Access::kOrdinary), nullptr);
-  blocks.want(1, loop, resume);
+  blocks.set_waiting(1, 1);
+  EXPECT_EQ(blocks.take_handed(1), nullptr);
+  blocks.release(0, only);  // not into the cache, nor to whoever asks first
+  EXPECT_EQ(blocks.acquire(0, Access::kOrdinary), nullptr);
   loop.run_once();
-  EXPECT_EQ(resumer.count, 0);
-  blocks.release(0, only);  // not into the cache: somebody waits
-  loop.run_once();
-  EXPECT_EQ(resumer.count, 1);
-  EXPECT_NE(blocks.acquire(1, Access::kOrdinary), nullptr);
-  blocks.unwant(1);
+  EXPECT_EQ(resumers[1].count, 1);
+  EXPECT_EQ(blocks.take_handed(1), only);
+  blocks.set_waiting(1, 0);
   EXPECT_FALSE(blocks.wanted());
+  EXPECT_EQ(blocks.stats().used, 1U);
+  blocks.release(1, only);
 }
 
-TEST(SharedBlocks, BlockThatCameBackBeforeWantIsNotMissed) {
-  io::Loop loop;
-  Resumer resumer;
-  io::Task resume(io::Callback<>::to<&Resumer::run>(resumer));
+TEST_F(WaitingLoops, BlockThatCameBackBeforeTheWaitIsNotMissed) {
   SharedBlocks blocks({.count = 1, .bytes_each = 64, .reserved = 0, .loops = 2, .cached_max = 0});
+  attach(blocks);
   std::byte* only = blocks.acquire(0, Access::kOrdinary);
   EXPECT_EQ(blocks.acquire(1, Access::kOrdinary), nullptr);
   blocks.release(0, only);
-  blocks.want(1, loop, resume);
+  blocks.set_waiting(1, 1);
   loop.run_once();
-  EXPECT_EQ(resumer.count, 1);
-  blocks.unwant(1);
+  EXPECT_EQ(resumers[1].count, 1);
+  EXPECT_EQ(blocks.take_handed(1), only);
+  blocks.set_waiting(1, 0);
+  blocks.release(1, only);
+}
+
+TEST_F(WaitingLoops, AreServedInProportionToTheirWaiters) {
+  SharedBlocks blocks({.count = 1, .bytes_each = 64, .reserved = 0, .loops = 2, .cached_max = 0});
+  attach(blocks);
+  std::byte* block = blocks.acquire(0, Access::kOrdinary);
+  blocks.set_waiting(0, 9);
+  blocks.set_waiting(1, 3);
+  std::array<int, 2> served{};
+  for (int i = 0; i < 1200; ++i) {
+    blocks.release(0, block);
+    block = nullptr;
+    for (std::uint32_t k = 0; k < 2; ++k) {
+      if (std::byte* got = blocks.take_handed(k); got != nullptr) {
+        block = got;
+        ++served[k];
+      }
+    }
+    ASSERT_NE(block, nullptr);
+  }
+  EXPECT_EQ(served[0], 900);
+  EXPECT_EQ(served[1], 300);
+  blocks.set_waiting(0, 0);
+  blocks.set_waiting(1, 0);
+  blocks.release(0, block);
+}
+
+TEST_F(WaitingLoops, ReserveIsFilledBeforeWaitersAreServed) {
+  SharedBlocks blocks({.count = 2, .bytes_each = 64, .reserved = 1, .loops = 2, .cached_max = 0});
+  attach(blocks);
+  std::byte* ordinary = blocks.acquire(0, Access::kOrdinary);
+  std::byte* critical = blocks.acquire(0, Access::kCritical);
+  blocks.set_waiting(1, 1);
+  blocks.release(0, critical);
+  EXPECT_EQ(blocks.take_handed(1), nullptr);
+  EXPECT_EQ(blocks.free_count(), 1U);
+  blocks.release(0, ordinary);
+  EXPECT_EQ(blocks.take_handed(1), ordinary);
+  blocks.set_waiting(1, 0);
+  blocks.release(1, ordinary);
+}
+
+TEST_F(WaitingLoops, WhoStopsWaitingGivesBackWhatWasHanded) {
+  SharedBlocks blocks({.count = 1, .bytes_each = 64, .reserved = 0, .loops = 2, .cached_max = 0});
+  attach(blocks);
+  std::byte* only = blocks.acquire(0, Access::kOrdinary);
+  blocks.set_waiting(1, 1);
+  blocks.release(0, only);
+  EXPECT_EQ(blocks.stats().used, 0U) << "handed, but nobody uses it";
+  blocks.set_waiting(1, 0);
+  EXPECT_EQ(blocks.acquire(0, Access::kOrdinary), only);
+  blocks.release(0, only);
 }
 
 TEST(SharedBlocks, LoopsNeverHoldTheSameBlock) {

@@ -14,6 +14,9 @@ namespace {
 constexpr int kReadsPerTurn = 4;  // of one connection, before others get theirs
 constexpr int kRoundsPerTurn = 16;
 
+/// A newcomer's first request is on its way: it is not taken for idle before this.
+constexpr Duration kNewcomerGrace = std::chrono::seconds(1);
+
 RateGuard::Rule write_rule(const ServerConfig& config) {
   return {.window = config.write_timeout, .bytes_per_second = config.write_min_rate};
 }
@@ -66,8 +69,9 @@ void Connection::drive() {
   settle(now);
 }
 
-void Connection::resume_output() {
+void Connection::resume_output(WriteBuffer* handed) {
   output_.forgive();
+  if (handed != nullptr) output_.adopt(*handed);
   drive();
 }
 
@@ -195,6 +199,7 @@ void Connection::settle(TimePoint now) {
     if (!farewell_.linger || half_closed_) return end(farewell_.reason);
     start_linger(now);
   }
+  output_.drop_unused();
   if (input_.attached() && (input_.empty() || lingering_)) release_region();
   io::Socket::Interest wanted = socket_.watched();
   const bool reads = lingering_ || (session_->wants_input() && !finishing());
@@ -204,23 +209,27 @@ void Connection::settle(TimePoint now) {
   socket_.watch(transport_->interest(wanted));
   if (reads && transport_->has_pending()) schedule();
   settle_lists(now);
-  settle_deadline();
+  settle_deadline(now);
 }
 
 void Connection::settle_lists(TimePoint now) {
-  const bool idle = session_->idle() && output_.empty() && input_.empty() && !finishing();
-  if (idle && !idle_hook.linked()) idle_since_ = now;
-  shard_.set_idle(*this, idle);
+  const bool moved = std::exchange(moved_, 0) > 0;
+  const bool quiet = session_->idle() && output_.empty() && input_.empty() && !finishing();
+  const bool idle = quiet && (!session_->unused() || now >= opened_at_ + kNewcomerGrace);
+  if (idle && (moved || !idle_hook.linked())) idle_since_ = now;
+  shard_.set_idle(*this, idle, moved);
   const bool starves = session_->wants_room() && output_.starved();
   shard_.set_waiting_for_buffer(*this, starves);
   const bool stuck = starves || blocked_;
-  const bool moved = std::exchange(moved_, 0) > 0;
   if (stuck && (moved || !stuck_hook.linked())) stuck_since_ = now;
   shard_.set_stuck(*this, stuck, moved);
 }
 
-void Connection::settle_deadline() {
+void Connection::settle_deadline(TimePoint now) {
   TimePoint next = std::min(session_->deadline(), write_guard_.deadline());
+  if (session_->unused() && now < opened_at_ + kNewcomerGrace) {
+    next = std::min(next, opened_at_ + kNewcomerGrace);
+  }
   if (lingering_) next = linger_until_;
   // A timer that is set for earlier finds out, when it fires, that nothing is due, and moves on:
   // most deadlines are put off many times before one comes.
@@ -273,7 +282,7 @@ void Connection::end(CloseReason reason) {
   if (input_.attached()) release_region();
   output_.clear();
   shard_.loop().cancel(timer_);
-  shard_.set_idle(*this, false);
+  shard_.set_idle(*this, false, false);
   shard_.set_waiting_for_buffer(*this, false);
   shard_.set_stuck(*this, false, false);
   shard_.counters().count(reason);

@@ -52,6 +52,7 @@ class Connection final : public io::SocketEvents {
   [[nodiscard]] Transport& transport() noexcept { return *transport_; }
   [[nodiscard]] const io::Address& peer() const noexcept { return peer_; }
   [[nodiscard]] Access access() const noexcept { return access_; }
+  [[nodiscard]] bool critical() const noexcept { return session_->critical(); }
   [[nodiscard]] TimePoint opened_at() const noexcept { return opened_at_; }
   /// The connection ends as soon as nobody is inside it.
   void fail(CloseReason reason) noexcept;
@@ -71,7 +72,7 @@ class Connection final : public io::SocketEvents {
 
   // For the shard.
   void drive();
-  void resume_output();  // a write buffer may be there
+  void resume_output(WriteBuffer* handed);  // with a buffer for it, or a good chance
   void close_now(CloseReason reason);
   void drain();
   [[nodiscard]] TimePoint stuck_since() const noexcept { return stuck_since_; }
@@ -80,7 +81,8 @@ class Connection final : public io::SocketEvents {
   ListHook<Connection> all_hook;
   ListHook<Connection> idle_hook;
   ListHook<Connection> stuck_hook;   // output does not move
-  ListHook<Connection> writer_hook;  // waits for a write buffer
+  ListHook<Connection> writer_hook;  // waits for one write buffer …
+  ListHook<Connection> greedy_hook;  // … or for several at once
 
  private:
   void on_readable() override;
@@ -95,7 +97,7 @@ class Connection final : public io::SocketEvents {
   void flush(TimePoint now);
   void settle(TimePoint now);
   void settle_lists(TimePoint now);
-  void settle_deadline();
+  void settle_deadline(TimePoint now);
   void release_region();
   void end(CloseReason reason);
   void start_linger(TimePoint now);

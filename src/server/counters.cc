@@ -26,4 +26,20 @@ void LoopCounters::add_to(ServerStats& stats) const noexcept {
   for (std::size_t i = 0; i < refused.size(); ++i) stats.refused[i] += refused[i].get();
 }
 
+void LoopCounters::take_over(const LoopCounters& other) noexcept {
+  regions_leased_peak += other.regions_leased_peak.get();
+  backpressured_peak += other.backpressured_peak.get();
+  backpressure_full += other.backpressure_full.get();
+  accepted += other.accepted.get();
+  requests += other.requests.get();
+  tunnels += other.tunnels.get();
+  bytes_received += other.bytes_received.get();
+  bytes_sent += other.bytes_sent.get();
+  bytes_moved += other.bytes_moved.get();
+  critical_shed += other.critical_shed.get();
+  for (std::size_t i = 0; i < responses.size(); ++i) responses[i] += other.responses[i].get();
+  for (std::size_t i = 0; i < closed.size(); ++i) closed[i] += other.closed[i].get();
+  for (std::size_t i = 0; i < refused.size(); ++i) refused[i] += other.refused[i].get();
+}
+
 }  // namespace weir::inline v0

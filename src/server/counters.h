@@ -46,6 +46,8 @@ struct LoopCounters {
   void count(CloseReason reason) noexcept { ++closed[static_cast<std::size_t>(reason)]; }
   void count(RefuseReason reason) noexcept { ++refused[static_cast<std::size_t>(reason)]; }
   void add_to(ServerStats& stats) const noexcept;
+  /// Adds what `other` has counted (not what it holds: that is gone with its loop).
+  void take_over(const LoopCounters& other) noexcept;
 };
 
 }  // namespace weir::inline v0

@@ -324,7 +324,7 @@ bool H1Session::on_flushed(TimePoint now) {
   const Outbox& output = connection_.output();
   const bool nearly_out = output.pending() <= shard_.config().tcp_write_buffer_size;
   const bool paused_and_out = hold_.paused && !drain_told_ && nearly_out;
-  if ((starving_ && !output.starved() && output.room() > 0) || paused_and_out) {
+  if ((starving_ && !output.starved() && output.may_take()) || paused_and_out) {
     starving_ = false;
     drain_told_ = true;
     handler_->on_writable(*this);

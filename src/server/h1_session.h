@@ -45,6 +45,8 @@ class H1Session final : public Session, public ServerStream, private ArenaWaiter
   void end_streams(CloseReason reason) override;
   bool wants_input() const noexcept override;
   bool idle() const noexcept override { return state_ == State::kIdle && !stream_open_; }
+  bool unused() const noexcept override { return requests_ == 0; }
+  bool critical() const noexcept override { return access_ == Access::kCritical; }
   bool wants_room() const noexcept override { return stream_open_ && starving_; }
   TimePoint deadline() const noexcept override;
   void on_deadline(TimePoint now) override;

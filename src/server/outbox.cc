@@ -11,21 +11,31 @@ bool Outbox::grow(Access access, std::uint32_t quota) noexcept {
   if (held_ >= quota) return false;
   WriteBuffer* buffer = pool_->acquire(loop_, access);
   if (buffer == nullptr) {
-    starved_ = true;
+    needed_ = 1;
     return false;
   }
-  (last_ == nullptr ? first_ : last_->next) = buffer;
-  last_ = buffer;
-  if (fill_ == nullptr) fill_ = buffer;
-  ++held_;
+  chain(*buffer);
   return true;
 }
 
+void Outbox::chain(WriteBuffer& buffer) noexcept {
+  (last_ == nullptr ? first_ : last_->next) = &buffer;
+  last_ = &buffer;
+  if (fill_ == nullptr) fill_ = &buffer;
+  ++held_;
+}
+
+void Outbox::adopt(WriteBuffer& buffer) noexcept {
+  needed_ = 0;
+  chain(buffer);
+}
+
 std::uint32_t Outbox::share() const noexcept {
+  if (others_wait_) return 1;
   const std::uint64_t capacity = pool_->blocks().capacity();
   const std::uint64_t free = pool_->blocks().free_count();
-  if (4 * free > 3 * capacity) return fair_quota_;
-  return std::min<std::uint32_t>(fair_quota_, 5 * free > 3 * capacity ? 2 : 1);
+  if (4 * free > 3 * capacity) return quota_;
+  return std::min<std::uint32_t>(quota_, 5 * free > 3 * capacity ? 2 : 1);
 }
 
 std::size_t Outbox::append(std::string_view bytes, Access access) noexcept {
@@ -34,7 +44,7 @@ std::size_t Outbox::append(std::string_view bytes, Access access) noexcept {
   while (taken < bytes.size()) {
     if (fill_ != nullptr && fill_->room() == 0 && fill_->next != nullptr) fill_ = fill_->next;
     if (fill_ == nullptr || fill_->room() == 0) {
-      if (!grow(access, access == Access::kCritical ? fair_quota_ : share())) break;
+      if (!grow(access, access == Access::kCritical ? quota_ : share())) break;
       if (fill_->room() == 0) fill_ = last_;
     }
     const std::size_t size = std::min<std::size_t>(bytes.size() - taken, fill_->room());
@@ -51,7 +61,7 @@ std::span<char> Outbox::contiguous(std::size_t size, Access access) noexcept {
     if (fill_ != nullptr && fill_->next != nullptr) {
       fill_ = fill_->next;  // a reserved one: empty
     } else {
-      if (!grow(access, fair_quota_)) return {};
+      if (!grow(access, access == Access::kCritical ? quota_ : share())) return {};
       fill_ = last_;
     }
   }
@@ -69,11 +79,18 @@ bool Outbox::reserve(std::size_t size, Access access) noexcept {
   std::size_t have = 0;
   for (const WriteBuffer* b = fill_; b != nullptr; b = b->next) have += b->room();
   WriteBuffer* const before = last_;
+  const std::uint32_t held_before = held_;
   while (have < size) {
     if (!grow(access, quota_)) break;
     have += last_->room();
   }
   if (have >= size) return true;
+  const std::size_t missing = size - have;
+  if (needed_ > 0) {
+    needed_ =
+        held_ - held_before +
+        static_cast<std::uint32_t>((missing + pool_->buffer_bytes() - 1) / pool_->buffer_bytes());
+  }
   // Give back what this call took.
   WriteBuffer* extra = before == nullptr ? first_ : before->next;
   (before == nullptr ? first_ : before->next) = nullptr;
@@ -139,7 +156,7 @@ void Outbox::sent(std::size_t bytes) noexcept {
   std::move(views_.begin() + static_cast<std::ptrdiff_t>(gone), views_.begin() + view_count_,
             views_.begin());
   view_count_ = static_cast<std::uint8_t>(view_count_ - gone);
-  while (pending_ == 0 && first_ != nullptr) drop_first();  // reserved, never filled
+  drop_unused();  // reserved, never filled
 }
 
 void Outbox::drop_first() noexcept {
@@ -155,7 +172,7 @@ void Outbox::clear() noexcept {
   while (first_ != nullptr) drop_first();
   pending_ = 0;
   view_count_ = 0;
-  starved_ = false;
+  needed_ = 0;
 }
 
 std::size_t Outbox::room() const noexcept {
@@ -163,8 +180,9 @@ std::size_t Outbox::room() const noexcept {
   std::size_t have = 0;
   for (const WriteBuffer* b = fill_; b != nullptr; b = b->next) have += b->room();
   const std::uint32_t quota = share();
-  if (held_ < quota) have += std::size_t{quota - held_} * pool_->buffer_bytes();
-  return have;
+  const std::uint32_t more = held_ < quota ? quota - held_ : 0;
+  return have + std::size_t{std::min(more, pool_->blocks().takeable(loop_))} *
+                    pool_->buffer_bytes();
 }
 
 }  // namespace weir::inline v0

@@ -25,7 +25,6 @@ class Outbox {
     pool_ = &pool;
     loop_ = loop;
     quota_ = quota;
-    fair_quota_ = quota;
   }
 
   /// Copies as much as there is room for; returns how much.
@@ -53,23 +52,36 @@ class Outbox {
   [[nodiscard]] bool empty() const noexcept { return pending_ == 0; }
   [[nodiscard]] std::size_t pending() const noexcept { return pending_; }
   [[nodiscard]] std::uint32_t buffers() const noexcept { return held_; }
-  /// Bytes that append() would take now, if the pool is not empty.
+  /// Bytes that append() would take now, if no other loop is faster.
   [[nodiscard]] std::size_t room() const noexcept;
+  /// Its quota lets it take more; whether the pool does shows when it tries.
+  [[nodiscard]] bool may_take() const noexcept {
+    return view_count_ == 0 && (held_ < share() || (fill_ != nullptr && fill_->room() > 0));
+  }
   /// The last refusal was the pool's, not the quota's.
-  [[nodiscard]] bool starved() const noexcept { return starved_; }
-  void forgive() noexcept { starved_ = false; }
-  /// While others wait for the pool, one buffer must do (but for reserve(), which is all or
-  /// nothing).
-  void set_fair(bool others_wait) noexcept { fair_quota_ = others_wait ? 1 : quota_; }
+  [[nodiscard]] bool starved() const noexcept { return needed_ > 0; }
+  /// How many buffers it takes; more than one only after reserve().
+  [[nodiscard]] std::uint32_t needed() const noexcept { return needed_; }
+  void forgive() noexcept { needed_ = 0; }
+  /// Takes over a buffer that the pool handed to this connection.
+  void adopt(WriteBuffer& buffer) noexcept;
+  /// Gives back buffers that hold nothing.
+  void drop_unused() noexcept {
+    while (pending_ == 0 && first_ != nullptr) drop_first();
+  }
+  /// While others wait for the pool, one buffer must do.
+  void set_fair(bool others_wait) noexcept { others_wait_ = others_wait; }
 
  private:
   static constexpr std::size_t kViews = 4;
   [[nodiscard]] bool grow(Access access, std::uint32_t quota) noexcept;
   /// What this connection may hold now. The fuller the pool, the smaller: the whole quota below a
-  /// quarter, two buffers below 40 %, then one. So clients that do not read can fill the pool to
-  /// one buffer each beyond 40 % and no further, and with two buffers per connection, as advised,
-  /// never raise the pressure by themselves.
+  /// quarter, two buffers below 40 %, then one, and one while others wait. So clients that do not
+  /// read can fill the pool to one buffer each beyond 40 % and no further, and with two buffers per
+  /// connection, as advised, never raise the pressure by themselves. Critical work has its whole
+  /// quota; reserve() too, because it is all or nothing.
   [[nodiscard]] std::uint32_t share() const noexcept;
+  void chain(WriteBuffer& buffer) noexcept;
   void drop_first() noexcept;
 
   WritePool* pool_ = nullptr;
@@ -80,10 +92,10 @@ class Outbox {
   std::size_t pending_ = 0;
   std::uint32_t loop_ = 0;
   std::uint32_t quota_ = 1;
-  std::uint32_t fair_quota_ = 1;
   std::uint32_t held_ = 0;
+  std::uint32_t needed_ = 0;
   std::uint8_t view_count_ = 0;
-  bool starved_ = false;
+  bool others_wait_ = false;
 };
 
 }  // namespace weir::inline v0

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <latch>
+#include <mutex>
 #include <utility>
 
 #include "weir/base/assert.h"
@@ -97,6 +98,8 @@ struct Server::Impl {
   std::vector<std::unique_ptr<LoopShard>> shards;
   std::unique_ptr<Acceptor> acceptor;
   std::vector<io::SocketName> names;
+  mutable std::mutex counters_mutex;
+  LoopCounters past;  // of shards that have stopped
   bool started = false;
   bool acceptor_closed = false;
 };
@@ -183,10 +186,14 @@ void Server::stop() {
     stopped.latch.wait();
     // Whatever one loop had posted to another has run after this, so nothing names a shard.
     for (std::uint32_t i = 0; i < self.loops.size(); ++i) run_on(self.loops.at(i), [] {});
+    {
+      const std::lock_guard lock(self.counters_mutex);
+      for (const auto& shard : self.shards) self.past.take_over(shard->counters());
+      self.shared.shards.clear();
+    }
     for (std::uint32_t i = 0; i < self.loops.size(); ++i) {
       run_on(self.loops.at(i), [&] { self.shards[i].reset(); });
     }
-    self.shared.shards.clear();
     self.shards.clear();
   }
   self.acceptor.reset();
@@ -205,6 +212,8 @@ ServerStats Server::stats() const {
   stats.backpressure.capacity = shared.config.backpressure_list_max;
   stats.write_slab_exhaustion_count = stats.write_buffers.exhausted;
   stats.pressure = shared.level.load(std::memory_order_relaxed);
+  const std::lock_guard lock(impl_->counters_mutex);
+  impl_->past.add_to(stats);
   for (const LoopShard* shard : shared.shards) shard->counters().add_to(stats);
   return stats;
 }

@@ -88,6 +88,19 @@ inline ServerConfig small_config() {
   return config;
 }
 
+/// Waits until the statistics satisfy `what`; at most ten seconds.
+[[nodiscard]] inline bool eventually(const Server& server,
+                                     const std::function<bool(const ServerStats&)>& what) {
+  io::ThreadParker parker;
+  const TimePoint limit = io::monotonic_now() + std::chrono::seconds(10);
+  while (!what(server.stats())) {
+    const TimePoint now = io::monotonic_now();
+    if (now >= limit) return false;
+    parker.park_until(now + std::chrono::milliseconds(1));
+  }
+  return true;
+}
+
 /// Runs a server whose loops all use handlers made by `make`.
 class RunningServer {
  public:
@@ -102,16 +115,8 @@ class RunningServer {
   [[nodiscard]] ServerStats stats() const { return server_.stats(); }
   [[nodiscard]] std::uint16_t port() const { return server_.port(); }
 
-  /// Waits until the statistics satisfy `what`; at most ten seconds.
   [[nodiscard]] bool eventually(const std::function<bool(const ServerStats&)>& what) const {
-    io::ThreadParker parker;
-    const TimePoint limit = io::monotonic_now() + std::chrono::seconds(10);
-    while (!what(server_.stats())) {
-      const TimePoint now = io::monotonic_now();
-      if (now >= limit) return false;
-      parker.park_until(now + std::chrono::milliseconds(1));
-    }
-    return true;
+    return testkit::eventually(server_, what);
   }
 
  private:

@@ -27,6 +27,10 @@ class Session {
   [[nodiscard]] virtual bool wants_input() const noexcept = 0;
   /// Between requests: may be closed without hurting anybody.
   [[nodiscard]] virtual bool idle() const noexcept = 0;
+  /// No request has come yet.
+  [[nodiscard]] virtual bool unused() const noexcept = 0;
+  /// Its work may use reserved places.
+  [[nodiscard]] virtual bool critical() const noexcept = 0;
   /// A handler waits for room in the output.
   [[nodiscard]] virtual bool wants_room() const noexcept = 0;
   /// When on_deadline() is due; TimePoint::max() for never.

@@ -10,9 +10,6 @@
 namespace weir::inline v0 {
 namespace {
 
-/// A client that took nothing for this long is slow; one that took something is only busy, and is
-/// not dropped for the sake of others however little memory is left.
-constexpr Duration kStallGrace = std::chrono::seconds(1);
 constexpr std::uint32_t kSweepArenas = 64;
 constexpr Duration kDateValid = std::chrono::milliseconds(500);
 
@@ -41,6 +38,7 @@ LoopShard::~LoopShard() {
 
 void LoopShard::start() {
   shared_.arenas.attach(index_, loop_, arena_task_);
+  shared_.writes.blocks().attach(index_, loop_, resume_task_);
   const TimePoint now = loop_.now();
   next_sweep_ = now + config().sweep_interval;
   loop_.arm(tick_, now + config().tick);
@@ -56,7 +54,6 @@ void LoopShard::stop(io::Callback<> done) {
 
 void LoopShard::finish_stop() {
   loop_.cancel(tick_);
-  shared_.writes.blocks().unwant(index_);
   std::exchange(stopped_, {})();
 }
 
@@ -131,13 +128,11 @@ void LoopShard::release_region(const ReadRegion& region) {
   counters_.regions_leased.set(regions_.leased());
 }
 
-void LoopShard::set_idle(Connection& connection, bool idle) {
-  if (idle == connection.idle_hook.linked()) return;
-  if (idle) {
-    idle_.push_back(connection);
-  } else {
-    idle_.remove(connection);
-  }
+void LoopShard::set_idle(Connection& connection, bool idle, bool moved) {
+  const bool was = connection.idle_hook.linked();
+  if (was == idle && !(idle && moved)) return;
+  if (was) idle_.remove(connection);
+  if (idle) idle_.push_back(connection);  // longest idle in front
   counters_.idle.set(idle_.size());
 }
 
@@ -161,38 +156,60 @@ void LoopShard::set_stuck(Connection& connection, bool stuck, bool moved) {
 }
 
 void LoopShard::set_waiting_for_buffer(Connection& connection, bool waits) {
-  if (waits == connection.writer_hook.linked()) return;
-  if (!waits) {
-    writers_.remove(connection);
-    if (writers_.empty()) shared_.writes.blocks().unwant(index_);
-  } else {
-    writers_.push_back(connection);
-    if (writers_.size() == 1) {
-      shared_.writes.blocks().want(index_, loop_, resume_task_);
-      for (LoopShard* other : shared_.shards) {
-        if (other != this) other->loop_.post(other->flush_task_);
-      }
+  const bool was_one = connection.writer_hook.linked();
+  const bool was_greedy = connection.greedy_hook.linked();
+  const bool greedy = waits && connection.output().needed() > 1;
+  const bool one = waits && !greedy;
+  if (one == was_one && greedy == was_greedy) return;
+  if (was_one && !one) writers_.remove(connection);
+  if (was_greedy && !greedy) greedy_.remove(connection);
+  if (greedy && !was_greedy) greedy_.push_back(connection);
+  if (one && !was_one) {
+    if (connection.critical()) {
+      writers_.push_front(connection);
+    } else {
+      writers_.push_back(connection);
     }
   }
-  counters_.pending_writes.set(writers_.size());
+  tell_waiting();
 }
 
-/// A round over those who waited when it began, one buffer each, as long as there are any.
+void LoopShard::tell_waiting() {
+  counters_.pending_writes.set(writers_.size() + greedy_.size());
+  const auto waiting = static_cast<std::uint32_t>(writers_.size());
+  if (waiting == told_waiting_) return;
+  if (told_waiting_ == 0) {
+    for (LoopShard* other : shared_.shards) other->loop_.post(other->flush_task_);
+  }
+  told_waiting_ = waiting;
+  shared_.writes.blocks().set_waiting(index_, waiting);
+}
+
+/// One buffer each, to those who wait longest; a connection that is still hungry queues again.
 void LoopShard::resume_writers() {
   for (std::size_t left = writers_.size(); left > 0; --left) {
-    const SharedBlocks& blocks = shared_.writes.blocks();
-    if (blocks.free_count() <= config().reserved_write_buffers) break;
     Connection* next = writers_.front();
     if (next == nullptr) break;
-    writers_.remove(*next);  // still hungry: it comes back in at the end
-    next->resume_output();
+    WriteBuffer* buffer = shared_.writes.take_handed(index_);
+    if (buffer == nullptr) break;
+    writers_.remove(*next);
+    next->resume_output(buffer);
   }
-  counters_.pending_writes.set(writers_.size());
-  if (writers_.empty()) {
-    shared_.writes.blocks().unwant(index_);
-  } else if (shared_.writes.blocks().free_count() > config().reserved_write_buffers) {
-    loop_.defer(resume_task_);
+  tell_waiting();
+}
+
+/// Those who need several at once are not handed single ones, which they would only hold against
+/// each other: they try again when enough are free.
+void LoopShard::resume_greedy() {
+  for (std::size_t left = greedy_.size(); left > 0; --left) {
+    Connection* next = greedy_.front();
+    if (next == nullptr) break;
+    const SharedBlocks& blocks = shared_.writes.blocks();
+    if (blocks.free_count() < next->output().needed() + blocks.reserved()) break;
+    greedy_.remove(*next);
+    next->resume_output(nullptr);
   }
+  tell_waiting();
 }
 
 void LoopShard::flush_cache() {
@@ -242,6 +259,7 @@ std::uint32_t LoopShard::close_idle(std::uint32_t count, CloseReason reason) {
 void LoopShard::on_tick(TimePoint now) {
   answer_arenas();
   judge();
+  if (!greedy_.empty()) resume_greedy();
   if (now >= next_sweep_) {
     next_sweep_ = now + config().sweep_interval;
     static_cast<void>(regions_.sweep());
@@ -276,7 +294,8 @@ void LoopShard::drop_stuck(const PressureDecision& decision, TimePoint now) {
   while (Connection* oldest = stuck_.front()) {
     const Duration age = now - oldest->stuck_since();
     const bool too_many = shared_.backpressured.load() > config().backpressure_list_max;
-    const bool sacrificed = std::exchange(may_drop_one, false) && age >= kStallGrace;
+    // One that took something lately is only busy, however little memory is left.
+    const bool sacrificed = std::exchange(may_drop_one, false) && age >= config().stall_grace;
     if (too_many) ++counters_.backpressure_full;
     if (!too_many && !sacrificed && age < config().backpressure_timeout) return;
     oldest->close_now(CloseReason::kBackpressure);

@@ -68,7 +68,7 @@ class LoopShard {
   [[nodiscard]] ReadRegion lease_region();
   void release_region(const ReadRegion& region);
 
-  void set_idle(Connection& connection, bool idle);
+  void set_idle(Connection& connection, bool idle, bool moved);
   void set_stuck(Connection& connection, bool stuck, bool moved);
   void set_waiting_for_buffer(Connection& connection, bool waits);
   [[nodiscard]] bool writers_wait() const noexcept { return !writers_.empty(); }
@@ -96,6 +96,8 @@ class LoopShard {
   void obey(const PressureDecision& decision, TimePoint now);
   void drop_stuck(const PressureDecision& decision, TimePoint now);
   void resume_writers();
+  void resume_greedy();
+  void tell_waiting();
   void answer_arenas();
   void flush_cache();
   void give_room();
@@ -118,6 +120,7 @@ class LoopShard {
   IntrusiveList<Connection, &Connection::idle_hook> idle_;
   IntrusiveList<Connection, &Connection::stuck_hook> stuck_;
   IntrusiveList<Connection, &Connection::writer_hook> writers_;
+  IntrusiveList<Connection, &Connection::greedy_hook> greedy_;
 
   std::mutex arrivals_mutex_;
   Ring<Arrival> arrivals_;
@@ -133,6 +136,7 @@ class LoopShard {
   std::array<char, kHttpDateBytes> date_{};
   TimePoint date_valid_until_{};
   io::Callback<> stopped_;
+  std::uint32_t told_waiting_ = 0;
   bool stopping_ = false;
 };
 

@@ -36,11 +36,11 @@ class WritePool {
         size_(static_cast<std::uint32_t>(shape.bytes_each)) {}
 
   [[nodiscard]] WriteBuffer* acquire(std::uint32_t loop, Access access) noexcept {
-    std::byte* block = blocks_.acquire(loop, access);
-    if (block == nullptr) return nullptr;
-    WriteBuffer& buffer = buffers_[blocks_.index_of(block)];
-    buffer = {.data = block, .next = nullptr, .begin = 0, .end = 0, .size = size_};
-    return &buffer;
+    return fresh(blocks_.acquire(loop, access));
+  }
+  /// One that was handed to the loop for a waiter, or nullptr.
+  [[nodiscard]] WriteBuffer* take_handed(std::uint32_t loop) noexcept {
+    return fresh(blocks_.take_handed(loop));
   }
   void release(std::uint32_t loop, WriteBuffer* buffer) noexcept {
     blocks_.release(loop, buffer->data);
@@ -50,6 +50,13 @@ class WritePool {
   [[nodiscard]] std::uint32_t buffer_bytes() const noexcept { return size_; }
 
  private:
+  [[nodiscard]] WriteBuffer* fresh(std::byte* block) noexcept {
+    if (block == nullptr) return nullptr;
+    WriteBuffer& buffer = buffers_[blocks_.index_of(block)];
+    buffer = {.data = block, .next = nullptr, .begin = 0, .end = 0, .size = size_};
+    return &buffer;
+  }
+
   SharedBlocks blocks_;
   std::unique_ptr<WriteBuffer[]> buffers_;
   std::uint32_t size_;

@@ -40,6 +40,7 @@ struct ServerConfig {
   // Clients that do not read.
   std::uint32_t backpressure_list_max = 1000;
   Duration backpressure_timeout = std::chrono::seconds(30);
+  Duration stall_grace = std::chrono::seconds(1);  // at CRITICAL, who moved since is not dropped
 
   // Pressure: ELEVATED begins at 0.7 × high.
   double high_watermark = 0.85;
@@ -117,6 +118,7 @@ inline ConfigErrors ServerConfig::validate() const {
   time("server.pending_stream_timeout_ms", pending_stream_timeout);
   count("server.backpressure_list_max", backpressure_list_max, 1, kCountMax);
   time("server.backpressure_timeout_ms", backpressure_timeout);
+  time("server.stall_grace_ms", stall_grace);
   check_range(errors, "server.critical_watermark", critical_watermark, 0.01, 1.0);
   check_range(errors, "server.high_watermark", high_watermark, 0.01, critical_watermark);
   count("server.reserved_connections", reserved_connections, 0, max_connections - 1);

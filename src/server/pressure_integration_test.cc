@@ -1,0 +1,385 @@
+// The server obeys evaluate_pressure(): what it accepts, queues, drops, and how it recovers.
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "server/server_testing.h"
+
+namespace weir::inline v0 {
+namespace {
+
+using testkit::Answer;
+using testkit::Client;
+using testkit::every_loop;
+using testkit::reply;
+using testkit::RunningServer;
+using testkit::ScriptedHandler;
+using testkit::small_config;
+
+constexpr std::string_view kGet = "GET / HTTP/1.1\r\nhost: t\r\n\r\n";
+
+/// Streams that wait until the test lets them go, one by one, on their loop.
+class Gate {
+ public:
+  void hold(ServerStream& stream) {
+    const std::lock_guard lock(mutex_);
+    held_.push_back(&stream);
+  }
+  void forget(ServerStream& stream) {
+    const std::lock_guard lock(mutex_);
+    std::erase(held_, &stream);
+  }
+  [[nodiscard]] std::size_t size() const {
+    const std::lock_guard lock(mutex_);
+    return held_.size();
+  }
+  /// Answers the stream that was held first.
+  void open_one() {
+    ServerStream* stream = nullptr;
+    {
+      const std::lock_guard lock(mutex_);
+      ASSERT_FALSE(held_.empty());
+      stream = held_.front();
+      held_.erase(held_.begin());
+    }
+    std::promise<void> done;
+    stream->loop().post([&] {
+      EXPECT_EQ(reply(*stream, 200, "done"), SendResult::kSent);
+      done.set_value();
+    });
+    done.get_future().wait();
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<ServerStream*> held_;
+};
+
+/// Handlers that never answer before the gate opens.
+RunningServer::Make gated(Gate& gate) {
+  return every_loop([&gate](ScriptedHandler& h) {
+    h.complete = [&gate](ServerStream& s) { gate.hold(s); };
+    h.aborted = [&gate](ServerStream& s, CloseReason) { gate.forget(s); };
+  });
+}
+
+/// Handlers that take an arena (or wait for one) and then for the gate.
+RunningServer::Make gated_arenas(Gate& gate) {
+  return every_loop([&gate](ScriptedHandler& h) {
+    h.headers = [&gate](ServerStream& s, const ServerRequest&) {
+      const ArenaAnswer answer = s.acquire_arena(ArenaWait::kQueue);
+      if (answer.status == ArenaStatus::kRefused) s.send_503();
+      if (answer.status == ArenaStatus::kGranted) gate.hold(s);
+    };
+    h.arena = [&gate](ServerStream& s, Arena* arena) {
+      if (arena == nullptr) return s.send_503();
+      gate.hold(s);
+    };
+    h.aborted = [&gate](ServerStream& s, CloseReason) { gate.forget(s); };
+  });
+}
+
+struct Crowd {
+  Crowd(const RunningServer& server, int count) {
+    for (int i = 0; i < count; ++i) add(server);
+  }
+  Client& add(const RunningServer& server) {
+    clients.push_back(std::make_unique<Client>(server.port()));
+    return *clients.back();
+  }
+  void send_all(std::string_view bytes) {
+    for (auto& client : clients) ASSERT_TRUE(client->send(bytes));
+  }
+  std::vector<std::unique_ptr<Client>> clients;
+};
+
+/// Newcomers that were let in or turned away so far.
+std::uint64_t decided(const ServerStats& s) {
+  return s.accepted + s.refused_by(RefuseReason::kPressure) +
+         s.refused_by(RefuseReason::kPressureShare) + s.refused_by(RefuseReason::kConnections);
+}
+
+TEST(Pressure, NormalOperation) {
+  Gate gate;
+  RunningServer server(small_config(), gated(gate));
+  Crowd crowd(server, 20);
+  crowd.send_all(kGet);
+  EXPECT_TRUE(server.eventually([](const ServerStats& s) { return s.requests == 20; }));
+  EXPECT_EQ(server.stats().pressure, PressureLevel::kNormal);
+  for (int i = 0; i < 20; ++i) gate.open_one();
+  for (auto& client : crowd.clients) EXPECT_EQ(client->read().status, 200);
+  for (const std::uint64_t refused : server.stats().refused) EXPECT_EQ(refused, 0U);
+}
+
+TEST(Pressure, ConnectionRejectionUnderPressure) {
+  Gate gate;
+  ServerConfig config = small_config();
+  config.max_connections = 20;
+  RunningServer server(config, gated(gate));
+  Crowd busy(server, 0);
+  // From 0.595 on some are shed by chance; from 17 of 20 (0.85) on, all.
+  while (server.stats().connections.used < 17) {
+    Client& client = busy.add(server);
+    ASSERT_TRUE(client.send(kGet));
+    ASSERT_TRUE(server.eventually([&](const ServerStats& s) {
+      return s.requests + s.refused_by(RefuseReason::kPressureShare) == busy.clients.size();
+    }));
+  }
+  for (int i = 0; i < 10; ++i) {
+    Client refused(server.port());
+    const Answer answer = refused.ask(kGet);
+    EXPECT_EQ(answer.status, 503);
+    EXPECT_TRUE(answer.has("connection: close"));
+    EXPECT_TRUE(refused.at_end());
+    EXPECT_FALSE(refused.was_reset());
+  }
+  EXPECT_EQ(server.stats().refused_by(RefuseReason::kPressure), 10U);
+  EXPECT_EQ(server.stats().connections.used, 17U) << "those inside are not disturbed";
+  EXPECT_GE(server.stats().pressure, PressureLevel::kHigh);
+}
+
+TEST(Pressure, Stream503UnderArenaPressure) {
+  Gate gate;
+  ServerConfig config = small_config();
+  config.arena_pool_size = 4;
+  RunningServer server(config, gated_arenas(gate));
+  // Connected and in the middle of a head: at the critical level newcomers are turned away and idle
+  // connections closed.
+  Client extra(server.port());
+  ASSERT_TRUE(extra.send(kGet.substr(0, 5)));
+  ASSERT_TRUE(server.eventually([](const ServerStats& s) { return s.read_regions.used == 1; }));
+  Crowd holders(server, 4);
+  holders.send_all(kGet);
+  ASSERT_TRUE(server.eventually([](const ServerStats& s) { return s.arenas.used == 4; }));
+  const Answer answer = extra.ask(kGet.substr(5));
+  EXPECT_EQ(answer.status, 503);
+  EXPECT_FALSE(answer.has("connection: close")) << "only the stream is refused";
+  EXPECT_EQ(server.stats().refused_by(RefuseReason::kArena), 1U);
+  for (int i = 0; i < 4; ++i) gate.open_one();
+  ASSERT_TRUE(server.eventually([](const ServerStats& s) {
+    return s.arenas.used == 0 && s.pressure == PressureLevel::kNormal;
+  }));
+  Client fresh(server.port());
+  ASSERT_TRUE(fresh.send(kGet));
+  ASSERT_TRUE(server.eventually([&](const ServerStats&) { return gate.size() == 1; }));
+  gate.open_one();
+  EXPECT_EQ(fresh.read().status, 200) << "once there is memory";
+}
+
+TEST(Pressure, PendingQueueDrainsOnArenaFree) {
+  Gate gate;
+  ServerConfig config = small_config();
+  config.arena_pool_size = 10;
+  RunningServer server(config, gated_arenas(gate));
+  Crowd queued(server, 3);
+  Crowd holders(server, 9);  // 0.9: between high and critical
+  holders.send_all(kGet);
+  ASSERT_TRUE(server.eventually([](const ServerStats& s) { return s.arenas.used == 9; }));
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(queued.clients[static_cast<std::size_t>(i)]->send(kGet));
+    ASSERT_TRUE(server.eventually([&](const ServerStats& s) {
+      return s.pending_streams.used == static_cast<std::uint64_t>(i) + 1;
+    }));
+  }
+  // Each freed pair brings usage below the watermark and lets the oldest in.
+  for (int i = 0; i < 9; ++i) gate.open_one();
+  ASSERT_TRUE(server.eventually([](const ServerStats& s) { return s.pending_streams.used == 0; }));
+  ASSERT_TRUE(server.eventually([&](const ServerStats&) { return gate.size() == 3; }));
+  for (int i = 0; i < 3; ++i) {
+    gate.open_one();
+    EXPECT_EQ(queued.clients[static_cast<std::size_t>(i)]->read().status, 200) << "oldest first";
+  }
+  EXPECT_EQ(server.stats().refused_by(RefuseReason::kArena), 0U);
+}
+
+TEST(Pressure, PendingStreamIsAnswered503WhenItWaitedTooLong) {
+  Gate gate;
+  ServerConfig config = small_config();
+  config.arena_pool_size = 10;
+  config.pending_stream_timeout = std::chrono::milliseconds(30);
+  RunningServer server(config, gated_arenas(gate));
+  Client waiting(server.port());
+  Crowd holders(server, 9);
+  holders.send_all(kGet);
+  ASSERT_TRUE(server.eventually([](const ServerStats& s) { return s.arenas.used == 9; }));
+  EXPECT_EQ(waiting.ask(kGet).status, 503);
+  EXPECT_EQ(server.stats().refused_by(RefuseReason::kArenaTimeout), 1U);
+  EXPECT_EQ(server.stats().pending_streams.used, 0U);
+}
+
+TEST(Pressure, ClientThatLeavesTheQueueLeavesNoTrace) {
+  Gate gate;
+  ServerConfig config = small_config();
+  config.arena_pool_size = 10;
+  RunningServer server(config, gated_arenas(gate));
+  Client waiting(server.port());
+  Crowd holders(server, 9);
+  holders.send_all(kGet);
+  ASSERT_TRUE(server.eventually([](const ServerStats& s) { return s.arenas.used == 9; }));
+  ASSERT_TRUE(waiting.send(kGet));
+  ASSERT_TRUE(server.eventually([](const ServerStats& s) { return s.pending_streams.used == 1; }));
+  waiting.close();
+  ASSERT_TRUE(server.eventually([](const ServerStats& s) { return s.pending_streams.used == 0; }));
+  for (int i = 0; i < 9; ++i) gate.open_one();
+  EXPECT_TRUE(server.eventually([](const ServerStats& s) { return s.arenas.used == 0; }));
+}
+
+TEST(Pressure, BackpressureTimeoutDropsConnection) {
+  ServerConfig config = small_config();
+  config.backpressure_timeout = std::chrono::milliseconds(50);
+  config.write_timeout = std::chrono::hours(1);
+  config.socket_send_buffer_size = 16 * 1024;
+  RunningServer server(config, every_loop([](ScriptedHandler& h) {
+                         h.writable = [](ServerStream& s) {
+                           static const std::string block(64 * 1024, 'x');
+                           while (s.send_data(block) == block.size()) {
+                           }
+                         };
+                         h.complete = [&h](ServerStream& s) {
+                           ASSERT_EQ(
+                               s.send_headers({.status = 200, .fields = {}, .content_length = {}}),
+                               SendResult::kSent);
+                           h.writable(s);
+                         };
+                       }));
+  Client deaf(server.port(), 4096);
+  ASSERT_TRUE(deaf.send(kGet));
+  ASSERT_TRUE(server.eventually(
+      [](const ServerStats& s) { return s.closed_by(CloseReason::kBackpressure) == 1; }));
+  ASSERT_TRUE(server.eventually([](const ServerStats& s) { return s.connections.used == 0; }));
+  EXPECT_EQ(server.stats().write_buffers.used, 0U) << "what it held is free again";
+  EXPECT_EQ(server.stats().backpressure.used, 0U);
+  EXPECT_EQ(server.stats().backpressure.peak, 1U);
+}
+
+TEST(Pressure, RecoveryAfterPressure) {
+  Gate gate;
+  ServerConfig config = small_config();
+  config.max_connections = 20;
+  RunningServer server(config, gated(gate));
+  std::uint64_t arrivals = 0;
+  for (int round = 0; round < 3; ++round) {
+    Crowd crowd(server, 0);
+    const std::uint64_t before = server.stats().refused_by(RefuseReason::kPressure);
+    while (server.stats().refused_by(RefuseReason::kPressure) == before) {
+      ++arrivals;
+      ASSERT_TRUE(crowd.add(server).send(kGet));
+      ASSERT_TRUE(server.eventually([&](const ServerStats& s) { return arrivals == decided(s); }));
+    }
+    ASSERT_GE(server.stats().pressure, PressureLevel::kHigh);
+    crowd.clients.clear();
+    ASSERT_TRUE(server.eventually([](const ServerStats& s) {
+      return s.connections.used == 0 && s.pressure == PressureLevel::kNormal;
+    })) << "the level falls when the load does";
+    ++arrivals;
+    Client fresh(server.port());
+    ASSERT_TRUE(fresh.send(kGet));
+    ASSERT_TRUE(server.eventually([&](const ServerStats&) { return gate.size() == 1; }));
+    gate.open_one();
+    ASSERT_EQ(fresh.read().status, 200);
+  }
+}
+
+TEST(Pressure, MetricsUpdatedCorrectly) {
+  Gate gate;
+  ServerConfig config = small_config();
+  config.max_connections = 20;
+  config.arena_pool_size = 4;
+  RunningServer server(config, gated_arenas(gate));
+  Crowd crowd(server, 6);
+  crowd.send_all(kGet.substr(0, 5));  // nobody is idle
+  ASSERT_TRUE(server.eventually([](const ServerStats& s) { return s.read_regions.used == 6; }));
+  crowd.send_all(kGet.substr(5));
+  ASSERT_TRUE(server.eventually([](const ServerStats& s) { return s.requests == 6; }));
+  ASSERT_TRUE(server.eventually([](const ServerStats& s) { return s.responses_5xx == 2; }));
+  const ServerStats stats = server.stats();
+  EXPECT_EQ(stats.connections.used + stats.closed_by(CloseReason::kIdlePressure), 6U);
+  EXPECT_EQ(stats.connections.capacity, 20U);
+  EXPECT_EQ(stats.arenas.used, 4U);
+  EXPECT_EQ(stats.arenas.peak, 4U);
+  EXPECT_EQ(stats.arenas.capacity, 4U);
+  EXPECT_EQ(stats.refused_by(RefuseReason::kArena), 2U);
+  EXPECT_EQ(stats.refused_by(RefuseReason::kOverload503), 2U);
+  EXPECT_EQ(stats.pressure, PressureLevel::kCritical) << "all arenas are out";
+  EXPECT_EQ(stats.read_regions.capacity, 20U);
+  EXPECT_EQ(stats.write_buffers.capacity, config.tcp_write_buffer_pool_size);
+  for (int i = 0; i < 4; ++i) gate.open_one();
+  ASSERT_TRUE(server.eventually([](const ServerStats& s) {
+    return s.pressure == PressureLevel::kNormal && s.responses_2xx == 4;
+  }));
+  EXPECT_EQ(server.stats().arenas.used, 0U);
+  EXPECT_EQ(server.stats().critical_shed, 0U);
+}
+
+TEST(Pressure, IdleConnectionsMakeRoomOldestFirstAndNobodyIsRefused) {
+  ServerConfig config = small_config();
+  config.max_connections = 20;
+  RunningServer server(config, every_loop([](ScriptedHandler& h) {
+                         h.complete = [](ServerStream& s) {
+                           EXPECT_EQ(reply(s, 200, "ok"), SendResult::kSent);
+                         };
+                       }));
+  // Far more clients than places, all idle after one request: connection usage alone blocks none.
+  Crowd crowd(server, 0);
+  for (int i = 0; i < 100; ++i) {
+    Client& client = crowd.add(server);
+    ASSERT_EQ(client.ask(kGet).status, 200) << "client " << i;
+  }
+  const ServerStats stats = server.stats();
+  EXPECT_EQ(stats.refused_by(RefuseReason::kPressure), 0U);
+  EXPECT_EQ(stats.refused_by(RefuseReason::kConnections), 0U);
+  EXPECT_EQ(stats.refused_by(RefuseReason::kPressureShare), 0U);
+  EXPECT_GE(stats.closed_by(CloseReason::kIdlePressure), 80U);
+  EXPECT_TRUE(crowd.clients.front()->at_end()) << "the oldest went";
+  EXPECT_EQ(crowd.clients.back()->ask(kGet).status, 200) << "the newest stayed";
+}
+
+TEST(Pressure, BusyClientIsNotTakenForAnIdleOne) {
+  ServerConfig config = small_config();
+  config.max_connections = 20;
+  RunningServer server(config, every_loop([](ScriptedHandler& h) {
+                         h.complete = [](ServerStream& s) {
+                           EXPECT_EQ(reply(s, 200, "ok"), SendResult::kSent);
+                         };
+                       }));
+  Client regular(server.port());  // the oldest connection, but it keeps coming back
+  Crowd crowd(server, 0);
+  for (int i = 0; i < 60; ++i) {
+    ASSERT_EQ(regular.ask(kGet).status, 200) << "round " << i;
+    ASSERT_EQ(crowd.add(server).ask(kGet).status, 200);
+  }
+}
+
+TEST(Pressure, CriticalPeersUseTheReservedPlaces) {
+  Gate gate;
+  ServerConfig config = small_config();
+  config.max_connections = 8;
+  config.reserved_connections = 2;
+  config.high_watermark = 0.99;
+  config.critical_watermark = 1.0;
+  for (const bool critical : {false, true}) {
+    Server server(config, gated(gate));
+    if (critical) server.set_critical_peers([](const io::Address&) { return true; });
+    ASSERT_TRUE(server.start().has_value());
+    std::vector<std::unique_ptr<Client>> clients;
+    int refused = 0;
+    for (int i = 0; i < 200 && server.stats().connections.used < 8 && refused == 0; ++i) {
+      clients.push_back(std::make_unique<Client>(server.port()));
+      ASSERT_TRUE(clients.back()->send(kGet));
+      ASSERT_TRUE(testkit::eventually(server, [&](const ServerStats& s) {
+        return s.requests + s.refused_by(RefuseReason::kConnections) +
+                   s.refused_by(RefuseReason::kPressureShare) ==
+               clients.size();
+      }));
+      refused = static_cast<int>(server.stats().refused_by(RefuseReason::kConnections));
+    }
+    EXPECT_EQ(server.stats().connections.used, critical ? 8U : 6U);
+    EXPECT_EQ(server.stats().critical_shed, 0U);
+  }
+}
+
+}  // namespace
+}  // namespace weir::inline v0
