@@ -108,7 +108,7 @@ std::string compare_table(const Scenario& scenario, const std::vector<CompareRow
 
 FixedSearch search_fixed(const Scenario& scenario, const Progress& progress) {
   FixedSearch search;
-  constexpr int kRunsExpected = 30;
+  constexpr int kRunsExpected = 20;
   std::vector<std::pair<std::uint32_t, double>> tried;
   const auto try_limit = [&](std::uint32_t limit) {
     for (const auto& known : tried) {
@@ -123,13 +123,10 @@ FixedSearch search_fixed(const Scenario& scenario, const Progress& progress) {
     return *std::max_element(tried.begin(), tried.end(),
                              [](const auto& a, const auto& b) { return a.second < b.second; });
   };
-  for (const std::uint32_t limit : {1U,  2U,  3U,  4U,   6U,   8U,   11U,  16U,  23U,  32U,
-                                    45U, 64U, 91U, 128U, 181U, 256U, 362U, 512U, 724U, 1024U}) {
-    try_limit(limit);
-  }
+  for (std::uint32_t limit = 1; limit <= 1024; limit *= 2) try_limit(limit);
   const std::uint32_t near = best().first;
-  for (int eighth = 6; eighth <= 11; ++eighth) {
-    try_limit(std::clamp(near * static_cast<std::uint32_t>(eighth) / 8, 1U, 1024U));
+  for (std::uint32_t eighth = 5; eighth <= 14; ++eighth) {
+    try_limit(std::clamp(near * eighth / 8, 1U, 1024U));
   }
   search.goodput = best().second;
   search.limit = best().first;
@@ -147,13 +144,15 @@ FixedSearch search_fixed(const Scenario& scenario, const Progress& progress) {
 
 std::string printed(const FixedSearch& search) {
   return fmt::format(
-      "  best fixed limit {} gets {:.1f}/s; this limiter gets {:.1f}/s, {:.1f}% of it\n"
-      "  p99 from dispatch {:.2f} ms, {:.2f} times the unloaded {:.2f} ms\n",
-      search.limit, search.goodput, search.own_goodput,
+      "  best fixed limit {} gets {:.1f}/s\n"
+      "  {:<4} this limiter gets {:.1f}/s, {:.1f} % of it; at least {:.0f} % wanted\n"
+      "  {:<4} p99 from dispatch {:.2f} ms, {:.2f} times the unloaded {:.2f} ms; at most {:.0f}\n",
+      search.limit, search.goodput, search.enough_goodput() ? "ok" : "FAIL", search.own_goodput,
       search.goodput > 0 ? 100 * search.own_goodput / search.goodput : 100.0,
+      100 * FixedSearch::kGoodputShare, search.quick_enough() ? "ok" : "FAIL",
       search.own_dispatch_p99_ms,
       search.unloaded_p99_ms > 0 ? search.own_dispatch_p99_ms / search.unloaded_p99_ms : 0.0,
-      search.unloaded_p99_ms);
+      search.unloaded_p99_ms, FixedSearch::kLatencyFactor);
 }
 
 }  // namespace weir::inline v0

@@ -39,13 +39,20 @@ ConfigNode convert(const toml::node& from) {
   return node;
 }
 
+// Line 0: given on the command line.
+void forget_lines(ConfigNode& node) {
+  node.line = 0;
+  for (auto& [key, field] : node.fields) forget_lines(field);
+  for (ConfigNode& item : node.items) forget_lines(item);
+}
+
 // "--set" values: 12, 1.5, true, "x", [1, 2], or a bare word.
 ConfigNode parse_value(std::string_view text) {
   const auto parsed = parse_config("v = " + std::string(text), "");
   if (parsed) {
     ConfigNode node = *parsed.value().find("v");
     if (node.kind != ConfigNode::Kind::kOther) {
-      node.line = 0;
+      forget_lines(node);
       return node;
     }
   }

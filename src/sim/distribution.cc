@@ -1,6 +1,7 @@
 #include "sim/distribution.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "sim/latency_histogram.h"
@@ -15,6 +16,26 @@ Duration from_double(double ns) noexcept {
 double as_double(Duration d) noexcept {
   return static_cast<double>(d.count());
 }
+
+// The area under e^-x cut into layers of equal area, from the bottom, which has the tail in it, up.
+struct Ziggurat {
+  static constexpr std::size_t kCount = 256;
+  static constexpr double kTail = 7.69711747013104972;  // where the tail begins
+  static constexpr double kArea = 0.0039496598225815571993;
+
+  Ziggurat() noexcept {
+    right[0] = kArea / replay_exp(-kTail);
+    right[1] = kTail;
+    for (std::size_t i = 2; i < kCount; ++i) {
+      right[i] = -replay_log(kArea / right[i - 1] + replay_exp(-right[i - 1]));
+    }
+    right[kCount] = 0;
+    for (std::size_t i = 0; i <= kCount; ++i) height[i] = replay_exp(-right[i]);
+  }
+
+  std::array<double, kCount + 1> right{};   // how far a layer reaches
+  std::array<double, kCount + 1> height{};  // e^-right: its lower edge
+};
 
 // The polar method; its second value is dropped, so that a draw has no memory.
 double draw_normal(Rng& rng) noexcept {
@@ -47,8 +68,20 @@ LatencyHistogram sample_of(const Distribution& d) {
 
 }  // namespace
 
+// Marsaglia and Tsang's ziggurat. 99 of 100 draws lie inside a layer whatever the height, and cost
+// one word, one multiplication and one comparison.
 double draw_unit_exponential(Rng& rng) noexcept {
-  return -replay_log(1.0 - rng.unit());
+  static const Ziggurat kLayers;
+  for (;;) {
+    const std::uint64_t word = rng.next_u64();
+    const std::size_t layer = word % Ziggurat::kCount;
+    const double x = static_cast<double>(word >> 11U) * 0x1.0p-53 * kLayers.right[layer];
+    if (x < kLayers.right[layer + 1]) return x;
+    if (layer == 0) return Ziggurat::kTail - replay_log(1.0 - rng.unit());
+    const double low = kLayers.height[layer];
+    const double high = kLayers.height[layer + 1];
+    if (low + rng.unit() * (high - low) < replay_exp(-x)) return x;
+  }
 }
 
 Duration Distribution::draw(Rng& rng) const {

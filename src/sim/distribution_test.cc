@@ -1,5 +1,7 @@
 #include "sim/distribution.h"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 
 #include <gtest/gtest.h>
@@ -43,6 +45,26 @@ TEST(Distribution, ExponentialHasItsMeanAndItsMedian) {
   EXPECT_NEAR(ms(h.quantile(0.5)), 6.931, 0.15);
   EXPECT_NEAR(ms(h.quantile(0.99)), 46.05, 1.2);
   EXPECT_NEAR(ms(Distribution::exponential(milliseconds(10)).quantile(0.99)), 46.05, 0.01);
+}
+
+// Two million draws against e^-x at every tenth, far into the tail beyond the lowest layer.
+TEST(Distribution, ExponentialFollowsItsCurveEverywhere) {
+  constexpr int kDraws = 2'000'000;
+  constexpr std::size_t kCells = 100;
+  std::array<int, kCells + 1> above{};
+  Rng rng(5);
+  for (int i = 0; i < kDraws; ++i) {
+    const double x = draw_unit_exponential(rng);
+    ASSERT_GE(x, 0);
+    const auto cell = std::min(kCells, static_cast<std::size_t>(x * 10));
+    ++above[cell];
+  }
+  double beyond = 0;
+  for (std::size_t cell = kCells + 1; cell-- > 0;) {
+    beyond += above[cell];
+    const double expected = kDraws * std::exp(-static_cast<double>(cell) / 10);
+    EXPECT_NEAR(beyond, expected, 4.5 * std::sqrt(expected)) << "beyond " << cell << "/10";
+  }
 }
 
 TEST(Distribution, UniformStaysBetweenItsEnds) {

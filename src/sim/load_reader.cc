@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <unordered_map>
 #include <utility>
 
 #include "sim/scenario_reader.h"
@@ -44,7 +45,7 @@ void read_distribution_table(NodeReader& reader, Distribution& out) {
   reader.require("kind",
                  "one of constant, uniform, exponential, lognormal, bimodal, pareto, "
                  "empirical");
-  reader.choice("kind", out.kind, kKinds);
+  if (!reader.choice("kind", out.kind, kKinds)) return reader.skip_rest();
   const auto need = [&reader](std::string_view key, Duration& value) {
     reader.duration(key, value);
     reader.require(key, "a duration such as \"10ms\"");
@@ -94,26 +95,31 @@ bool parse_number(std::string_view text, T& out) {
   return error == std::errc{} && end == text.data() + text.size();
 }
 
-// time (seconds), class, actor, bytes, cost; the last four may be left out.
-bool parse_row(std::string_view line, std::vector<std::string>& actors, TraceRow& row,
-               Priority fallback) {
+using ActorNumbers = std::unordered_map<std::string_view, std::uint32_t>;
+
+// time (seconds), class, actor, bytes, cost; the last four may be left out. Returns what is allowed
+// where it is wrong, or nothing.
+std::string_view parse_row(std::string_view line, ActorNumbers& actors, Duration not_before,
+                           TraceRow& row) {
   double seconds = 0;
-  if (!parse_number(next_field(line), seconds) || seconds < 0) return false;
+  if (!parse_number(next_field(line), seconds) || seconds < 0 || seconds > 1e9) {
+    return "a time in seconds first: time,class,actor,bytes,cost";
+  }
   row.at = Duration(static_cast<std::int64_t>(seconds * 1e9));
-  const std::string_view name = next_field(line);
-  const auto priority = priority_named(name);
-  if (!priority && !name.empty()) return false;
-  row.priority = priority.value_or(fallback);
-  const std::string_view actor = next_field(line);
-  if (!actor.empty()) {
-    const auto found = std::find(actors.begin(), actors.end(), actor);
-    row.actor = static_cast<std::uint32_t>(found - actors.begin()) + 1;
-    if (found == actors.end()) actors.emplace_back(actor);
+  if (row.at < not_before) return "times that ascend";
+  if (const std::string_view name = next_field(line); !name.empty()) {
+    const auto priority = priority_named(name);
+    if (!priority) return "as class critical, high, normal, low or nothing";
+    row.priority = *priority;
+  }
+  if (const std::string_view actor = next_field(line); !actor.empty()) {
+    row.actor = actors.try_emplace(actor, actors.size() + 1).first->second;
   }
   const std::string_view bytes = next_field(line);
-  if (!bytes.empty() && !parse_number(bytes, row.bytes)) return false;
+  if (!bytes.empty() && !parse_number(bytes, row.bytes)) return "as bytes a whole number";
   const std::string_view cost = next_field(line);
-  return cost.empty() || (parse_number(cost, row.cost) && row.cost > 0);
+  const bool priced = cost.empty() || (parse_number(cost, row.cost) && row.cost > 0);
+  return priced ? "" : "as cost a whole number, at least 1";
 }
 
 void read_trace(NodeReader& reader, const FileSource& files, LoadSpec& out) {
@@ -123,7 +129,7 @@ void read_trace(NodeReader& reader, const FileSource& files, LoadSpec& out) {
   if (path.empty()) return;
   const auto content = files(path);
   if (!content) return reader.fault("file", path, "a file that can be read");
-  std::vector<std::string> actors;
+  ActorNumbers actors;
   std::string_view rest = *content;
   for (int number = 1; !rest.empty(); ++number) {
     const std::size_t end = rest.find('\n');
@@ -131,10 +137,12 @@ void read_trace(NodeReader& reader, const FileSource& files, LoadSpec& out) {
     rest = end == std::string_view::npos ? std::string_view{} : rest.substr(end + 1);
     if (line.empty() || line.front() == '#' || line.starts_with("time")) continue;
     TraceRow row;
-    if (!parse_row(line, actors, row, out.priority) ||
-        (!out.trace.empty() && row.at < out.trace.back().at)) {
+    row.priority = out.priority;
+    const Duration last = out.trace.empty() ? Duration(0) : out.trace.back().at;
+    const std::string_view allowed = parse_row(line, actors, last, row);
+    if (!allowed.empty()) {
       return reader.fault("file", path + ":" + std::to_string(number) + ": " + std::string(line),
-                          "time,class,actor,bytes,cost with times in seconds, ascending");
+                          std::string(allowed));
     }
     out.trace.push_back(row);
   }
@@ -151,7 +159,8 @@ void read_arrivals(NodeReader& reader, const FileSource& files, LoadSpec& out) {
       constexpr std::array<std::string_view, 2> kShapes = {"steps", "ramps"};
       reader.require("rate", "calls per second, or a list of { at, rate }");
       read_rate_points(reader, "rate", "rate", out.rate);
-      return reader.choice("shape", out.shape, kShapes);
+      reader.choice("shape", out.shape, kShapes);
+      return;
     }
     case ArrivalKind::kBursts:
       reader.require("every", "a duration");
@@ -159,7 +168,9 @@ void read_arrivals(NodeReader& reader, const FileSource& files, LoadSpec& out) {
       reader.whole("size", out.burst_size, 1U, 10'000'000U);
       reader.require("size", "1 to 10000000");
       reader.duration("spread", out.burst_spread);
-      if (out.burst_every.count() <= 0) reader.fault("every", "0s", "more than 0s");
+      if (reader.has("every") && out.burst_every.count() <= 0) {
+        reader.fault("every", "0s", "more than 0s");
+      }
       return;
     case ArrivalKind::kTrace:
       return read_trace(reader, files, out);
@@ -205,6 +216,10 @@ void read_rate_points(NodeReader& reader, std::string_view key, std::string_view
     out.push_back({Duration(0), node->number});
     return;
   }
+  if (node->kind != ConfigNode::Kind::kArray) {
+    return reader.fault(key, node->printed(),
+                        "a number, or a list of { at, " + std::string(value_key) + " }");
+  }
   reader.each(key, [&](NodeReader& r) {
     RatePoint point;
     r.duration("at", point.at);
@@ -246,6 +261,7 @@ void read_load(NodeReader& reader, const ScenarioNames& names, const FileSource&
   reader.whole("peers", out.peers, 0U, 1'000'000U);
   reader.byte_size("bytes", out.bytes);
   reader.whole("cost", out.cost, 1U, kClassUnitsMax);
+  if (reader.has("time")) read_distribution(reader, "time", out.time.emplace());
   read_arrivals(reader, files, out);
   read_caller(reader, out.caller);
 }

@@ -10,6 +10,8 @@
 namespace weir::inline v0 {
 namespace {
 
+constexpr Duration kDurationMax = std::chrono::hours(24 * 365 * 100);  // sums of two still fit
+
 std::string joined(std::span<const std::string_view> names) {
   std::string all;
   for (const std::string_view name : names) {
@@ -49,7 +51,7 @@ const ConfigNode* NodeReader::raw(std::string_view key) {
 void NodeReader::fault(std::string_view key, std::string value, std::string allowed) {
   const ConfigNode* node = table_.find(key);
   const int line = node != nullptr && node->line > 0 ? node->line : table_.line;
-  const bool overridden = node != nullptr && node->line == 0;
+  const bool overridden = node != nullptr ? node->line == 0 : table_.line == 0;
   errors_.push_back({full(key), std::move(value), std::move(allowed), overridden ? "--set" : file_,
                      overridden ? 0 : line});
 }
@@ -109,8 +111,9 @@ void NodeReader::duration(std::string_view key, Duration& out) {
   const ConfigNode* node = raw(key);
   if (node == nullptr) return;
   const auto value = duration_of(*node);
-  if (!value) {
-    return fault(key, node->printed(), std::string(kDurationSyntax) + ", in quotes");
+  if (!value || *value > kDurationMax) {
+    return fault(key, node->printed(),
+                 std::string(kDurationSyntax) + ", in quotes, at most a hundred years");
   }
   out = *value;
 }
@@ -127,15 +130,17 @@ void NodeReader::byte_size(std::string_view key, std::uint64_t& out) {
   out = value.value().bytes();
 }
 
-void NodeReader::choice(std::string_view key, std::size_t& out,
+bool NodeReader::choice(std::string_view key, std::size_t& out,
                         std::span<const std::string_view> names) {
   const ConfigNode* node = raw(key);
-  if (node == nullptr) return;
+  if (node == nullptr) return true;
   const auto found = std::find(names.begin(), names.end(), node->text);
   if (node->kind != ConfigNode::Kind::kString || found == names.end()) {
-    return fault(key, node->printed(), "one of " + joined(names));
+    fault(key, node->printed(), "one of " + joined(names));
+    return false;
   }
   out = static_cast<std::size_t>(found - names.begin());
+  return true;
 }
 
 void NodeReader::table(std::string_view key, const std::function<void(NodeReader&)>& body) {
@@ -168,6 +173,10 @@ void NodeReader::each(std::string_view key, const std::function<void(NodeReader&
 
 void NodeReader::adopt(ConfigErrors errors) {
   for (ConfigError& error : errors) fault(error.key, std::move(error.value), error.allowed);
+}
+
+void NodeReader::skip_rest() {
+  for (const auto& [key, node] : table_.fields) known_.push_back(key);
 }
 
 void NodeReader::done() {

@@ -37,13 +37,14 @@ class NodeReader {
   /// "50ms", "1500ms", "2s", "1m"
   void duration(std::string_view key, Duration& out);
   void byte_size(std::string_view key, std::uint64_t& out);
-  /// One of `names`; `out` is its index.
-  void choice(std::string_view key, std::size_t& out, std::span<const std::string_view> names);
+  /// One of `names`; `out` is its index. False when something else stands there.
+  bool choice(std::string_view key, std::size_t& out, std::span<const std::string_view> names);
   template <class Enum>
-  void choice(std::string_view key, Enum& out, std::span<const std::string_view> names) {
+  bool choice(std::string_view key, Enum& out, std::span<const std::string_view> names) {
     auto index = static_cast<std::size_t>(out);
-    choice(key, index, names);
+    const bool good = choice(key, index, names);
     out = static_cast<Enum>(index);
+    return good;
   }
 
   /// Reads a nested table with `body`; checks it for unknown keys. Nothing when it is missing.
@@ -58,6 +59,8 @@ class NodeReader {
   void require(std::string_view key, std::string_view allowed);
   /// Adds errors that a config struct's validate() found, with file and line.
   void adopt(ConfigErrors errors);
+  /// Lets every key pass: the one that says which are allowed is itself wrong.
+  void skip_rest();
   void done();
 
   [[nodiscard]] int line() const noexcept { return table_.line; }

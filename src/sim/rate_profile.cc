@@ -25,6 +25,10 @@ std::optional<Duration> RateProfile::advance(double amount) {
     const Segment& s = segments_[current_];
     if (position_ < s.start) position_ = s.start;
     if (position_ >= s.end) continue;
+    if (s.slope == 0 && position_ + amount / s.rate < s.end) {  // mostly; not at rate 0
+      position_ += amount / s.rate;
+      return Duration(static_cast<std::int64_t>(position_ * 1e9));
+    }
     const double here = s.rate + s.slope * (position_ - s.start);
     const double square = here * here + 2 * s.slope * amount;
     // Time until the area under the line reaches `amount`; the form that stays exact at slope 0.

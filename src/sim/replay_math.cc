@@ -28,8 +28,9 @@ double replay_log(double x) noexcept {
   const double z = s * s;
   // 1/3 + z/5 + z²/7 + … + z⁹/21, in two halves that the processor can work on side by side.
   const double z2 = z * z;
-  const double even = 1.0 / 3 + z2 * (1.0 / 7 + z2 * (1.0 / 11 + z2 * (1.0 / 15 + z2 / 19)));
-  const double odd = 1.0 / 5 + z2 * (1.0 / 9 + z2 * (1.0 / 13 + z2 * (1.0 / 17 + z2 / 21)));
+  const double even =
+      1.0 / 3 + z2 * (1.0 / 7 + z2 * (1.0 / 11 + z2 * (1.0 / 15 + z2 * (1.0 / 19))));
+  const double odd = 1.0 / 5 + z2 * (1.0 / 9 + z2 * (1.0 / 13 + z2 * (1.0 / 17 + z2 * (1.0 / 21))));
   const double series = even + z * odd;
   const auto e = static_cast<double>(exponent);
   return e * kLn2High + (2.0 * s * (1.0 + z * series) + e * kLn2Low);

@@ -76,6 +76,7 @@ struct LoadSpec {
   std::uint32_t peers = 0;   // calls come from them in turn; 0: from no trusted node
   std::uint64_t bytes = 0;
   std::uint32_t cost = 1;
+  std::optional<Distribution> time{};  // of its calls at the service, instead of the service's own
   CallerSpec caller{};
 };
 

@@ -62,10 +62,8 @@ void check_whole(NodeReader& reader, const Scenario& scenario) {
   }
   for (std::uint32_t i = 0; i < scenario.services.size(); ++i) {
     if (calls_in_a_circle(scenario, i, seen)) {
-      return reader.fault("service", scenario.services[i].name,
-                          "services that do not call "
-                          "themselves, not even through "
-                          "others");
+      return reader.fault("service", scenario.services[i].name + " calls itself in the end",
+                          "calls that come to an end");
     }
   }
 }

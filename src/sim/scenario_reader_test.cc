@@ -210,6 +210,26 @@ TEST(ScenarioReader, OptionsOfAdmissionAreThoseOfTheGateway) {
   EXPECT_NE(errors[1].allowed.find("per_peer_limit"), std::string::npos);
 }
 
+TEST(ScenarioReader, AFaultInsideASetTableIsBlamedOnTheCommandLineToo) {
+  const ConfigErrors errors = errors_of(kPlain, {"load.web.retry={kind=\"sometimes\"}"});
+  ASSERT_EQ(errors.size(), 1U);
+  EXPECT_EQ(errors[0].key, "load.web.retry.kind");
+  EXPECT_EQ(errors[0].file, "--set");
+}
+
+TEST(ScenarioReader, AnUnknownKindOfDistributionIsOneFault) {
+  const ConfigErrors errors =
+      errors_of(kPlain, {"service.api.time={kind=\"expo\", mean=\"10ms\"}"});
+  ASSERT_EQ(errors.size(), 1U) << printed(errors);
+  EXPECT_NE(errors[0].allowed.find("exponential"), std::string::npos);
+}
+
+TEST(ScenarioReader, ARateThatIsNoneSaysWhatOneIs) {
+  const ConfigErrors errors = errors_of(kPlain, {"load.web.rate=fast"});
+  ASSERT_EQ(errors.size(), 1U);
+  EXPECT_EQ(errors[0].allowed, "a number, or a list of { at, rate }");
+}
+
 TEST(ScenarioReader, SettingAValueIsBlamedOnTheCommandLine) {
   const ConfigErrors errors = errors_of(kPlain, {"load.web.rate=fast"});
   ASSERT_FALSE(errors.empty());

@@ -96,11 +96,12 @@ class Session {
     return result.passed() ? kPassed : kFailed;
   }
 
+  // A limiter passes when it is nearly as good as the best fixed limit, and quick.
   int search(const Scenario& scenario) {
     const FixedSearch found = search_fixed(scenario, progress_line(scenario.name + ", search"));
     clear_line();
     shell_.out << scenario.name << "\n" << printed(found);
-    return kPassed;
+    return found.enough_goodput() && found.quick_enough() ? kPassed : kFailed;
   }
 
   // A comparison is judged by the last limiter named: the candidate.

@@ -84,6 +84,32 @@ TEST_F(Simulate, JsonHoldsOneReportPerRun) {
   EXPECT_EQ(json[0]["digest"], json[1]["digest"]);
 }
 
+// What a user gets, to the byte: a report, a comparison and JSON with its series, over all kinds of
+// service times. g++ and clang run this test, and the FNV-1a digest is recorded here.
+TEST_F(Simulate, TheOutputIsTheSameBytesWithEveryCompiler) {
+  const std::string file = write("all.toml", kGood);
+  std::string output;
+  for (const char* time :
+       {"7ms", R"({ kind = "uniform", min = "5ms", max = "15ms" })",
+        R"({ kind = "exponential", mean = "10ms" })",
+        R"({ kind = "lognormal", median = "8ms", sigma = 0.7 })",
+        R"({ kind = "bimodal", fast = "5ms", slow = "90ms", slow_share = 0.05 })",
+        R"({ kind = "pareto", min = "4ms", alpha = 1.7, max = "1s" })",
+        R"({ kind = "empirical", min = "2ms", p50 = "7ms", p99 = "80ms", max = "200ms" })"}) {
+    const std::vector<std::string> set = {"duration=5s", std::string("service.api.time=") + time};
+    output += run({.files = {file}, .assignments = set, .json = true, .series = true}).out;
+    output += run({.files = {file}, .assignments = set}).out;
+    output += run({.files = {file}, .assignments = set, .compare = {"vegas", "gradient2"}}).out;
+  }
+  for (std::size_t at = output.find(file); at != std::string::npos; at = output.find(file)) {
+    output.erase(at, file.size());  // where it lies is no part of the run
+  }
+  std::uint64_t digest = 0xCBF29CE484222325U;
+  for (const char c : output) digest = (digest ^ static_cast<unsigned char>(c)) * 0x100000001B3U;
+  EXPECT_GT(output.size(), 100'000U);
+  EXPECT_EQ(digest, 0x7bdc6b6c56187e6eU) << std::hex << digest;
+}
+
 TEST_F(Simulate, CompareShowsOneRowPerLimiterAndIsJudgedByTheLast) {
   const std::string file = write("c.toml", std::string(kPlain) +
                                                "[[verdict]]\nname = \"calm\"\nmeasure = "
@@ -109,12 +135,19 @@ TEST_F(Simulate, WritesAPicturePerRun) {
   EXPECT_EQ(run({.files = {good}, .plot = "/nowhere/at/all.svg"}).status, 2);
 }
 
-TEST_F(Simulate, SearchComparesWithTheBestFixedLimit) {
+TEST_F(Simulate, SearchJudgesTheLimiterByTheBestFixedLimit) {
   const std::string good = write("good.toml", kGood);
-  const Outcome3 result =
-      run({.files = {good}, .assignments = {"duration=5s"}, .search_fixed = true});
-  EXPECT_EQ(result.status, 0);
+  const std::vector<std::string> set = {"duration=8s", "settle=4s"};
+  const Outcome3 result = run({.files = {good}, .assignments = set, .search_fixed = true});
+  EXPECT_EQ(result.status, 0) << result.out;
   EXPECT_NE(result.out.find("best fixed limit"), std::string::npos);
+  // Eight workers behind a limit of 300: as much goodput, but very late.
+  std::vector<std::string> wrong = set;
+  wrong.emplace_back("service.api.admission.limit.policy=fixed");
+  wrong.emplace_back("service.api.admission.limit.initial_limit=300");
+  const Outcome3 failed = run({.files = {good}, .assignments = wrong, .search_fixed = true});
+  EXPECT_EQ(failed.status, 1) << failed.out;
+  EXPECT_NE(failed.out.find("FAIL p99 from dispatch"), std::string::npos) << failed.out;
 }
 
 TEST_F(Simulate, ALongRunShowsProgressOnTheTerminalOnly) {

@@ -162,6 +162,7 @@ class World {
   void refuse(Attempt& attempt, Reason reason);
   void dispatch(Attempt& attempt);
   void begin_service(Attempt& attempt);
+  [[nodiscard]] const Distribution& work_of(const Attempt& attempt) const noexcept;
   void served(Attempt& attempt);
   void inner_call_ended(Attempt& parent, CallEnd end);
   void complete(Attempt& attempt, Outcome outcome, CallEnd end);

@@ -138,12 +138,17 @@ void World::begin_service(Attempt& attempt) {
     if (spec.contention > 0 && service.inside > service.workers) {
       factor *= 1 + spec.contention * static_cast<double>(service.inside - service.workers);
     }
-    time = spec.time.draw(service.rng);
+    time = work_of(attempt).draw(service.rng);
     if (factor != 1) {
       time = Duration(static_cast<std::int64_t>(static_cast<double>(time.count()) * factor));
     }
   }
   schedule(attempt, time, Kind::kServed);
+}
+
+const Distribution& World::work_of(const Attempt& attempt) const noexcept {
+  const bool routed = attempt.load != kNoAttempt && loads_[attempt.load].spec->time;
+  return routed ? *loads_[attempt.load].spec->time : services_[attempt.service].spec->time;
 }
 
 void World::served(Attempt& attempt) {

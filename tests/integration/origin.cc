@@ -1,5 +1,6 @@
 // A service with a capacity known by construction: k workers, each busy for a fixed time with one
-// request; what comes while all are busy stands in line, and is worked on even if its client left.
+// request, or for a random one (evenly between --service-ms and --service-ms-max); what comes while
+// all are busy stands in line, and is worked on even if its client left.
 //
 //   origin --workers 8 --service-ms 20     prints "port N"
 //   GET /origin/stats                      what it did since the last such call, as JSON
@@ -17,6 +18,7 @@
 
 #include <signal.h>
 
+#include "weir/base/rng.h"
 #include "weir/io/clock.h"
 #include "weir/io/loop.h"
 #include "weir/io/timer.h"
@@ -31,6 +33,7 @@ using weir::TimePoint;
 struct Manner {
   unsigned workers = 8;
   unsigned service_ms = 20;
+  unsigned service_ms_max = 0;
   unsigned port = 0;
 };
 
@@ -85,8 +88,14 @@ class Work final : public weir::Handler {
       worker.stream = line_.front();
       line_.pop_front();
       worker.began = weir::io::monotonic_now();
-      loop_.arm(worker.timer, loop_.refresh_now() + std::chrono::milliseconds(manner_.service_ms));
+      loop_.arm(worker.timer, loop_.refresh_now() + service_time());
     }
+  }
+
+  Duration service_time() {
+    const Duration least = std::chrono::milliseconds(manner_.service_ms);
+    const Duration most = std::chrono::milliseconds(manner_.service_ms_max);
+    return most > least ? rng_.between(least, most) : least;
   }
 
   void finish(Worker& worker) {
@@ -125,6 +134,7 @@ class Work final : public weir::Handler {
 
   const Manner manner_;
   weir::io::Loop& loop_;
+  weir::Rng rng_{1};
   std::deque<Worker> workers_;
   std::deque<weir::ServerStream*> line_;
   TimePoint since_{};
@@ -148,8 +158,9 @@ int main(int argc, char** argv) {
   for (int i = 1; i + 1 < argc; i += 2) {
     if (!read_option(argv + i, "--workers", manner.workers) &&
         !read_option(argv + i, "--service-ms", manner.service_ms) &&
+        !read_option(argv + i, "--service-ms-max", manner.service_ms_max) &&
         !read_option(argv + i, "--port", manner.port)) {
-      std::cerr << "origin: --workers N, --service-ms N, --port N\n";
+      std::cerr << "origin: --workers N, --service-ms N, --service-ms-max N, --port N\n";
       return 2;
     }
   }

@@ -146,11 +146,12 @@ class Weir(Process):
 
 
 class Origin(Process):
-    """k workers, fixed service time: a service of known capacity."""
+    """k workers, fixed service time (or even between two): a service of known capacity."""
 
-    def __init__(self, workers=8, service_ms=20, port=0):
+    def __init__(self, workers=8, service_ms=20, port=0, service_ms_max=0):
         super().__init__(ORIGIN, "--workers", str(workers), "--service-ms", str(service_ms),
-                         "--port", str(port), stdout=subprocess.PIPE)
+                         "--service-ms-max", str(service_ms_max), "--port", str(port),
+                         stdout=subprocess.PIPE)
         self.port = int(self.child.stdout.readline().split()[1])
 
     def stats(self):

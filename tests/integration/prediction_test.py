@@ -1,0 +1,126 @@
+"""What the simulator says about the gateway's overload set-up, and what the gateway then does: one
+scenario file describes both, goodput and 99th percentile differ by less than a tenth."""
+
+import json
+import pathlib
+import subprocess
+import tomllib
+import unittest
+
+from processes import WEIR, Origin, ProcessTest, Weir, result_of, start_traffic
+
+SCENARIO = pathlib.Path(__file__).parents[2] / "scenarios" / "gateway-10x.toml"
+TOLERANCE = 0.10
+
+ROUTE = """
+[[route]]
+path_prefix = "/{name}"
+priority = "{priority}"
+upstream = "app"
+"""
+
+FIXED = """
+[admission.limit]
+policy = "fixed"
+initial_limit = 64
+"""
+
+
+def seconds(text):
+    """"1500ms" → 1.5"""
+    for unit, scale in (("ms", 0.001), ("s", 1)):
+        if text.endswith(unit):
+            return float(text[:-len(unit)]) * scale
+    raise ValueError(text)
+
+
+class Case:
+    """A service, a gateway before it and what comes; and the same in the simulator."""
+
+    def __init__(self, test, title, limit="", rates=None):
+        with open(SCENARIO, "rb") as file:
+            scenario = tomllib.load(file)
+        service = scenario["service"][0]
+        self.title = title
+        self.rates = rates or {load["name"]: load["rate"] for load in scenario["load"]}
+        self.settle = seconds(scenario["settle"])
+        self.length = seconds(scenario["duration"]) - self.settle
+        least, most = (round(seconds(service["time"][end]) * 1000) for end in ("min", "max"))
+        self.origin = test.started(Origin(service["workers"], least, service_ms_max=most))
+        routes = "".join(ROUTE.format(name=load["name"], priority=load["class"])
+                         for load in scenario["load"])
+        self.gateway = test.started(Weir(config=f"""
+[[upstream]]
+name = "app"
+endpoints = ["127.0.0.1:{self.origin.port}"]
+{routes}
+{limit}
+[admin]
+access_log = "off"
+"""))
+
+    def foresee(self):
+        """The simulator's report, with the admission of the gateway's own file."""
+        command = [WEIR, "simulate", str(SCENARIO), "--json",
+                   "--set", f"service.backend.config={self.gateway.config_path}"]
+        for name, rate in self.rates.items():
+            command += ["--set", f"load.{name}.rate={rate}"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+        if done.returncode not in (0, 1):
+            raise AssertionError(done.stderr)
+        self.foreseen = {load["load"]: load for load in json.loads(done.stdout)[0]["loads"]}
+
+    def start(self, length):
+        self.traffic = start_traffic(self.gateway.port, length,
+                                     [f"/{name}:{rate}" for name, rate in self.rates.items()])
+
+    def finish(self):
+        result = result_of(self.traffic)
+        self.real = {}
+        for name, one in result["classes"].items():
+            one["goodput_per_second"] = one["ok"] / result["seconds"]
+            self.real[name.strip("/")] = one
+
+    def judge(self, test):
+        for name, real in self.real.items():
+            foreseen = self.foreseen[name]
+            print(f"{self.title}, {name}: goodput {real['goodput_per_second']:.1f}/s, foreseen "
+                  f"{foreseen['goodput_per_second']:.1f}/s; p99 {real['ok_p99_ms']:.1f} ms, "
+                  f"foreseen {foreseen['latency_p99_ms']:.1f} ms")
+            test.assertLess(real["unsent"], 0.02 * real["offered"], "the load was not offered")
+        total = sum(one["goodput_per_second"] for one in self.real.values())
+        expected = sum(one["goodput_per_second"] for one in self.foreseen.values())
+        test.close("goodput of all", total, expected)
+        for name, one in self.foreseen.items():
+            if one["ok"] < 1000:
+                continue  # too few for a 99th percentile
+            with test.subTest(self.title, load=name):
+                test.close("goodput", self.real[name]["goodput_per_second"],
+                           one["goodput_per_second"])
+                test.close("p99", self.real[name]["ok_p99_ms"], one["latency_p99_ms"])
+
+
+class Prediction(ProcessTest):
+    def close(self, what, real, expected):
+        self.assertLess(abs(real - expected), TOLERANCE * expected,
+                        f"{what}: {real:.1f}, foreseen {expected:.1f}")
+
+    # Service times far above what a scheduler is late by, and a run so long that a moment in which
+    # the machine was busy otherwise is not one request in a hundred.
+    def test_what_was_foreseen_happens(self):
+        cases = [Case(self, "ten times the capacity"),
+                 Case(self, "with a fixed limit", FIXED),
+                 Case(self, "within the capacity", "", {"high": 50, "normal": 80, "low": 10})]
+        for case in cases:
+            case.foresee()
+        for length in (cases[0].settle, cases[0].length):
+            for case in cases:
+                case.start(length)
+            for case in cases:
+                case.finish()
+        for case in cases:
+            case.judge(self)
+
+
+if __name__ == "__main__":
+    unittest.main()
