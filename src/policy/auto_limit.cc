@@ -21,6 +21,7 @@ constexpr double kOverloadDeadZone = 0.03;  // share of overload answers that is
 constexpr double kOverloadStepMin = 0.05;
 constexpr double kOverloadStepMax = 0.5;
 constexpr double kOutage = 0.9;     // this share of overload answers: the service is down
+constexpr double kSureQueue = 2;    // times the bearable: believed at first sight
 constexpr double kConfirmed = 0.1;  // a probe this near the baseline confirms it
 constexpr double kPeakFactor = 4;
 constexpr double kPeakFade = 240;          // seconds until two thirds of an old peak are gone
@@ -29,7 +30,9 @@ constexpr std::uint32_t kStepsMax = 12;
 constexpr std::uint32_t kFloorPatienceMin = 2;  // windows at the floor before a test upwards
 constexpr std::uint32_t kFloorPatienceMax = 64;
 constexpr std::uint32_t kFullWindows = 3;  // in a row, before a probe
-constexpr std::uint32_t kThinMax = 5;      // windows grow to 2^5 times their length at most
+constexpr std::uint32_t kFullWindowsFew = 6;
+constexpr double kCrowd = 0.1;         // refused or made to wait, per answer
+constexpr std::uint32_t kThinMax = 5;  // windows grow to 2^5 times their length at most
 constexpr Duration kProbeMin = seconds(30);
 constexpr Duration kProbeMax = seconds(60);
 constexpr Duration kConfirmFirst = seconds(2);
@@ -123,11 +126,23 @@ LimitReason AutoLimit::watch(const View& view, const LimitSample& window) noexce
   }
   full_windows_ = view.full ? full_windows_ + 1 : 0;
   if (view.full && !verified_ && !descending_) {
-    return full_windows_ >= 2 ? begin_probe(view, now) : LimitReason::kHold;
+    // A crowd at the door, or a few that stay there; a peak that touches the limit is neither.
+    const bool crowd = window.refused_count > kCrowd * window.sample_count;
+    const std::uint32_t enough = crowd ? 2 : kFullWindowsFew;
+    return full_windows_ >= enough ? begin_probe(view, now) : LimitReason::kHold;
   }
   const double bearable = slack(view.busy);
-  if (view.queue > bearable) return shrink(view, now);
-  descending_ = false;
+  if (view.queue > bearable) {
+    // One window a little above, or above without filling the limit, is noise as often as not.
+    const bool doubtful = !descending_ && (view.queue < kSureQueue * bearable || !view.used);
+    if (doubtful && !doubted_) {
+      doubted_ = true;
+      return LimitReason::kHold;
+    }
+    doubted_ = false;
+    return shrink(view, now);
+  }
+  descending_ = doubted_ = false;
   // Somebody refused now and then is no reason to disturb everybody: the limit must be full for
   // long.
   if (full_windows_ >= kFullWindows && now >= next_probe_) return begin_probe(view, now);

@@ -18,7 +18,8 @@ namespace weir::inline v0 {
 ///   busy    K = N − Q              what it really works on
 ///   slack   β = 2 √K + K / 10      a queue worth having: it keeps the workers fed
 ///
-///   Q > β             shrink towards K + ¾ β, by 30 % at most per window
+///   Q > β             shrink towards K + ¾ β, by 30 % at most per window; below 2 β only when two
+///                     windows in a row say so
 ///   Q < β / 2, used   grow: doubling at the start, by half up to what was good before, then by 6
 ///                     to 25 %, the more the emptier the queue
 ///   otherwise         hold
@@ -102,6 +103,7 @@ class AutoLimit final : public LimitPolicy {
   LatencyShape baseline_{};
   double baseline_in_flight_ = 0;  // the concurrency it was taken at
   bool descending_ = false;        // queueing shrinks the limit; mark_ is where that began
+  bool doubted_ = false;           // the last window was a little above the bearable
   bool rising_ = false;            // the step under test goes up from the floor
   Mark mark_{};
   std::uint32_t probe_from_ = 0;  // the limit before the probe

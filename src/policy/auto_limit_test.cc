@@ -170,6 +170,52 @@ TEST(AutoLimit, AMedianThatJumpsBetweenTwoRoutesIsNoQueue) {
   }
 }
 
+/// 80 of 100 workers busy behind a limit of 128 that nobody has needed yet.
+Model calm_model() {
+  Model model;
+  model.workers = 100;
+  model.demand = 8000;
+  return model;
+}
+
+LimitSample slower(LimitSample w, Duration wait) {
+  w.latency_avg += wait;
+  w.latency_p10 += wait;
+  w.latency_p50 += wait;
+  w.latency_p90 += wait;
+  return w;
+}
+
+TEST(AutoLimit, OneWindowALittleAboveTheBearableIsNotBelievedTwoAre) {
+  Model model = calm_model();
+  AutoLimit policy(config_of(), Rng(1));
+  learn(policy, model);
+  for (int i = 0; i < 10; ++i) {
+    const LimitDecision doubted = policy.on_window(slower(model.window(policy), milliseconds(5)));
+    EXPECT_EQ(doubted.reason, LimitReason::kHold);
+    EXPECT_GT(doubted.queue_estimate, 20);
+    EXPECT_EQ(policy.on_window(model.window(policy)).limit, 128U);
+  }
+  static_cast<void>(policy.on_window(slower(model.window(policy), milliseconds(5))));
+  EXPECT_EQ(policy.on_window(slower(model.window(policy), milliseconds(5))).reason,
+            LimitReason::kQueueing);
+}
+
+TEST(AutoLimit, APeakThatTouchesTheLimitIsNoReasonToProbeACrowdIs) {
+  for (const bool crowd : {false, true}) {
+    Model model = calm_model();
+    AutoLimit policy(config_of(), Rng(1));
+    learn(policy, model);
+    int windows = 0;
+    for (LimitReason reason{}; reason != LimitReason::kProbe && windows < 50; ++windows) {
+      LimitSample w = model.window(policy);
+      w.refused_count = crowd ? w.sample_count / 2 : 1;
+      reason = policy.on_window(w).reason;
+    }
+    EXPECT_EQ(windows, crowd ? 2 : 6);
+  }
+}
+
 TEST(AutoLimit, OverloadAnswersShrinkItAndAFewOfThemDoNot) {
   Model model;
   AutoLimit policy(config_of(), Rng(1));
