@@ -171,6 +171,7 @@ bool complains(const Config& config, const std::string& key) {
 TEST(OptionTable, ValidateRefusesWhatTheTableRefuses) {
   // Bounded by the table alone: the structs give these no bound.
   const std::set<std::string> only_here = {"server.memory_max",
+                                           "tls.memory_budget",
                                            "server.body_min_rate",
                                            "server.write_min_rate",
                                            "server.drain_bytes_max",
@@ -199,6 +200,7 @@ TEST(OptionTable, ValidateAcceptsWhatTheTableAccepts) {
                                          "server.reserved_write_buffers",
                                          "server.reserved_arenas",
                                          "server.reserved_streams",
+                                         "server.reserved_handshakes",
                                          "server.high_watermark",
                                          "server.critical_watermark",
                                          "server.head_bytes_max",

@@ -41,14 +41,22 @@ bool is_name(std::string_view text) {
          });
 }
 
-void check_listen(ConfigErrors& errors, const std::vector<std::string>& listen) {
-  if (listen.empty()) add_error(errors, "listen.addresses", "[]", "at least one address");
+void check_listen(ConfigErrors& errors, std::string_view key,
+                  const std::vector<std::string>& listen) {
   for (const std::string& text : listen) {
     const auto address = parse_net_address(text);
     if (address && address->can_listen()) continue;
-    add_error(errors, "listen.addresses", quoted(text),
-              "numeric address:port, :port or unix:/path");
+    add_error(errors, key, quoted(text), "numeric address:port, :port or unix:/path");
   }
+}
+
+void check_listeners(ConfigErrors& errors, const ServerConfig& server) {
+  const bool encrypted = server.tls.enabled() && !server.tls.listen.empty();
+  if (server.listen.empty() && !encrypted) {
+    add_error(errors, "listen.addresses", "[]", "at least one address, here or in tls.listen");
+  }
+  check_listen(errors, "listen.addresses", server.listen);
+  check_listen(errors, "tls.listen", server.tls.listen);
 }
 
 void check_upstreams(ConfigErrors& errors, const Config& config) {
@@ -142,13 +150,8 @@ std::vector<RouteConfig> Config::routes_in_force() const {
 
 ConfigErrors Config::validate() const {
   ConfigErrors errors;
-  check_listen(errors, server.listen);
+  check_listeners(errors, server);
   take(errors, "server", server.validate());
-  take(errors, "tls", tls.validate());
-  if (!tls.certificate.empty()) {
-    add_error(errors, "tls.certificate", quoted(tls.certificate),
-              "left out: this version serves cleartext only");
-  }
   take(errors, "admin", admin.validate());
   take(errors, "admission", admission_for_scopes().validate());
   take(errors, "actors", actors.validate());

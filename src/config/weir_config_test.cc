@@ -78,16 +78,39 @@ TEST(Config, FaultsOfEveryLayerCarryTheKeyOfTheFile) {
   }
 }
 
-TEST(Config, TlsIsRefusedRatherThanIgnored) {
+TEST(Config, TlsNeedsCertificateAndKeyAndSomebodyToTrust) {
   Config config = with_upstreams({"app"});
-  config.tls.certificate = "/etc/weir/chain.pem";
-  config.tls.private_key = "/etc/weir/key.pem";
+  TlsConfig& tls = config.server.tls;
+  tls.certificate = "/etc/weir/chain.pem";
+  EXPECT_THAT(keys(config.validate()), ElementsAre("tls.private_key"));
+  tls.private_key = "/etc/weir/key.pem";
+  EXPECT_EQ(config.validate(), ConfigErrors{});
+  tls.certificate.clear();
   EXPECT_THAT(keys(config.validate()), ElementsAre("tls.certificate"));
-  config.tls.certificate.clear();
-  EXPECT_THAT(keys(config.validate()), ElementsAre("tls.certificate"));
-  config.tls = {};
-  config.tls.client_certificate = ClientCertificate::kRequired;
+  tls = {};
+  tls.client_certificate = ClientCertificate::kRequired;
   EXPECT_THAT(keys(config.validate()), ElementsAre("tls.client_ca"));
+}
+
+TEST(Config, TlsAloneMayBeListenedFor) {
+  Config config = with_upstreams({"app"});
+  config.server.listen.clear();
+  EXPECT_THAT(keys(config.validate()), ElementsAre("listen.addresses"));
+  config.server.tls.certificate = "/etc/weir/chain.pem";
+  config.server.tls.private_key = "/etc/weir/key.pem";
+  EXPECT_EQ(config.validate(), ConfigErrors{});
+  config.server.tls.listen = {"localhost:443"};
+  EXPECT_THAT(keys(config.validate()), ElementsAre("tls.listen"));
+}
+
+TEST(Config, ATlsBudgetMustHoldEveryHandshakeAndEveryIdleConnection) {
+  Config config = with_upstreams({"app"});
+  config.server.tls.certificate = "/etc/weir/chain.pem";
+  config.server.tls.private_key = "/etc/weir/key.pem";
+  config.server.tls.memory_budget = config.server.tls_memory_least() - 1;
+  EXPECT_THAT(keys(config.validate()), ElementsAre("tls.memory_budget"));
+  config.server.tls.memory_budget += 1;
+  EXPECT_EQ(config.validate(), ConfigErrors{});
 }
 
 TEST(Config, ListenersMustBeNumeric) {

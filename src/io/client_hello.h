@@ -15,7 +15,7 @@ enum class ClientHelloStatus : std::uint8_t {
 
 /// A ClientHello up to here is waited for without a TLS object; of a longer one (large tickets,
 /// many key shares) this much must have come.
-inline constexpr std::size_t kClientHelloStage = 4096;
+inline constexpr std::size_t kClientHelloStage = 2048;
 
 /// Judges bytes that are staged before a TLS object is made: a peer that sends half a ClientHello
 /// and waits costs those bytes, not the 50 KB and more that a handshake holds.

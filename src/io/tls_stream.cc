@@ -25,6 +25,7 @@ struct TlsStream::Bio {
       self.staged_ = self.staged_.subspan(*got);
       return 1;
     }
+    if (self.too_many_key_updates_) return 0;  // a storm of them ends here, not with the socket
     const IoResult result = self.socket_->read(std::as_writable_bytes(std::span(into, size)));
     if (result) {
       *got = *result;

@@ -68,6 +68,9 @@ class TlsStream {
   /// The subject of the peer's verified certificate, "CN=…", written into `into`; empty without
   /// one.
   [[nodiscard]] std::string_view peer_subject(std::span<char> into) const noexcept;
+  [[nodiscard]] bool too_many_key_updates() const noexcept { return too_many_key_updates_; }
+  /// What ended a handshake that failed: kEof and kReset are the peer's doing.
+  [[nodiscard]] IoError failed_by() const noexcept { return io_error_; }
   /// Why it failed, for a log; empty if it did not.
   [[nodiscard]] std::string_view failure() const noexcept { return failure_; }
   [[nodiscard]] SSL* native() const noexcept { return ssl_; }

@@ -24,9 +24,11 @@ Acceptor::Acceptor(ServerShared& shared, io::Loop& loop, CriticalPeer is_critica
 
 Acceptor::~Acceptor() = default;
 
-Result<void, io::IoError> Acceptor::add(io::Fd listening, const io::ListenOptions& options) {
+Result<void, io::IoError> Acceptor::add(io::Fd listening, const io::ListenOptions& options,
+                                        bool tls) {
   auto listener = std::make_unique<io::Listener>();
-  Result<void, io::IoError> started = listener->start(loop_, std::move(listening), options, *this);
+  Result<void, io::IoError> started =
+      listener->start(loop_, std::move(listening), options, tls ? encrypted_ : cleartext_);
   if (!started) return started;
   listeners_.push_back(std::move(listener));
   ++open_listeners_;
@@ -92,26 +94,27 @@ bool Acceptor::refuse_by_pressure(RefuseReason& reason) {
   return rng_.chance(decision.connection_shed_probability);
 }
 
-void Acceptor::on_accepted(io::Fd fd, const io::Address& peer) {
-  const bool critical = is_critical_ && is_critical_(peer);
+void Acceptor::on_accepted(io::Fd fd, Connection::Arrival arrival) {
+  arrival.critical = is_critical_ && is_critical_(arrival.peer);
   RefuseReason reason = RefuseReason::kPressure;
-  if (!critical && refuse_by_pressure(reason)) return turn_away(std::move(fd), reason, critical);
+  if (!arrival.critical && refuse_by_pressure(reason)) {
+    return turn_away(std::move(fd), reason, arrival);
+  }
   LoopShard* least = *std::min_element(
       shared_.shards.begin(), shared_.shards.end(),
       [](const LoopShard* a, const LoopShard* b) { return a->load() < b->load(); });
-  Connection* connection =
-      shared_.connections.acquire(*least, {.peer = peer, .critical = critical});
+  Connection* connection = shared_.connections.acquire(*least, arrival);
   if (connection == nullptr) {
-    return turn_away(std::move(fd), RefuseReason::kConnections, critical);
+    return turn_away(std::move(fd), RefuseReason::kConnections, arrival);
   }
   least->hand_over(std::move(fd), *connection);
 }
 
-void Acceptor::turn_away(io::Fd fd, RefuseReason reason, bool critical) {
+void Acceptor::turn_away(io::Fd fd, RefuseReason reason, const Connection::Arrival& arrival) {
   LoopCounters& counters = shared_.shards.front()->counters();
   counters.count(reason);
-  if (critical) ++counters.critical_shed;
-  if (shared_.config.tls) return;  // the protocol is not known yet: close it
+  if (arrival.critical) ++counters.critical_shed;
+  if (arrival.tls) return;  // nothing it would understand: close it
   io::say_and_end(fd.get(), canned_close(503));
   if (leaving_count_ == kDoorstep) {
     io::read_off(doorstep_[leaving_first_].fd.get());

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "weir/base/rng.h"
@@ -26,14 +27,15 @@ namespace weir::inline v0 {
 /// Sockets turned away are closed a little later, so that the peer can read why; at most kDoorstep
 /// of them are held open for that.
 /// Thread-safety: its loop's.
-class Acceptor final : private io::AcceptSink {
+class Acceptor {
  public:
   Acceptor(ServerShared& shared, io::Loop& loop, CriticalPeer is_critical, Rng rng);
   ~Acceptor();
   Acceptor(const Acceptor&) = delete;
   Acceptor& operator=(const Acceptor&) = delete;
 
-  [[nodiscard]] Result<void, io::IoError> add(io::Fd listening, const io::ListenOptions& options);
+  [[nodiscard]] Result<void, io::IoError> add(io::Fd listening, const io::ListenOptions& options,
+                                              bool tls);
   /// No further newcomers. `done` when the listeners are closed.
   void close(io::Callback<> done);
 
@@ -48,12 +50,24 @@ class Acceptor final : private io::AcceptSink {
     TimePoint until{};
   };
 
-  bool ready_to_accept() override;
-  void on_accepted(io::Fd fd, const io::Address& peer) override;
-  void on_accept_failed(io::IoError error) override;
+  /// Who is told by a listener: one for those in the clear, one for those that speak TLS.
+  struct Door final : io::AcceptSink {
+    Door(Acceptor& to, bool speaks_tls) noexcept : owner(to), tls(speaks_tls) {}
+    bool ready_to_accept() override { return owner.ready_to_accept(); }
+    void on_accepted(io::Fd fd, const io::Address& peer) override {
+      owner.on_accepted(std::move(fd), {.peer = peer, .critical = false, .tls = tls});
+    }
+    void on_accept_failed(io::IoError error) override { owner.on_accept_failed(error); }
+    Acceptor& owner;
+    const bool tls;
+  };
+
+  bool ready_to_accept();
+  void on_accepted(io::Fd fd, Connection::Arrival arrival);
+  void on_accept_failed(io::IoError error);
 
   [[nodiscard]] bool refuse_by_pressure(RefuseReason& reason);
-  void turn_away(io::Fd fd, RefuseReason reason, bool critical);
+  void turn_away(io::Fd fd, RefuseReason reason, const Connection::Arrival& arrival);
   void clear_doorstep(TimePoint now);
   void make_room();
   void room_made();
@@ -64,6 +78,8 @@ class Acceptor final : private io::AcceptSink {
   io::Loop& loop_;
   CriticalPeer is_critical_;
   Rng rng_;
+  Door cleartext_{*this, false};
+  Door encrypted_{*this, true};
   std::vector<std::unique_ptr<io::Listener>> listeners_;
   io::Task room_task_;
   io::Timer room_timer_;

@@ -7,6 +7,7 @@
 #include "weir/base/assert.h"
 
 #include "server/shard.h"
+#include "server/tls_shared.h"
 
 namespace weir::inline v0 {
 namespace {
@@ -32,7 +33,8 @@ Connection::Connection(LoopShard& shard, const Arrival& arrival) noexcept
       timer_(io::Timer::Fired::to<&Connection::on_timer>(*this)),
       work_(io::Callback<>::to<&Connection::drive>(*this)),
       peer_(arrival.peer),
-      access_(arrival.critical ? Access::kCritical : Access::kOrdinary) {}
+      access_(arrival.critical ? Access::kCritical : Access::kOrdinary),
+      tls_(arrival.tls) {}
 
 bool Connection::open(io::Fd fd) {
   if (!socket_.open(shard_.loop(), std::move(fd), *this)) return false;
@@ -40,8 +42,14 @@ bool Connection::open(io::Fd fd) {
   output_.bind(shard_.shared().writes, shard_.index(),
                shard_.config().write_buffers_per_connection);
   shard_.on_opened(*this);
+  if (tls_) session_ = entry_ = &shard_.shared().tls->acquire(*this, shard_);
   settle(opened_at_);
   return true;
+}
+
+void Connection::begin_http(io::TlsProtocol) noexcept {
+  session_ = &h1_;
+  if (shard_.draining()) session_->on_drain();
 }
 
 void Connection::fail(CloseReason reason) noexcept {
@@ -96,11 +104,7 @@ void Connection::on_readable() {
 
 /// One read. True if the socket may hold more.
 bool Connection::fill_input(TimePoint now) {
-  if (!input_.attached()) {
-    region_ = shard_.lease_region();
-    const std::size_t decrypted = shard_.config().conn_decrypted_buf_size;
-    input_.attach(region_.memory.subspan(decrypted), region_.memory.first(decrypted));
-  }
+  if (!input_.attached()) attach_region();
   std::span<std::byte> space = input_.decrypted_ptr();
   if (space.empty()) {
     shard_.counters().bytes_moved += input_.compact();
@@ -124,6 +128,13 @@ bool Connection::fill_input(TimePoint now) {
     case io::IoError::kTimedOut:
       fail(session_->idle() ? CloseReason::kClient : CloseReason::kClientAbort);
       break;
+    case io::IoError::kTls:
+    case io::IoError::kNoMemory:
+      if (entry_ != nullptr && entry_->transport().stream().too_many_key_updates()) {
+        ++shard_.counters().key_updates_exceeded;
+      }
+      fail(CloseReason::kTls);
+      break;
     default:
       fail(CloseReason::kReadError);
       break;
@@ -139,6 +150,7 @@ void Connection::discard_input() {
 
 void Connection::on_writable() {
   blocked_ = false;
+  transport_->on_writable();
   drive();
 }
 
@@ -175,7 +187,10 @@ void Connection::flush(TimePoint now) {
     if (!put) {
       if (put.error() == io::IoError::kAgain) break;
       const bool gone = put.error() == io::IoError::kReset || put.error() == io::IoError::kTimedOut;
-      return fail(gone ? CloseReason::kClientAbort : CloseReason::kWriteError);
+      const bool tls = put.error() == io::IoError::kTls || put.error() == io::IoError::kNoMemory;
+      return fail(gone  ? CloseReason::kClientAbort
+                  : tls ? CloseReason::kTls
+                        : CloseReason::kWriteError);
     }
     output_.sent(*put);
     moved_ += *put;
@@ -268,17 +283,34 @@ void Connection::close_now(CloseReason reason) {
   end(reason);
 }
 
+void Connection::attach_region() {
+  staged_ = entry_ != nullptr && session_ == entry_;
+  region_ = staged_ ? shard_.lease_stage() : shard_.lease_region();
+  input_.attach({}, region_.memory);  // OpenSSL's record buffer stands for the encrypted part
+}
+
 void Connection::release_region() {
   input_.discard();
-  shard_.release_region(region_);
+  if (staged_) {
+    shard_.release_stage(region_);
+  } else {
+    shard_.release_region(region_);
+  }
 }
 
 void Connection::end(CloseReason reason) {
   WEIR_ASSERT(!closed_);
   closed_ = true;
   driving_ = true;  // the handler's last words change nothing
+  const bool orderly = session_->idle() || (finishing() && output_.empty());
   session_->end_streams(reason);
   driving_ = false;
+  transport_->close(orderly);
+  if (entry_ != nullptr) {
+    use_cleartext();
+    session_ = &h1_;
+    shard_.shared().tls->release(*std::exchange(entry_, nullptr));
+  }
   if (input_.attached()) release_region();
   output_.clear();
   shard_.loop().cancel(timer_);

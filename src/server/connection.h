@@ -19,9 +19,14 @@
 #include "server/session.h"
 #include "server/transport.h"
 
+namespace weir::inline v0::io {
+enum class TlsProtocol : std::uint8_t;
+}
+
 namespace weir::inline v0 {
 
 class LoopShard;
+class TlsEntry;
 
 /// One accepted socket: transport below, session above, and between them input, output, deadlines.
 ///
@@ -36,6 +41,7 @@ class Connection final : public io::SocketEvents {
   struct Arrival {
     io::Address peer;
     bool critical = false;
+    bool tls = false;
   };
   Connection(LoopShard& shard, const Arrival& arrival) noexcept;
   Connection(const Connection&) = delete;
@@ -70,7 +76,15 @@ class Connection final : public io::SocketEvents {
   /// Keeps what follows the last response from being read as a reset.
   void reset_on_close() noexcept { socket_.reset_on_close(); }
 
+  // For the TLS handshake.
+  [[nodiscard]] io::Socket& socket() noexcept { return socket_; }
+  void use(Transport& transport) noexcept { transport_ = &transport; }
+  void use_cleartext() noexcept { transport_ = &plain_; }
+  /// It is done: HTTP as the two agreed.
+  void begin_http(io::TlsProtocol protocol) noexcept;
+
   // For the shard.
+  [[nodiscard]] bool tls() const noexcept { return tls_; }
   void drive();
   void resume_output(WriteBuffer* handed);  // with a buffer for it, or a good chance
   void close_now(CloseReason reason);
@@ -98,6 +112,7 @@ class Connection final : public io::SocketEvents {
   void settle(TimePoint now);
   void settle_lists(TimePoint now);
   void settle_deadline(TimePoint now);
+  void attach_region();
   void release_region();
   void end(CloseReason reason);
   void start_linger(TimePoint now);
@@ -107,6 +122,7 @@ class Connection final : public io::SocketEvents {
   PlainTransport plain_;
   Transport* transport_;
   H1Session h1_;
+  TlsEntry* entry_ = nullptr;  // of a connection to a TLS listener
   Session* session_;
   ConnReadBuf input_;
   ReadRegion region_;
@@ -129,6 +145,8 @@ class Connection final : public io::SocketEvents {
   bool lingering_ = false;
   bool blocked_ = false;  // the socket said "again" to a write
   bool half_closed_ = false;
+  bool tls_;
+  bool staged_ = false;  // the region is a small one, for a ClientHello
 };
 
 }  // namespace weir::inline v0

@@ -22,6 +22,10 @@ void LoopCounters::add_to(ServerStats& stats) const noexcept {
   stats.responses_3xx += responses[3].get();
   stats.responses_4xx += responses[4].get();
   stats.responses_5xx += responses[5].get();
+  stats.tls.key_updates_exceeded += key_updates_exceeded.get();
+  for (std::size_t i = 0; i < handshakes.size(); ++i) {
+    stats.tls.handshakes[i] += handshakes[i].get();
+  }
   for (std::size_t i = 0; i < closed.size(); ++i) stats.closed[i] += closed[i].get();
   for (std::size_t i = 0; i < refused.size(); ++i) stats.refused[i] += refused[i].get();
 }
@@ -37,6 +41,8 @@ void LoopCounters::take_over(const LoopCounters& other) noexcept {
   bytes_sent += other.bytes_sent.get();
   bytes_moved += other.bytes_moved.get();
   critical_shed += other.critical_shed.get();
+  key_updates_exceeded += other.key_updates_exceeded.get();
+  for (std::size_t i = 0; i < handshakes.size(); ++i) handshakes[i] += other.handshakes[i].get();
   for (std::size_t i = 0; i < responses.size(); ++i) responses[i] += other.responses[i].get();
   for (std::size_t i = 0; i < closed.size(); ++i) closed[i] += other.closed[i].get();
   for (std::size_t i = 0; i < refused.size(); ++i) refused[i] += other.refused[i].get();

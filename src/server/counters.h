@@ -39,6 +39,8 @@ struct LoopCounters {
   LoopCounter accepted, requests, tunnels;
   LoopCounter bytes_received, bytes_sent, bytes_moved;
   LoopCounter critical_shed;
+  LoopCounter key_updates_exceeded;
+  std::array<LoopCounter, static_cast<std::size_t>(HandshakeResult::kCount)> handshakes;
   std::array<LoopCounter, 6> responses;  // by first digit
   std::array<LoopCounter, static_cast<std::size_t>(CloseReason::kCount)> closed;
   std::array<LoopCounter, static_cast<std::size_t>(RefuseReason::kCount)> refused;

@@ -130,6 +130,7 @@ void H1Session::begin(const h1::RequestHead& head, TimePoint now) {
   request.upgrade = head.upgrade;
   request.te_trailers = head.te_trailers;
   request.secure = connection_.transport().secure();
+  request.peer_certificate = connection_.transport().peer_certificate();
   if (head.body.kind != h1::BodyKind::kChunked) request.body_length = head.body.length;
 
   handler_->on_headers(*this, request);

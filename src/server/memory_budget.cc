@@ -5,6 +5,7 @@
 #include "server/acceptor.h"
 #include "server/connection.h"
 #include "server/shard.h"
+#include "server/tls_shared.h"
 
 namespace weir::inline v0 {
 namespace {
@@ -22,10 +23,8 @@ std::uint64_t loops_of(const ServerConfig& config) {
   return config.loops == 0 ? io::usable_cores() : config.loops;
 }
 
-std::uint64_t region_bytes(const ServerConfig& config) {
-  return std::uint64_t{config.conn_decrypted_buf_size} +
-         (config.tls ? config.conn_encrypted_buf_size : 0);
-}
+// Each thread that uses OpenSSL keeps freed buffers for its next use (io/tls_memory.cc).
+constexpr std::uint64_t kTlsThread = 3 * kMega + kMega / 4;
 
 }  // namespace
 
@@ -37,6 +36,15 @@ std::uint64_t MemoryBudget::kernel_bytes() const noexcept {
   return total(kernel);
 }
 
+std::uint64_t tls_memory_bytes(const ServerConfig& c) {
+  if (!c.tls.enabled()) return 0;
+  if (c.tls.memory_budget > 0) return c.tls.memory_budget;
+  // Beside what it needs at rest: two record buffers of every connection, which are 36 KB and fit
+  // into the least the option allows together with the margin of an idle connection.
+  return c.tls_memory_least() + std::uint64_t{c.max_connections} * c.conn_encrypted_buf_size +
+         (loops_of(c) + 1) * kTlsThread;
+}
+
 MemoryBudget memory_budget(const ServerConfig& c) {
   const std::uint64_t loops = loops_of(c);
   const std::uint64_t connections = c.max_connections;
@@ -46,12 +54,24 @@ MemoryBudget memory_budget(const ServerConfig& c) {
     budget.addends.push_back({holder, count, each, note});
   };
   // Received bytes: one region per connection, leased while bytes are pending.
-  add("read regions", connections, region_bytes(c), "conn_*_buf_size × max_connections");
+  add("read regions", connections, c.conn_decrypted_buf_size,
+      "conn_decrypted_buf_size × max_connections");
   // Bytes to be sent: the whole slab, and a descriptor for each buffer.
   add("write slab", c.tcp_write_buffer_pool_size, c.tcp_write_buffer_size,
       "tcp_write_buffer_pool_size × tcp_write_buffer_size");
   add("write buffer descriptors", c.tcp_write_buffer_pool_size,
       sizeof(WriteBuffer) + sizeof(std::uint32_t) + sizeof(bool), "descriptor, free list, mark");
+  if (c.tls.enabled()) {
+    // OpenSSL's objects, its record buffers, what its threads keep; bounded as a whole.
+    add("TLS library", 1, tls_memory_bytes(c),
+        "max_connections × (20 KiB + conn_encrypted_buf_size) + handshake_slots × 112 KiB + fixed");
+    // Before OpenSSL: the ClientHello; beside it: our state per connection.
+    add("TLS stages", connections, TlsShared::kStageBytes, "half a ClientHello each");
+    add("TLS connections", connections,
+        sizeof(TlsEntry) + 2 * sizeof(std::uint32_t) +
+            loops * (sizeof(std::uint32_t) + sizeof(std::uint8_t)),
+        "max_connections × one slab place");
+  }
   // Requests that buffer.
   add("arenas", c.arena_pool_size, c.arena_size + sizeof(std::uint32_t) + sizeof(bool),
       "arena_pool_size × arena_size");

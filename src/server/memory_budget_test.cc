@@ -36,7 +36,7 @@ TEST(MemoryBudget, EveryBoundMovesTheCeiling) {
     EXPECT_GE(worst_case_bytes(config), before + at_least);
   };
   grows([](ServerConfig& c) { c.max_connections += 1; }, base.conn_decrypted_buf_size);
-  grows([](ServerConfig& c) { c.tls = true; },
+  grows([](ServerConfig& c) { c.tls.certificate = c.tls.private_key = "x"; },
         std::uint64_t{base.max_connections} * base.conn_encrypted_buf_size);
   grows([](ServerConfig& c) { c.tcp_write_buffer_pool_size += 1; }, base.tcp_write_buffer_size);
   grows([](ServerConfig& c) { c.arena_pool_size += 1; }, base.arena_size);

@@ -10,9 +10,12 @@
 #include "weir/io/listener.h"
 #include "weir/io/thread_parker.h"
 
+#include "io/tls_memory.h"
 #include "server/acceptor.h"
 #include "server/shard.h"
 #include "server/shared.h"
+#include "server/tls_setup.h"
+#include "server/tls_shared.h"
 
 namespace weir::inline v0 {
 namespace {
@@ -45,6 +48,13 @@ io::ListenOptions listen_options(const ServerConfig& config) {
   return options;
 }
 
+std::uint16_t first_port(const std::vector<io::SocketName>& names) {
+  for (const io::SocketName& name : names) {
+    if (name.address.family != io::Family::kUnix) return name.address.port;
+  }
+  return 0;
+}
+
 }  // namespace
 
 struct Server::Impl {
@@ -62,22 +72,41 @@ struct Server::Impl {
     struct Listening {
       io::Fd fd;
       std::string where;
+      bool tls = false;
     };
     std::vector<Listening> sockets;
-    for (const std::string& where : config.listen) {
-      const auto name = io::parse_socket_name(where);
-      if (!name) return unexpected(StartError{name.error(), where});
+    std::vector<Listening> wanted;
+    for (const std::string& where : config.listen) wanted.push_back({io::Fd(), where, false});
+    if (config.tls.enabled()) {
+      for (const std::string& where : config.tls.listen) wanted.push_back({io::Fd(), where, true});
+    }
+    for (Listening& socket : wanted) {
+      const auto name = io::parse_socket_name(socket.where);
+      if (!name) return unexpected(StartError{name.error(), socket.where, {}});
       Result<io::Fd, io::IoError> fd = io::listen_on(*name, options);
-      if (!fd) return unexpected(StartError{fd.error(), where});
-      sockets.push_back({std::move(*fd), where});
+      if (!fd) return unexpected(StartError{fd.error(), socket.where, {}});
+      sockets.push_back({std::move(*fd), socket.where, socket.tls});
     }
-    for (io::Fd& fd : inherited) sockets.push_back({std::move(fd), "inherited socket"});
+    for (io::Fd& fd : inherited) sockets.push_back({std::move(fd), "inherited socket", false});
     for (Listening& socket : sockets) {
-      names.push_back(io::bound_name(socket.fd.get()));
+      (socket.tls ? tls_names : names).push_back(io::bound_name(socket.fd.get()));
       Result<void, io::IoError> added;
-      run_on(loops.at(0), [&, this] { added = acceptor->add(std::move(socket.fd), options); });
-      if (!added) return unexpected(StartError{added.error(), socket.where});
+      run_on(loops.at(0),
+             [&, this] { added = acceptor->add(std::move(socket.fd), options, socket.tls); });
+      if (!added) return unexpected(StartError{added.error(), socket.where, {}});
     }
+    return {};
+  }
+
+  /// Certificates and keys, before anything listens.
+  Result<void, StartError> load_tls() {
+    if (!config.tls.enabled()) return {};
+    auto context = io::TlsContext::make(tls_setup(config.tls));
+    if (!context) {
+      return unexpected(
+          StartError{io::IoError::kTls, context.error().where, std::move(context.error().why)});
+    }
+    shared.tls = std::make_unique<TlsShared>(config, loops.size(), std::move(*context));
     return {};
   }
 
@@ -100,6 +129,7 @@ struct Server::Impl {
   std::vector<io::SocketName> names;
   mutable std::mutex counters_mutex;
   LoopCounters past;  // of shards that have stopped
+  std::vector<io::SocketName> tls_names;
   bool started = false;
   bool acceptor_closed = false;
 };
@@ -122,6 +152,7 @@ void Server::set_critical_peers(CriticalPeer is_critical) {
 Result<void, StartError> Server::start(std::vector<io::Fd> inherited) {
   Impl& self = *impl_;
   WEIR_ASSERT(!self.started);
+  if (Result<void, StartError> loaded = self.load_tls(); !loaded) return loaded;
   self.started = true;
   if (self.own_loops) self.own_loops->start();
   self.shards.resize(self.loops.size());
@@ -148,11 +179,26 @@ std::vector<io::SocketName> Server::addresses() const {
   return impl_->names;
 }
 
+std::vector<io::SocketName> Server::tls_addresses() const {
+  return impl_->tls_names;
+}
+
 std::uint16_t Server::port() const {
-  for (const io::SocketName& name : impl_->names) {
-    if (name.address.family != io::Family::kUnix) return name.address.port;
-  }
-  return 0;
+  return first_port(impl_->names);
+}
+
+std::uint16_t Server::tls_port() const {
+  return first_port(impl_->tls_names);
+}
+
+Result<void, ConfigError> Server::reload_tls(const TlsConfig& next) {
+  TlsShared* tls = impl_->shared.tls.get();
+  if (tls == nullptr) return {};
+  const io::TlsContext::Ptr before = tls->context();
+  auto made = io::TlsContext::make(tls_setup(next), before.get());
+  if (!made) return unexpected(tls_fault(next, made.error()));
+  tls->set_context(std::move(*made));
+  return {};
 }
 
 bool Server::drain(Duration at_most) {
@@ -211,6 +257,15 @@ ServerStats Server::stats() const {
   stats.pending_streams = shared.arenas.pending_stats();
   stats.backpressure.capacity = shared.config.backpressure_list_max;
   stats.write_slab_exhaustion_count = stats.write_buffers.exhausted;
+  if (shared.tls) {
+    stats.tls.handshake_slots = shared.tls->slots.stats();
+    stats.tls.handshakes_waiting = shared.tls->slots.waiting();
+    const io::TlsMemoryStats memory = io::tls_memory_stats();
+    stats.tls.memory_budget_bytes = memory.budget_bytes;
+    stats.tls.memory_bytes = memory.taken_bytes;
+    stats.tls.memory_peak_bytes = memory.peak_bytes;
+    stats.tls.memory_refused = memory.refused;
+  }
   stats.pressure = shared.level.load(std::memory_order_relaxed);
   const std::lock_guard lock(impl_->counters_mutex);
   impl_->past.add_to(stats);

@@ -7,6 +7,8 @@
 #include "weir/io/clock.h"
 #include "weir/io/fd.h"
 
+#include "server/tls_shared.h"
+
 namespace weir::inline v0 {
 namespace {
 
@@ -30,7 +32,10 @@ LoopShard::LoopShard(ServerShared& shared, io::Loop& loop, std::uint32_t index,
       judge_task_(io::Callback<>::to<&LoopShard::judge>(*this)),
       flush_task_(io::Callback<>::to<&LoopShard::flush_cache>(*this)),
       room_task_(io::Callback<>::to<&LoopShard::give_room>(*this)),
-      tick_(io::Timer::Fired::to<&LoopShard::on_tick>(*this)) {}
+      handshake_task_(io::Callback<>::to<&LoopShard::tell_handshakes>(*this)),
+      tick_(io::Timer::Fired::to<&LoopShard::on_tick>(*this)) {
+  if (shared.tls) stages_ = std::make_unique<RegionStack>(shared.tls->stages);
+}
 
 LoopShard::~LoopShard() {
   WEIR_ASSERT(all_.empty());
@@ -39,6 +44,7 @@ LoopShard::~LoopShard() {
 void LoopShard::start() {
   shared_.arenas.attach(index_, loop_, arena_task_);
   shared_.writes.blocks().attach(index_, loop_, resume_task_);
+  if (shared_.tls) shared_.tls->slots.attach(index_, loop_, handshake_task_);
   const TimePoint now = loop_.now();
   next_sweep_ = now + config().sweep_interval;
   loop_.arm(tick_, now + config().tick);
@@ -93,6 +99,7 @@ void LoopShard::take_arrivals() {
 void LoopShard::on_opened(Connection& connection) {
   all_.push_back(connection);
   regions_.adopt();
+  if (connection.tls()) stages_->adopt();
   ++counters_.accepted;
   ++counters_.connections;
 }
@@ -100,6 +107,7 @@ void LoopShard::on_opened(Connection& connection) {
 void LoopShard::on_closed(Connection& connection) {
   all_.remove(connection);
   regions_.abandon();
+  if (connection.tls()) stages_->abandon();
   --counters_.connections;
   load_.fetch_sub(1, std::memory_order_relaxed);
   shared_.connections.release(connection);
@@ -214,6 +222,10 @@ void LoopShard::resume_greedy() {
 
 void LoopShard::flush_cache() {
   shared_.writes.blocks().flush(index_);
+}
+
+void LoopShard::tell_handshakes() {
+  shared_.tls->slots.tell(index_);
 }
 
 void LoopShard::give_room() {

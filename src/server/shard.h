@@ -67,6 +67,9 @@ class LoopShard {
 
   [[nodiscard]] ReadRegion lease_region();
   void release_region(const ReadRegion& region);
+  /// A small region, for a connection whose TLS has not begun.
+  [[nodiscard]] ReadRegion lease_stage() { return stages_->lease(); }
+  void release_stage(const ReadRegion& region) { stages_->release(region); }
 
   void set_idle(Connection& connection, bool idle, bool moved);
   void set_stuck(Connection& connection, bool stuck, bool moved);
@@ -100,6 +103,7 @@ class LoopShard {
   void tell_waiting();
   void answer_arenas();
   void flush_cache();
+  void tell_handshakes();
   void give_room();
   void finish_stop();
 
@@ -114,6 +118,7 @@ class LoopShard {
   std::unique_ptr<Handler> handler_;
   LoopCounters counters_;
   RegionStack regions_;
+  std::unique_ptr<RegionStack> stages_;  // with TLS
   std::vector<HeaderView> headers_;
 
   IntrusiveList<Connection, &Connection::all_hook> all_;
@@ -131,6 +136,7 @@ class LoopShard {
   io::Task judge_task_;
   io::Task flush_task_;
   io::Task room_task_;
+  io::Task handshake_task_;
   io::Timer tick_;
   TimePoint next_sweep_{};
   std::array<char, kHttpDateBytes> date_{};

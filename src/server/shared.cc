@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "server/shard.h"
+#include "server/tls_shared.h"
 
 namespace weir::inline v0 {
 namespace {
@@ -29,11 +30,6 @@ PressureConfig pressure_of(const ServerConfig& config) {
   return pressure;
 }
 
-std::size_t region_bytes(const ServerConfig& config) {
-  return std::size_t{config.conn_decrypted_buf_size} +
-         (config.tls ? config.conn_encrypted_buf_size : 0);
-}
-
 constexpr std::uint32_t kCachedWriteBuffers = 2;  // per loop
 
 }  // namespace
@@ -43,7 +39,7 @@ ServerShared::ServerShared(const ServerConfig& given, std::uint32_t loops)
       limits(limits_of(given)),
       pressure(pressure_of(given)),
       loop_count(loops),
-      regions({.block_count = given.max_connections, .block_bytes = region_bytes(given)}),
+      regions({.block_count = given.max_connections, .block_bytes = given.conn_decrypted_buf_size}),
       writes({.count = given.tcp_write_buffer_pool_size,
               .bytes_each = given.tcp_write_buffer_size,
               .reserved = given.reserved_write_buffers,
@@ -57,6 +53,8 @@ ServerShared::ServerShared(const ServerConfig& given, std::uint32_t loops)
               .pending_max = given.pending_stream_pool_size,
               .high_watermark = given.high_watermark}),
       connections({.count = given.max_connections, .reserved = given.reserved_connections}) {}
+
+ServerShared::~ServerShared() = default;
 
 Connection* ConnectionTable::acquire(LoopShard& shard, const Connection::Arrival& arrival) {
   const std::lock_guard lock(mutex_);

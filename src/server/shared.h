@@ -20,6 +20,7 @@
 namespace weir::inline v0 {
 
 class LoopShard;
+struct TlsShared;
 
 /// The places for connections, of all loops.
 ///
@@ -55,6 +56,7 @@ class ConnectionTable {
 /// What all loops of one server share: the configuration, and every bound.
 struct ServerShared {
   ServerShared(const ServerConfig& given, std::uint32_t loops);
+  ~ServerShared();
 
   const ServerConfig config;
   const HttpLimits limits;
@@ -64,6 +66,7 @@ struct ServerShared {
   RegionPool regions;
   WritePool writes;
   ArenaPool arenas;
+  std::unique_ptr<TlsShared> tls;  // when some listener speaks it; made before anything runs
   ConnectionTable connections;
 
   std::vector<LoopShard*> shards;  // filled before anything runs

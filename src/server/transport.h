@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <span>
+#include <string_view>
 
 #include "weir/io/socket.h"
 
@@ -21,9 +22,15 @@ class Transport {
   /// connection wants (TLS may have to write in order to read).
   [[nodiscard]] virtual io::Socket::Interest interest(
       io::Socket::Interest wanted) const noexcept = 0;
+  /// The socket can be written again.
+  virtual void on_writable() noexcept {}
   /// Ends our side in the way of the transport.
   virtual void shutdown_write() noexcept = 0;
+  /// The connection is over. `orderly`: nothing was cut off, the peer may be told so.
+  virtual void close(bool /*orderly*/) noexcept {}
   [[nodiscard]] virtual bool secure() const noexcept = 0;
+  /// The subject of the peer's verified certificate; empty without one. Lives as long as this.
+  [[nodiscard]] virtual std::string_view peer_certificate() const noexcept { return {}; }
 
  protected:
   ~Transport() = default;

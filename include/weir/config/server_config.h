@@ -7,6 +7,7 @@
 #include "weir/base/config_check.h"
 #include "weir/base/config_error.h"
 #include "weir/base/time.h"
+#include "weir/config/tls_config.h"
 
 namespace weir::inline v0 {
 
@@ -16,11 +17,11 @@ namespace weir::inline v0 {
 struct ServerConfig {
   std::vector<std::string> listen;  // "127.0.0.1:8080", "[::]:8080", ":0", "unix:/run/weir.sock"
   std::uint32_t loops = 0;          // threads; 0: one per core
-  bool tls = false;                 // some listener speaks TLS: encrypted regions are needed
+  TlsConfig tls;                    // other addresses, where TLS is spoken
 
   // Connections.
   std::uint32_t max_connections = 1024;
-  std::uint32_t conn_encrypted_buf_size = 32 * 1024;
+  std::uint32_t conn_encrypted_buf_size = 32 * 1024;  // of the TLS library, for records under way
   std::uint32_t conn_decrypted_buf_size = 32 * 1024;
   std::uint32_t handshake_slots = 64;
 
@@ -51,6 +52,7 @@ struct ServerConfig {
   std::uint32_t reserved_write_buffers = 8;
   std::uint32_t reserved_arenas = 1;
   std::uint32_t reserved_streams = 8;
+  std::uint32_t reserved_handshakes = 4;
 
   // Deadlines.
   Duration header_timeout = std::chrono::seconds(10);  // first byte to end of head, absolute
@@ -84,6 +86,11 @@ struct ServerConfig {
   std::uint64_t memory_max = 0;                       // the ceiling must stay below; 0: not stated
 
   bool operator==(const ServerConfig&) const = default;
+
+  /// What the TLS library needs for every handshake slot and every connection at rest.
+  [[nodiscard]] std::uint64_t tls_memory_least() const noexcept {
+    return max_connections * kTlsIdleBytes + handshake_slots * kTlsHandshakeBytes + kTlsFixedBytes;
+  }
 
   [[nodiscard]] ConfigErrors validate() const;
   /// What is allowed but unwise, in the same form.
@@ -125,6 +132,7 @@ inline ConfigErrors ServerConfig::validate() const {
   count("server.reserved_write_buffers", reserved_write_buffers, 0, tcp_write_buffer_pool_size - 1);
   count("server.reserved_arenas", reserved_arenas, 0, arena_pool_size);
   count("server.reserved_streams", reserved_streams, 0, streams_max - 1);
+  count("server.reserved_handshakes", reserved_handshakes, 0, handshake_slots - 1);
   time("server.header_timeout_ms", header_timeout);
   time("server.body_timeout_ms", body_timeout);
   time("server.write_timeout_ms", write_timeout);
@@ -140,6 +148,12 @@ inline ConfigErrors ServerConfig::validate() const {
   count("server.accept_budget", accept_budget, 1, 65535);
   time("server.tick_ms", tick);
   time("server.sweep_interval_ms", sweep_interval);
+  append_errors(errors, "tls.", tls.validate());
+  if (tls.memory_budget > 0 && tls.memory_budget < tls_memory_least()) {
+    add_error(errors, "tls.memory_budget", std::to_string(tls.memory_budget),
+              "0, or at least " + std::to_string(tls_memory_least()) +
+                  ": every handshake slot and every connection at rest");
+  }
   return errors;
 }
 

@@ -18,10 +18,12 @@ namespace weir::inline v0 {
 ///
 /// Thread-safety: a value. Every field that is an option has one row in options.def.
 struct Config {
-  Config() { server.listen = {"127.0.0.1:8080"}; }
+  Config() {
+    server.listen = {"127.0.0.1:8080"};
+    server.tls.listen = {"127.0.0.1:8443"};
+  }
 
   ServerConfig server;
-  TlsConfig tls;
   AdminConfig admin;
   AdmissionConfig admission;
   ActorsConfig actors;

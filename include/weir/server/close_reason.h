@@ -9,34 +9,40 @@ namespace weir::inline v0 {
 
 /// Why a connection, and with it its streams, ended. Names are stable: they are metric labels.
 enum class CloseReason : std::uint8_t {
-  kNone,           // still open
-  kClient,         // the client ended it between requests
-  kFinished,       // we said "connection: close" and the response is out
-  kIdle,           // idle timeout
-  kIdlePressure,   // idle, and its place was needed
-  kHeaderTimeout,  // the head did not come in time
-  kBodyTimeout,    // the body came slower than the minimum rate
-  kWriteTimeout,   // the client read slower than the minimum rate
-  kTunnelIdle,     // a tunnel carried nothing for too long
-  kBackpressure,   // its output was stuck for too long, or it was the oldest stuck one
-  kParseError,     // not HTTP as we accept it
-  kReadError,      // the kernel reported an error on read
-  kWriteError,     // the kernel reported an error on write
-  kClientAbort,    // the client went away during a request
-  kUnreadBody,     // answered before its body had come, and the rest is not worth reading
-  kReset,          // the handler reset the stream
-  kTunnelEnd,      // both sides of a tunnel ended
-  kShutdown,       // the server stops
-  kTls,            // the TLS layer failed
-  kProtocol,       // HTTP/2: the peer broke the protocol, or one of its bounds
+  kNone,              // still open
+  kClient,            // the client ended it between requests
+  kFinished,          // we said "connection: close" and the response is out
+  kIdle,              // idle timeout
+  kIdlePressure,      // idle, and its place was needed
+  kHeaderTimeout,     // the head did not come in time
+  kBodyTimeout,       // the body came slower than the minimum rate
+  kWriteTimeout,      // the client read slower than the minimum rate
+  kTunnelIdle,        // a tunnel carried nothing for too long
+  kBackpressure,      // its output was stuck for too long, or it was the oldest stuck one
+  kParseError,        // not HTTP as we accept it
+  kReadError,         // the kernel reported an error on read
+  kWriteError,        // the kernel reported an error on write
+  kClientAbort,       // the client went away during a request
+  kUnreadBody,        // answered before its body had come, and the rest is not worth reading
+  kReset,             // the handler reset the stream
+  kTunnelEnd,         // both sides of a tunnel ended
+  kShutdown,          // the server stops
+  kTls,               // the TLS layer failed
+  kHandshake,         // the TLS handshake failed, or the client left in it
+  kHandshakeTimeout,  // the TLS handshake was not done in time
+  kNotTls,            // something else on a port that speaks TLS
+  kProtocol,          // HTTP/2: the peer broke the protocol, or one of its bounds
   kCount,
 };
 inline constexpr std::array<std::string_view, static_cast<std::size_t>(CloseReason::kCount)>
-    kCloseReasonNames = {"none",          "client",         "finished",     "idle",
-                         "idle_pressure", "header_timeout", "body_timeout", "write_timeout",
-                         "tunnel_idle",   "backpressure",   "parse_error",  "read_error",
-                         "write_error",   "client_abort",   "unread_body",  "reset",
-                         "tunnel_end",    "shutdown",       "tls",          "protocol"};
+    kCloseReasonNames = {"none",         "client",        "finished",
+                         "idle",         "idle_pressure", "header_timeout",
+                         "body_timeout", "write_timeout", "tunnel_idle",
+                         "backpressure", "parse_error",   "read_error",
+                         "write_error",  "client_abort",  "unread_body",
+                         "reset",        "tunnel_end",    "shutdown",
+                         "tls",          "handshake",     "handshake_timeout",
+                         "not_tls",      "protocol"};
 [[nodiscard]] constexpr std::string_view name_of(CloseReason reason) noexcept {
   return kCloseReasonNames[static_cast<std::size_t>(reason)];
 }

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 #include "weir/base/time.h"
 #include "weir/http/header_view.h"
@@ -31,6 +32,8 @@ struct ServerRequest {
   bool upgrade = false;          // 101 may be answered: the stream becomes a tunnel
   bool te_trailers = false;      // response trailers will be understood
   bool secure = false;           // it came over TLS
+  /// Subject of the client's verified certificate ("CN=worker-7,O=Example"); empty without one.
+  std::string_view peer_certificate;
 };
 
 /// What the server calls for each stream (one request and its response), on the loop that owns the

@@ -30,6 +30,11 @@ struct MemoryBudget {
 
 [[nodiscard]] MemoryBudget memory_budget(const ServerConfig& config);
 
+/// The most that the TLS library may hold, as configured or as computed; 0 without TLS. A program
+/// enforces it by install_tls_memory() (tls_memory.h); without that it is what the bounds on
+/// connections and handshakes amount to, by measurement.
+[[nodiscard]] std::uint64_t tls_memory_bytes(const ServerConfig& config);
+
 /// memory_budget(config).total_bytes(): the ceiling.
 [[nodiscard]] std::uint64_t worst_case_bytes(const ServerConfig& config);
 

@@ -35,6 +35,7 @@ using CriticalPeer = std::function<bool(const io::Address&)>;
 struct StartError {
   io::IoError error = io::IoError::kOther;
   std::string where;
+  std::string why;  // of a certificate or key; else the error says it all
 };
 
 /// An HTTP server whose memory has a ceiling known before it starts.
@@ -63,6 +64,14 @@ class Server {
   /// Where it listens, in the order of config.listen, then the inherited ones.
   [[nodiscard]] std::vector<io::SocketName> addresses() const;
   [[nodiscard]] std::uint16_t port() const;  // of the first TCP address
+  /// The same for config.tls.listen.
+  [[nodiscard]] std::vector<io::SocketName> tls_addresses() const;
+  [[nodiscard]] std::uint16_t tls_port() const;
+
+  /// Reads certificates and keys again, as `next` says; handshakes from now on use them, and
+  /// sessions resume across it. On a fault, which is named, everything stays as it was. Where to
+  /// listen, and the bounds, stay as they are in any case. From any thread.
+  [[nodiscard]] Result<void, ConfigError> reload_tls(const TlsConfig& next);
 
   /// Stops accepting; each connection closes when its exchange is over, idle ones at once. True
   /// when none is left before the time is over.

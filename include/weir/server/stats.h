@@ -7,8 +7,25 @@
 #include "weir/base/pool_stats.h"
 #include "weir/policy/pressure.h"
 #include "weir/server/close_reason.h"
+#include "weir/server/handshake_result.h"
 
 namespace weir::inline v0 {
+
+/// What a server's TLS has done and holds. The memory is the whole process's.
+struct TlsStats {
+  PoolStats handshake_slots;             // used: handshakes under way
+  std::uint64_t handshakes_waiting = 0;  // for a slot
+  std::array<std::uint64_t, static_cast<std::size_t>(HandshakeResult::kCount)> handshakes{};
+  std::uint64_t key_updates_exceeded = 0;  // connections ended for it
+  std::uint64_t memory_budget_bytes = 0;   // of the TLS library; 0: not bounded by us
+  std::uint64_t memory_bytes = 0;
+  std::uint64_t memory_peak_bytes = 0;
+  std::uint64_t memory_refused = 0;  // allocations
+
+  [[nodiscard]] std::uint64_t handshakes_by(HandshakeResult r) const noexcept {
+    return handshakes[static_cast<std::size_t>(r)];
+  }
+};
 
 /// What a server has done and holds, at one instant. Counters never go backwards.
 struct ServerStats {
@@ -34,6 +51,7 @@ struct ServerStats {
   std::uint64_t write_slab_exhaustion_count = 0;
   std::uint64_t pending_write_queue_len = 0;
   PressureLevel pressure = PressureLevel::kNormal;
+  TlsStats tls;
 
   std::array<std::uint64_t, static_cast<std::size_t>(CloseReason::kCount)> closed{};
   std::array<std::uint64_t, static_cast<std::size_t>(RefuseReason::kCount)> refused{};

@@ -1,0 +1,13 @@
+#pragma once
+
+#include "weir/base/config_error.h"
+#include "weir/config/tls_config.h"
+
+namespace weir::inline v0 {
+
+/// Reads the certificates and keys that a configuration names, as a server would: each must be
+/// there, hold what it should, and each key must belong to its certificate. Names the first fault
+/// with its key and file; empty when a server would start with them, or when TLS is not configured.
+[[nodiscard]] ConfigErrors check_tls_files(const TlsConfig& config);
+
+}  // namespace weir::inline v0
