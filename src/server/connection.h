@@ -21,6 +21,7 @@
 
 namespace weir::inline v0 {
 
+class H2Session;
 class LoopShard;
 
 /// One accepted socket: transport below, session above, and between them input, output, deadlines.
@@ -40,6 +41,9 @@ class Connection final : public io::SocketEvents {
   Connection(LoopShard& shard, const Arrival& arrival) noexcept;
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
+
+  /// Which protocol the peer will speak: it shows by its first bytes, or was agreed on before them.
+  enum class Protocol : std::uint8_t { kUndecided, kHttp1, kHttp2 };
 
   /// On the shard's loop. False: the kernel would not have it; the connection is to be discarded.
   [[nodiscard]] bool open(io::Fd fd);
@@ -70,6 +74,12 @@ class Connection final : public io::SocketEvents {
   /// Keeps what follows the last response from being read as a reset.
   void reset_on_close() noexcept { socket_.reset_on_close(); }
 
+  // For the transport, before any byte was read: what ALPN chose. A preface after that is a request
+  // like any other to HTTP/1, and a request is no preface to HTTP/2.
+  void begin_http1() noexcept { protocol_ = Protocol::kHttp1; }
+  void begin_http2();
+  [[nodiscard]] Protocol protocol() const noexcept { return protocol_; }
+
   // For the shard.
   void drive();
   void resume_output(WriteBuffer* handed);  // with a buffer for it, or a good chance
@@ -93,6 +103,8 @@ class Connection final : public io::SocketEvents {
 
   [[nodiscard]] bool fill_input(TimePoint now);
   void discard_input();
+  /// False while the first bytes may become a preface.
+  [[nodiscard]] bool decide_protocol();
   void rounds(TimePoint now);
   void flush(TimePoint now);
   void settle(TimePoint now);
@@ -108,6 +120,7 @@ class Connection final : public io::SocketEvents {
   Transport* transport_;
   H1Session h1_;
   Session* session_;
+  H2Session* h2_ = nullptr;
   ConnReadBuf input_;
   ReadRegion region_;
   Outbox output_;
@@ -123,6 +136,7 @@ class Connection final : public io::SocketEvents {
   Farewell farewell_{.reason = CloseReason::kNone, .linger = false};
   CloseReason ending_ = CloseReason::kNone;
   Access access_;
+  Protocol protocol_ = Protocol::kUndecided;
   bool driving_ = false;
   bool closed_ = false;  // nothing happens here any more …
   bool gone_ = false;    // … and the loop has let go of the socket

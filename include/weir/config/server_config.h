@@ -2,11 +2,13 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "weir/base/config_check.h"
 #include "weir/base/config_error.h"
 #include "weir/base/time.h"
+#include "weir/config/h2_config.h"
 
 namespace weir::inline v0 {
 
@@ -33,7 +35,8 @@ struct ServerConfig {
   std::uint32_t arena_pool_size = 64;
   std::uint32_t arena_size = 4 * 1024 * 1024;
   std::uint32_t streams_max = 2048;          // process-wide; HTTP/1 has one per connection
-  std::uint32_t body_lease_pool_size = 256;  // HTTP/2 stream windows open against these
+  std::uint32_t body_lease_pool_size = 256;  // HTTP/2 stream windows open against these …
+  std::uint32_t body_lease_size = 64 * 1024;  // … so far
   std::uint32_t pending_stream_pool_size = 64;
   Duration pending_stream_timeout = std::chrono::seconds(10);
 
@@ -65,6 +68,11 @@ struct ServerConfig {
   std::uint64_t requests_per_connection_max = 0;  // 0: any number
   bool allow_half_close = false;  // a client that ended its side still wants its answer
 
+  // HTTP/2, by prior knowledge or by ALPN, and the bounds of one connection.
+  bool http2_enabled = true;
+  std::uint32_t http2_sessions_max = 0;  // 0: as many as connections
+  H2Limits http2;
+
   // Bounds of one message.
   std::uint32_t head_bytes_max = 16 * 1024;
   std::uint32_t header_count_max = 100;
@@ -84,6 +92,11 @@ struct ServerConfig {
   std::uint64_t memory_max = 0;                       // the ceiling must stay below; 0: not stated
 
   bool operator==(const ServerConfig&) const = default;
+
+  [[nodiscard]] std::uint32_t http2_sessions() const noexcept {
+    if (!http2_enabled) return 0;
+    return http2_sessions_max == 0 ? max_connections : http2_sessions_max;
+  }
 
   [[nodiscard]] ConfigErrors validate() const;
   /// What is allowed but unwise, in the same form.
@@ -140,6 +153,10 @@ inline ConfigErrors ServerConfig::validate() const {
   count("server.accept_budget", accept_budget, 1, 65535);
   time("server.tick_ms", tick);
   time("server.sweep_interval_ms", sweep_interval);
+  // A client may use the protocol's own window before it has read our SETTINGS.
+  count("server.body_lease_size", body_lease_size, 64 * kKilo, 64 * kMega);
+  count("http2.sessions_max", http2_sessions_max, 0, kCountMax);
+  for (ConfigError& error : http2.validate()) errors.push_back(std::move(error));
   return errors;
 }
 
