@@ -94,9 +94,12 @@ bool H2Session::reserve(const H2Stream& stream, std::size_t head_bytes, std::siz
       head_bytes + body_bytes + frames * h2::kFrameHeaderBytes + lost, stream.access_);
 }
 
+bool H2Session::at_quota() const noexcept {
+  return parked_ + connection_.output().buffers() >= shard_.config().write_buffers_per_connection;
+}
+
 WriteBuffer* H2Session::park(Access access) {
-  const std::uint32_t quota = shard_.config().write_buffers_per_connection;
-  if (parked_ + connection_.output().buffers() >= quota) return nullptr;
+  if (at_quota()) return nullptr;
   WriteBuffer* buffer = shard_.shared().writes.acquire(shard_.index(), access);
   if (buffer == nullptr) {
     shard_.on_exhausted();
@@ -108,7 +111,6 @@ WriteBuffer* H2Session::park(Access access) {
 
 void H2Session::unpark(WriteBuffer* buffer) noexcept {
   --parked_;
-  windows_opened_ = true;  // whoever waited for it may try again
   shard_.shared().writes.release(shard_.index(), buffer);
 }
 
@@ -155,7 +157,7 @@ bool H2Session::pump(TimePoint now) {
   bool did = false;
   for (std::size_t left = ready_.size(); left > 0; --left) {
     H2Stream* stream = ready_.front();
-    if (stream == nullptr) break;
+    if (stream == nullptr || connection_.output().starved()) break;
     if (connection_.output().contiguous(kDataRoom, stream->access_).empty()) {
       if (connection_.output().starved()) shard_.on_exhausted();
       break;

@@ -195,8 +195,9 @@ SendResult H2Stream::send_response(const ResponseHead& head, std::string_view bo
     const std::size_t most =
         std::size_t{config.write_buffers_per_connection} * config.tcp_write_buffer_size;
     if (payload.size() > most) return SendResult::kInvalid;
+    if (session_.connection().output().starved()) return blocked();  // the pool's turn decides
     starving_ = true;
-    session_.wait_for_window(*this);  // or for buffers: looked at when either changes
+    session_.wait_for_window(*this);  // or for its quota: looked at when either changes
     session_.touch();
     return SendResult::kBlocked;
   }
@@ -234,10 +235,15 @@ bool H2Stream::keep_tail(std::string_view body, BodyLife life) {
     if (!tail_.empty()) return true;
   }
   WriteBuffer* last = nullptr;
+  const std::size_t whole = body.size();
   while (!body.empty()) {
     WriteBuffer* buffer = session_.park(access_);
     if (buffer == nullptr) {
       drop_tail();
+      // If it was the pool that had none, the connection waits for as many as it takes.
+      if (!session_.at_quota()) {
+        static_cast<void>(session_.connection().output().reserve(whole, access_));
+      }
       return false;
     }
     (last == nullptr ? parked_ : last->next) = buffer;
@@ -266,7 +272,10 @@ H2Stream::Turn H2Stream::send_tail(TimePoint now) {
     tail_.remove_prefix(put.bytes);
   } else {
     parked_->begin += static_cast<std::uint32_t>(put.bytes);
-    if (parked_->pending() == 0) session_.unpark(std::exchange(parked_, parked_->next));
+    if (parked_->pending() == 0) {
+      session_.unpark(std::exchange(parked_, parked_->next));
+      session_.retry_stalled();  // whoever waited for a buffer
+    }
   }
   if (put.stop == H2Session::PutStop::kWindow) return Turn::kStalled;
   if (put.stop == H2Session::PutStop::kRoom) return Turn::kNoRoom;

@@ -224,8 +224,10 @@ void H2Session::forget(H2Stream& stream) {
   if (stream.work_hook.linked()) work_.remove(stream);
   if (stream.drain_hook.linked()) drains_.remove(stream);
   give_back_lease(stream);
+  if (stream.tail_pending()) retry_stalled();
   stream.drop_tail();
   streams_.remove(stream);
+  if (stream.access_ != connection_.access()) --critical_streams_;
   wire_->release(stream.wire_id());
   shard_.shared().h2_streams.release(stream);
   LoopCounter& open = shard_.counters().h2_streams_open;
@@ -290,6 +292,10 @@ void H2Session::count_glitches() noexcept {
     }
   }
   if (wire_->is_leaving() && !std::exchange(goaway_counted_, true)) ++counters.h2_goaways;
+}
+
+bool H2Session::critical() const noexcept {
+  return critical_streams_ > 0 || connection_.access() == Access::kCritical;
 }
 
 // ---- Time --------------------------------------------------------------------------------------

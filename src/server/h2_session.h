@@ -55,6 +55,8 @@ class H2Session final : public Session, private h2::SessionEvents {
   void end_streams(CloseReason reason) override;
   bool wants_input() const noexcept override { return !backlog_; }
   bool idle() const noexcept override { return streams_.empty(); }
+  bool unused() const noexcept override { return requests_ == 0; }
+  bool critical() const noexcept override;
   bool wants_room() const noexcept override { return starving_ || !ready_.empty(); }
   TimePoint deadline() const noexcept override;
   void on_deadline(TimePoint now) override;
@@ -85,6 +87,9 @@ class H2Session final : public Session, private h2::SessionEvents {
   /// A buffer of the connection's quota for what must wait, or nullptr.
   [[nodiscard]] WriteBuffer* park(Access access);
   void unpark(WriteBuffer* buffer) noexcept;
+  void retry_stalled() noexcept { windows_opened_ = true; }
+  /// The connection holds as many write buffers as it may.
+  [[nodiscard]] bool at_quota() const noexcept;
   /// Somebody else has been waiting to send.
   [[nodiscard]] bool must_queue(const H2Stream& stream) const noexcept {
     return turn_ != &stream && !ready_.empty();
@@ -103,6 +108,7 @@ class H2Session final : public Session, private h2::SessionEvents {
   [[nodiscard]] bool take_lease(H2Stream& stream);
   void give_back_lease(H2Stream& stream) noexcept;
   void touch() noexcept;
+  void note_critical() noexcept { ++critical_streams_; }
 
  private:
   using All = IntrusiveList<H2Stream, &H2Stream::all_hook>;
@@ -156,6 +162,7 @@ class H2Session final : public Session, private h2::SessionEvents {
   std::uint32_t parked_ = 0;
   std::uint32_t leases_ = 0;
   std::uint32_t budget_ = 0;
+  std::uint32_t critical_streams_ = 0;
   bool backlog_ = false;   // input that cannot be used yet
   bool starving_ = false;  // frames that have no room
   bool spare_used_ = false;

@@ -276,7 +276,9 @@ void H2Stream::release_arena() noexcept {
 }
 
 void H2Stream::mark_critical() noexcept {
+  if (access_ == Access::kCritical) return;
   access_ = Access::kCritical;
+  session_.note_critical();
 }
 
 const io::Address& H2Stream::peer() const noexcept {
