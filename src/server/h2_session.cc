@@ -212,7 +212,7 @@ bool H2Session::tell_ends() {
   bool did = false;
   while (H2Stream* stream = over_.front()) {
     over_.remove(*stream);
-    stream->abort(stream->end_reason);
+    stream->give_up(stream->end_reason);
     forget(*stream);
     did = true;
   }

@@ -213,7 +213,7 @@ void H2Stream::on_deadline(TimePoint now) {
 
 // ---- Ends --------------------------------------------------------------------------------------
 
-void H2Stream::abort(CloseReason reason) {
+void H2Stream::give_up(CloseReason reason) {
   over_ = true;
   response_ = Response::kDone;
   ++session_.shard().counters().h2_aborted[static_cast<std::size_t>(reason)];

@@ -68,7 +68,7 @@ class H2Stream final : public ServerStream, private ArenaWaiter::Owner {
   /// Goes on after resume(), or when the arena came. True if anything was told.
   bool go_on();
   /// The handler's last word: it was all for nothing.
-  void abort(CloseReason reason);
+  void give_up(CloseReason reason);
   void finish();
 
   // For the session: the response.

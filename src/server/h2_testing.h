@@ -12,9 +12,9 @@
 #include <vector>
 
 #include <gtest/gtest.h>
-#include <nghttp2/nghttp2.h>
 
 #include "http/h2/frame_writer_testing.h"
+#include "http/h2/header_reader_testing.h"
 #include "server/server_testing.h"
 
 namespace weir::inline v0::testkit {
@@ -66,12 +66,11 @@ class H2Client {
   explicit H2Client(std::uint16_t port) : H2Client(port, Options()) {}
   H2Client(std::uint16_t port, Options options)
       : client_(port, options.receive_buffer), options_(std::move(options)) {
-    nghttp2_hd_inflate_new(&inflater_);
     if (options_.greet) send(wire::preface() + wire::settings(options_.settings));
   }
   H2Client(const H2Client&) = delete;
   H2Client& operator=(const H2Client&) = delete;
-  ~H2Client() { nghttp2_hd_inflate_del(inflater_); }
+  ~H2Client() = default;
 
   bool send(std::string_view bytes) { return client_.send(bytes); }
   Client& socket() { return client_; }
@@ -138,7 +137,7 @@ class H2Client {
     Reply& reply = replies_[frame.header.stream];
     switch (static_cast<h2::FrameType>(frame.header.type)) {
       case h2::FrameType::kHeaders:
-        inflate(frame, reply);
+        note_head(frame, reply);
         reply.ended = reply.ended || frame.ends();
         break;
       case h2::FrameType::kData:
@@ -166,24 +165,8 @@ class H2Client {
         break;
     }
   }
-  void inflate(const Frame& frame, Reply& reply) {
-    wire::Fields fields;
-    const auto* in = reinterpret_cast<const std::uint8_t*>(frame.payload.data());
-    std::size_t left = frame.payload.size();
-    for (;;) {
-      nghttp2_nv nv;
-      int flags = 0;
-      const ssize_t used = nghttp2_hd_inflate_hd2(inflater_, &nv, &flags, in, left, 1);
-      ASSERT_GE(used, 0);
-      in += used;
-      left -= static_cast<std::size_t>(used);
-      if ((flags & NGHTTP2_HD_INFLATE_EMIT) != 0) {
-        fields.emplace_back(std::string(reinterpret_cast<char*>(nv.name), nv.namelen),
-                            std::string(reinterpret_cast<char*>(nv.value), nv.valuelen));
-      }
-      if ((flags & NGHTTP2_HD_INFLATE_FINAL) != 0) break;
-    }
-    nghttp2_hd_inflate_end_headers(inflater_);
+  void note_head(const Frame& frame, Reply& reply) {
+    wire::Fields fields = headers_.read(frame.payload);
     const bool head = !fields.empty() && fields[0].first == ":status";
     const int status = head ? std::stoi(fields[0].second) : 0;
     if (head && status < 200) {
@@ -198,7 +181,7 @@ class H2Client {
 
   Client client_;
   Options options_;
-  nghttp2_hd_inflater* inflater_ = nullptr;
+  wire::HeaderReader headers_;
   std::map<std::uint32_t, Reply> replies_;
   std::uint32_t next_id_ = 1;
 };
