@@ -6,6 +6,8 @@
 
 #include "weir/base/assert.h"
 
+#include "http/h2/frame.h"
+#include "server/h2_session.h"
 #include "server/shard.h"
 #include "server/tls_shared.h"
 
@@ -162,9 +164,40 @@ void Connection::on_disconnected() {
   settle(now);
 }
 
+bool Connection::decide_protocol() {
+  if (!shard_.config().http2_enabled) protocol_ = Protocol::kHttp1;
+  if (protocol_ != Protocol::kUndecided) return true;
+  const std::span<const std::byte> bytes = input_.decrypted();
+  const std::size_t size = std::min(bytes.size(), h2::kClientPreface.size());
+  const std::string_view begun(reinterpret_cast<const char*>(bytes.data()), size);
+  if (begun != h2::kClientPreface.substr(0, size)) {
+    protocol_ = Protocol::kHttp1;
+  } else if (size == h2::kClientPreface.size()) {
+    begin_http2();
+  }
+  return protocol_ != Protocol::kUndecided;
+}
+
+void Connection::begin_http2() {
+  protocol_ = Protocol::kHttp2;
+  h2_ = H2Session::make(*this, shard_, shard_.loop().now());
+  if (h2_ != nullptr) {
+    session_ = h2_;
+    return;
+  }
+  // No memory for a session: all that can be said is that it may try again elsewhere.
+  static constexpr auto kRefusal = h2::refusal_frames();
+  shard_.counters().count(RefuseReason::kStreams);
+  shard_.on_exhausted();
+  const std::string_view words(reinterpret_cast<const char*>(kRefusal.data()), kRefusal.size());
+  if (!output_.append_view(words)) return fail(CloseReason::kProtocol);
+  input_.consume_decrypted(input_.decrypted().size());
+  finish({.reason = CloseReason::kProtocol, .linger = true});
+}
+
 void Connection::rounds(TimePoint now) {
   driving_ = true;
-  bool again = true;
+  bool again = decide_protocol();
   for (int i = 0; i < kRoundsPerTurn && again && !failed(); ++i) {
     output_.set_fair(shard_.writers_wait());
     again = session_->advance(now);
@@ -304,6 +337,10 @@ void Connection::end(CloseReason reason) {
   driving_ = true;  // the handler's last words change nothing
   const bool orderly = session_->idle() || (finishing() && output_.empty());
   session_->end_streams(reason);
+  if (h2_ != nullptr) {
+    session_ = &h1_;
+    H2Session::destroy(std::exchange(h2_, nullptr));
+  }
   driving_ = false;
   transport_->close(orderly);
   if (entry_ != nullptr) {

@@ -25,6 +25,7 @@ enum class TlsProtocol : std::uint8_t;
 
 namespace weir::inline v0 {
 
+class H2Session;
 class LoopShard;
 class TlsEntry;
 
@@ -47,6 +48,9 @@ class Connection final : public io::SocketEvents {
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
+  /// Which protocol the peer will speak: it shows by its first bytes, or was agreed on before them.
+  enum class Protocol : std::uint8_t { kUndecided, kHttp1, kHttp2 };
+
   /// On the shard's loop. False: the kernel would not have it; the connection is to be discarded.
   [[nodiscard]] bool open(io::Fd fd);
 
@@ -59,6 +63,7 @@ class Connection final : public io::SocketEvents {
   [[nodiscard]] const io::Address& peer() const noexcept { return peer_; }
   [[nodiscard]] Access access() const noexcept { return access_; }
   [[nodiscard]] bool critical() const noexcept { return session_->critical(); }
+  [[nodiscard]] bool unused() const noexcept { return session_->unused(); }
   [[nodiscard]] TimePoint opened_at() const noexcept { return opened_at_; }
   /// The connection ends as soon as nobody is inside it.
   void fail(CloseReason reason) noexcept;
@@ -76,12 +81,17 @@ class Connection final : public io::SocketEvents {
   /// Keeps what follows the last response from being read as a reset.
   void reset_on_close() noexcept { socket_.reset_on_close(); }
 
+  // For the transport, before any byte was read: what ALPN chose. A preface after that is a request
+  // like any other to HTTP/1, and a request is no preface to HTTP/2.
+  void begin_http1() noexcept { protocol_ = Protocol::kHttp1; }
+  void begin_http2();
+  [[nodiscard]] Protocol protocol() const noexcept { return protocol_; }
   // For the TLS handshake.
   [[nodiscard]] io::Socket& socket() noexcept { return socket_; }
   void use(Transport& transport) noexcept { transport_ = &transport; }
   void use_cleartext() noexcept { transport_ = &plain_; }
   /// It is done: HTTP as the two agreed.
-  void begin_http(io::TlsProtocol protocol) noexcept;
+  void begin_http(io::TlsProtocol agreed);
 
   // For the shard.
   [[nodiscard]] bool tls() const noexcept { return tls_; }
@@ -94,6 +104,7 @@ class Connection final : public io::SocketEvents {
 
   ListHook<Connection> all_hook;
   ListHook<Connection> idle_hook;
+  bool idle_as_newcomer = false;     // in which list of the shard idle_hook is
   ListHook<Connection> stuck_hook;   // output does not move
   ListHook<Connection> writer_hook;  // waits for one write buffer …
   ListHook<Connection> greedy_hook;  // … or for several at once
@@ -107,11 +118,13 @@ class Connection final : public io::SocketEvents {
 
   [[nodiscard]] bool fill_input(TimePoint now);
   void discard_input();
+  /// False while the first bytes may become a preface.
+  [[nodiscard]] bool decide_protocol();
   void rounds(TimePoint now);
   void flush(TimePoint now);
   void settle(TimePoint now);
   void settle_lists(TimePoint now);
-  void settle_deadline(TimePoint now);
+  void settle_deadline();
   void attach_region();
   void release_region();
   void end(CloseReason reason);
@@ -124,6 +137,7 @@ class Connection final : public io::SocketEvents {
   H1Session h1_;
   TlsEntry* entry_ = nullptr;  // of a connection to a TLS listener
   Session* session_;
+  H2Session* h2_ = nullptr;
   ConnReadBuf input_;
   ReadRegion region_;
   Outbox output_;
@@ -139,6 +153,7 @@ class Connection final : public io::SocketEvents {
   Farewell farewell_{.reason = CloseReason::kNone, .linger = false};
   CloseReason ending_ = CloseReason::kNone;
   Access access_;
+  Protocol protocol_ = Protocol::kUndecided;
   bool driving_ = false;
   bool closed_ = false;  // nothing happens here any more …
   bool gone_ = false;    // … and the loop has let go of the socket

@@ -4,8 +4,11 @@
 #include <atomic>
 #include <cstdint>
 
+#include "weir/config/h2_config.h"
 #include "weir/server/close_reason.h"
 #include "weir/server/stats.h"
+
+#include "http/h2/session_end.h"
 
 namespace weir::inline v0 {
 
@@ -44,6 +47,11 @@ struct LoopCounters {
   std::array<LoopCounter, 6> responses;  // by first digit
   std::array<LoopCounter, static_cast<std::size_t>(CloseReason::kCount)> closed;
   std::array<LoopCounter, static_cast<std::size_t>(RefuseReason::kCount)> refused;
+  LoopCounter h2_sessions, h2_requests, h2_goaways;
+  LoopCounter h2_streams_open;
+  std::array<LoopCounter, kH2GlitchCount> h2_glitches;
+  std::array<LoopCounter, h2::kSessionEndCount> h2_ended;
+  std::array<LoopCounter, static_cast<std::size_t>(CloseReason::kCount)> h2_aborted;  // streams
 
   void count(CloseReason reason) noexcept { ++closed[static_cast<std::size_t>(reason)]; }
   void count(RefuseReason reason) noexcept { ++refused[static_cast<std::size_t>(reason)]; }

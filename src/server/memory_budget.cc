@@ -4,6 +4,7 @@
 
 #include "server/acceptor.h"
 #include "server/connection.h"
+#include "server/h2_session.h"
 #include "server/shard.h"
 #include "server/tls_shared.h"
 
@@ -78,6 +79,19 @@ MemoryBudget memory_budget(const ServerConfig& c) {
   // Connection state: socket handle, parser, lists, deadlines, the stream and its arena waiter.
   add("connections", connections, sizeof(Connection) + 2 * sizeof(std::uint32_t),
       "max_connections × one slab place");
+  // HTTP/2: each session's codec in a block of its own, streams of all connections, and what
+  // clients may send before their handlers take it. The connection window needs no memory: bytes
+  // leave the session for a handler or a lease as they come.
+  if (c.http2_enabled) {
+    constexpr std::uint64_t kLink = sizeof(std::uint32_t) + sizeof(bool);
+    add("http2 sessions", c.http2_sessions(), H2Session::block_bytes(c.http2) + kLink,
+        "http2.sessions_max × http2.session_bytes_max");
+    add("http2 streams", c.streams_max, sizeof(H2Stream) + 2 * sizeof(std::uint32_t),
+        "streams_max × one slab place");
+    add("body leases", c.body_lease_pool_size,
+        std::uint64_t{c.body_lease_size} + c.http2.trailer_list_bytes_max + kLink,
+        "body_lease_pool_size × body_lease_size");
+  }
   // The pending queue and the backpressure list are links inside connections: no memory of theirs.
   add("pending streams", c.pending_stream_pool_size, 0, "links inside connections");
   add("backpressure list", c.backpressure_list_max, 0, "links inside connections");

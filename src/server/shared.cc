@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "server/h2_session.h"
 #include "server/shard.h"
 #include "server/tls_shared.h"
 
@@ -52,7 +53,22 @@ ServerShared::ServerShared(const ServerConfig& given, std::uint32_t loops)
                          .cached_max = 0},
               .pending_max = given.pending_stream_pool_size,
               .high_watermark = given.high_watermark}),
-      connections({.count = given.max_connections, .reserved = given.reserved_connections}) {}
+      connections({.count = given.max_connections, .reserved = given.reserved_connections}),
+      h2_kit(given.http2),
+      lease_shape{.body_bytes = given.body_lease_size,
+                  .trailer_bytes = given.http2.trailer_list_bytes_max},
+      h2_sessions({.count = given.http2_sessions(),
+                   .bytes_each = H2Session::block_bytes(given.http2),
+                   .reserved = 0,
+                   .loops = loops,
+                   .cached_max = 0}),
+      body_leases({.count = given.http2_enabled ? given.body_lease_pool_size : 0,
+                   .bytes_each = lease_shape.block_bytes(),
+                   .reserved = 0,
+                   .loops = loops,
+                   .cached_max = 0}),
+      h2_streams({.count = given.http2_enabled ? given.streams_max : 0,
+                  .reserved = given.http2_enabled ? given.reserved_streams : 0}) {}
 
 ServerShared::~ServerShared() = default;
 

@@ -12,8 +12,11 @@
 #include "weir/io/loop.h"
 #include "weir/policy/pressure.h"
 
+#include "http/h2/session_kit.h"
 #include "server/arena_pool.h"
 #include "server/connection.h"
+#include "server/h2_body_lease.h"
+#include "server/h2_stream.h"
 #include "server/read_regions.h"
 #include "server/write_pool.h"
 
@@ -68,6 +71,13 @@ struct ServerShared {
   ArenaPool arenas;
   std::unique_ptr<TlsShared> tls;  // when some listener speaks it; made before anything runs
   ConnectionTable connections;
+
+  // HTTP/2.
+  const h2::SessionKit h2_kit;
+  const BodyLease::Shape lease_shape;
+  SharedBlocks h2_sessions;
+  SharedBlocks body_leases;
+  H2StreamPool h2_streams;
 
   std::vector<LoopShard*> shards;  // filled before anything runs
   std::atomic<std::uint64_t> next_stream_id{1};

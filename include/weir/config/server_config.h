@@ -2,11 +2,13 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "weir/base/config_check.h"
 #include "weir/base/config_error.h"
 #include "weir/base/time.h"
+#include "weir/config/h2_config.h"
 #include "weir/config/tls_config.h"
 
 namespace weir::inline v0 {
@@ -21,6 +23,7 @@ struct ServerConfig {
 
   // Connections.
   std::uint32_t max_connections = 1024;
+  std::uint32_t connections_per_source_max = 0;  // of one IPv4 address or IPv6 /64; 0: any number
   std::uint32_t conn_encrypted_buf_size = 32 * 1024;  // of the TLS library, for records under way
   std::uint32_t conn_decrypted_buf_size = 32 * 1024;
   std::uint32_t handshake_slots = 64;
@@ -34,7 +37,8 @@ struct ServerConfig {
   std::uint32_t arena_pool_size = 64;
   std::uint32_t arena_size = 4 * 1024 * 1024;
   std::uint32_t streams_max = 2048;          // process-wide; HTTP/1 has one per connection
-  std::uint32_t body_lease_pool_size = 256;  // HTTP/2 stream windows open against these
+  std::uint32_t body_lease_pool_size = 256;  // HTTP/2 stream windows open against these …
+  std::uint32_t body_lease_size = 64 * 1024;  // … so far
   std::uint32_t pending_stream_pool_size = 64;
   Duration pending_stream_timeout = std::chrono::seconds(10);
 
@@ -67,12 +71,20 @@ struct ServerConfig {
   std::uint64_t requests_per_connection_max = 0;  // 0: any number
   bool allow_half_close = false;  // a client that ended its side still wants its answer
 
+  // HTTP/2, by prior knowledge or by ALPN, and the bounds of one connection.
+  bool http2_enabled = true;
+  std::uint32_t http2_sessions_max = 0;  // 0: as many as connections
+  H2Limits http2;
+
   // Bounds of one message.
   std::uint32_t head_bytes_max = 16 * 1024;
   std::uint32_t header_count_max = 100;
   std::uint32_t uri_bytes_max = 8 * 1024;
   std::uint32_t trailer_bytes_max = 4 * 1024;
   std::uint32_t trailer_count_max = 32;
+  std::uint32_t method_bytes_max = 32;
+  std::uint32_t chunk_extension_bytes_max = 256;     // of one chunk
+  std::uint32_t message_extension_bytes_max = 4096;  // of all chunks of a message
 
   // Sockets.
   std::uint32_t socket_receive_buffer_size = 0;  // 0: the kernel's choice
@@ -87,6 +99,10 @@ struct ServerConfig {
 
   bool operator==(const ServerConfig&) const = default;
 
+  [[nodiscard]] std::uint32_t http2_sessions() const noexcept {
+    if (!http2_enabled) return 0;
+    return http2_sessions_max == 0 ? max_connections : http2_sessions_max;
+  }
   /// What the TLS library needs for every handshake slot and every connection at rest.
   [[nodiscard]] std::uint64_t tls_memory_least() const noexcept {
     return max_connections * kTlsIdleBytes + handshake_slots * kTlsHandshakeBytes + kTlsFixedBytes;
@@ -111,6 +127,7 @@ inline ConfigErrors ServerConfig::validate() const {
   };
   count("server.loops", loops, 0, 1024);
   count("server.max_connections", max_connections, 1, kCountMax);
+  count("server.connections_per_source_max", connections_per_source_max, 0, kCountMax);
   count("server.conn_encrypted_buf_size", conn_encrypted_buf_size, 17 * kKilo, kMega);
   count("server.conn_decrypted_buf_size", conn_decrypted_buf_size, 4 * kKilo, kMega);
   count("server.handshake_slots", handshake_slots, 1, kCountMax);
@@ -144,10 +161,18 @@ inline ConfigErrors ServerConfig::validate() const {
   count("server.uri_bytes_max", uri_bytes_max, 16, head_bytes_max);
   count("server.trailer_bytes_max", trailer_bytes_max, 2, conn_decrypted_buf_size);
   count("server.trailer_count_max", trailer_count_max, 0, 250);
+  count("server.method_bytes_max", method_bytes_max, 7, 256);
+  count("server.chunk_extension_bytes_max", chunk_extension_bytes_max, 0, kMega);
+  count("server.message_extension_bytes_max", message_extension_bytes_max,
+        chunk_extension_bytes_max, 1024 * kMega);
   count("server.listen_backlog", listen_backlog, 1, 65535);
   count("server.accept_budget", accept_budget, 1, 65535);
   time("server.tick_ms", tick);
   time("server.sweep_interval_ms", sweep_interval);
+  // A client may use the protocol's own window before it has read our SETTINGS.
+  count("server.body_lease_size", body_lease_size, 64 * kKilo, 64 * kMega);
+  count("http2.sessions_max", http2_sessions_max, 0, kCountMax);
+  for (ConfigError& error : http2.validate()) errors.push_back(std::move(error));
   append_errors(errors, "tls.", tls.validate());
   if (tls.memory_budget > 0 && tls.memory_budget < tls_memory_least()) {
     add_error(errors, "tls.memory_budget", std::to_string(tls.memory_budget),

@@ -96,4 +96,16 @@ inline constexpr std::size_t kGoawayBytes = kFrameHeaderBytes + 8;
   return bytes;
 }
 
+/// An empty SETTINGS frame and a GOAWAY: all that a server says who has no place for a session.
+[[nodiscard]] constexpr auto refusal_frames() noexcept {
+  std::array<std::uint8_t, kFrameHeaderBytes + kGoawayBytes> bytes{};
+  write_frame_header(bytes.data(), {.length = 0,
+                                    .type = static_cast<std::uint8_t>(FrameType::kSettings),
+                                    .flags = 0,
+                                    .stream = 0});
+  const auto goaway = goaway_frame(0, ErrorCode::kEnhanceYourCalm);
+  for (std::size_t i = 0; i < goaway.size(); ++i) bytes[kFrameHeaderBytes + i] = goaway[i];
+  return bytes;
+}
+
 }  // namespace weir::inline v0::h2

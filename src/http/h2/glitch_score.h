@@ -28,6 +28,7 @@ class GlitchScore {
 
   GlitchVerdict add(H2Glitch glitch, TimePoint now) noexcept {
     ++counts_[static_cast<std::size_t>(glitch)];
+    ++total_;
     const std::uint32_t weight = limits_->weight_of(glitch);
     empty_at_ = std::max(empty_at_, now) + time_of(weight);
     return verdict(now);
@@ -39,6 +40,7 @@ class GlitchScore {
   [[nodiscard]] std::uint64_t count(H2Glitch glitch) const noexcept {
     return counts_[static_cast<std::size_t>(glitch)];
   }
+  [[nodiscard]] std::uint64_t count() const noexcept { return total_; }
 
  private:
   [[nodiscard]] Duration time_of(std::uint32_t points) const noexcept {
@@ -55,6 +57,7 @@ class GlitchScore {
   const H2Limits* limits_;
   TimePoint empty_at_{};
   std::array<std::uint32_t, kH2GlitchCount> counts_{};
+  std::uint64_t total_ = 0;
 };
 
 /// Frames of one kind that are still free; see H2FrameBudget.

@@ -14,9 +14,6 @@ constexpr std::size_t kFieldsMax = 160;
 
 bool may_be_sent(const Field& field) noexcept {
   if (!is_valid_field_name(field.name) || !is_valid_field_value(field.value)) return false;
-  if (std::any_of(field.name.begin(), field.name.end(),
-                  [](char c) { return c >= 'A' && c <= 'Z'; }))
-    return false;
   switch (field_id(field.name)) {
     case FieldId::kConnection:
     case FieldId::kKeepAlive:
@@ -31,11 +28,13 @@ bool may_be_sent(const Field& field) noexcept {
 
 /// What an attacker could guess from the size of a compressed block is not put into the table.
 bool is_secret(std::string_view name) noexcept {
-  return name == "set-cookie" || name == "authorization" || name == "proxy-authorization";
+  const FieldId id = field_id(name);
+  return id == FieldId::kSetCookie || id == FieldId::kAuthorization ||
+         id == FieldId::kProxyAuthorization;
 }
 
 nghttp2_nv to_nv(std::string_view name, std::string_view value) noexcept {
-  // The library takes them as non-const, and copies them.
+  // The library takes them as non-const, and copies them, names in lower case.
   return {.name = reinterpret_cast<std::uint8_t*>(const_cast<char*>(name.data())),
           .value = reinterpret_cast<std::uint8_t*>(const_cast<char*>(value.data())),
           .namelen = name.size(),
@@ -108,10 +107,17 @@ std::uint32_t Nghttp2Session::sendable(StreamId id) const noexcept {
       stream->reset_by_us || stream->trailers) {
     return 0;
   }
-  const std::int32_t window = std::min(
-      nghttp2_session_get_stream_remote_window_size(library_, static_cast<std::int32_t>(id)),
-      nghttp2_session_get_remote_window_size(library_));
-  return window <= 0 ? 0 : std::min(static_cast<std::uint32_t>(window), kFramePayloadMax);
+  return std::min(window(id), kFramePayloadMax);
+}
+
+std::uint32_t Nghttp2Session::window(StreamId id) const noexcept {
+  const std::int32_t window =
+      std::min(stream_window(id), nghttp2_session_get_remote_window_size(library_));
+  return window <= 0 ? 0 : static_cast<std::uint32_t>(window);
+}
+
+std::int32_t Nghttp2Session::stream_window(StreamId id) const noexcept {
+  return nghttp2_session_get_stream_remote_window_size(library_, static_cast<std::int32_t>(id));
 }
 
 bool Nghttp2Session::write_data(StreamId id, const DataFrame& frame, TimePoint now) {

@@ -99,7 +99,9 @@ ReceiveResult Nghttp2Session::receive(std::span<const std::byte> in, TimePoint n
   WEIR_ASSERT(!telling_);
   now_ = now;
   std::span<const std::uint8_t> rest(reinterpret_cast<const std::uint8_t*>(in.data()), in.size());
+  yield_ = false;
   while (!rest.empty() && end_ == SessionEnd::kNone) {
+    if (yield_ && frame_left_ == 0) return {in.size() - rest.size(), ReceiveStatus::kYielded};
     if (must_send_first()) return {in.size() - rest.size(), ReceiveStatus::kBlocked};
     std::size_t used = 0;
     if (preface_seen_ < kClientPreface.size()) {

@@ -37,10 +37,13 @@ class Nghttp2Session final : public Session {
   static void set_callbacks(nghttp2_session_callbacks* callbacks) noexcept;
 
   [[nodiscard]] ReceiveResult receive(std::span<const std::byte> in, TimePoint now) override;
+  void yield() noexcept override { yield_ = true; }
   [[nodiscard]] std::size_t produce(std::span<std::byte> out, TimePoint now) override;
   [[nodiscard]] bool has_output() const noexcept override;
   [[nodiscard]] SubmitStatus submit_head(StreamId id, const ResponseStart& start) override;
   [[nodiscard]] std::uint32_t sendable(StreamId id) const noexcept override;
+  [[nodiscard]] std::uint32_t window(StreamId id) const noexcept override;
+  [[nodiscard]] std::int32_t stream_window(StreamId id) const noexcept override;
   [[nodiscard]] bool write_data(StreamId id, const DataFrame& frame, TimePoint now) override;
   [[nodiscard]] SubmitStatus submit_trailers(StreamId id, std::span<const Field> fields) override;
   void grant(StreamId id, std::uint64_t bytes) override;
@@ -53,9 +56,13 @@ class Nghttp2Session final : public Session {
   [[nodiscard]] SessionEnd ended() const noexcept override { return end_; }
   [[nodiscard]] bool finished() const noexcept override;
   [[nodiscard]] bool peer_is_leaving() const noexcept override { return peer_goaway_; }
+  [[nodiscard]] bool is_leaving() const noexcept override {
+    return goaway_said_ || (end_ != SessionEnd::kNone && end_ != SessionEnd::kFinished);
+  }
   [[nodiscard]] std::uint64_t glitches(H2Glitch glitch) const noexcept override {
     return guard_.score().count(glitch);
   }
+  [[nodiscard]] std::uint64_t glitches() const noexcept override { return guard_.score().count(); }
   [[nodiscard]] SessionStats stats(TimePoint now) const noexcept override;
 
   /// For tests: what the library allocates from.
@@ -154,6 +161,7 @@ class Nghttp2Session final : public Session {
   bool peer_goaway_ = false;
   bool goaway_said_ = false;
   bool telling_ = false;
+  bool yield_ = false;
 };
 
 }  // namespace weir::inline v0::h2

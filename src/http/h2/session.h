@@ -15,7 +15,7 @@
 
 namespace weir::inline v0::h2 {
 
-/// A field to be sent. Name in lower case.
+/// A field to be sent. Names go out in lower case.
 struct Field {
   std::string_view name;
   std::string_view value;
@@ -29,7 +29,8 @@ enum class StreamEnd : std::uint8_t {
 };
 
 /// Told by a session from inside receive(), produce() and write_data(). Any method of the session
-/// may be called from any of these, but for those three.
+/// may be called from any of these, but for receive(), and but for produce() and write_data() from
+/// on_stream_end().
 ///
 /// For each accepted stream: on_request, (on_body | on_trailers)*, on_stream_end, in this order.
 /// Views die when the callback returns.
@@ -55,6 +56,7 @@ class SessionEvents {
 enum class ReceiveStatus : std::uint8_t {
   kOk,       // all was consumed
   kBlocked,  // output must go first: produce(), then give the rest again
+  kYielded,  // the owner had enough for now: give the rest again
   kEnded,    // see ended(); what is left of the input means nothing
 };
 struct ReceiveResult {
@@ -112,6 +114,8 @@ class Session {
   virtual ~Session() = default;
 
   [[nodiscard]] virtual ReceiveResult receive(std::span<const std::byte> in, TimePoint now) = 0;
+  /// From an event of receive(): it returns before the next frame.
+  virtual void yield() noexcept = 0;
 
   /// Copies frames that wait (all but DATA) into `out`; returns the bytes written.
   [[nodiscard]] virtual std::size_t produce(std::span<std::byte> out, TimePoint now) = 0;
@@ -120,6 +124,10 @@ class Session {
   [[nodiscard]] virtual SubmitStatus submit_head(StreamId id, const ResponseStart& start) = 0;
   /// Payload bytes that one DATA frame could carry now: windows, frame size. 0 while has_output().
   [[nodiscard]] virtual std::uint32_t sendable(StreamId id) const noexcept = 0;
+  /// What the windows of the stream and of the connection let through, whatever else is the case.
+  [[nodiscard]] virtual std::uint32_t window(StreamId id) const noexcept = 0;
+  /// The stream's own window alone; may be negative.
+  [[nodiscard]] virtual std::int32_t stream_window(StreamId id) const noexcept = 0;
   /// Frames payload_bytes (at most sendable()); false if that cannot be. The header is written when
   /// it returns, and the frame goes out before anything that produce() gives later.
   [[nodiscard]] virtual bool write_data(StreamId id, const DataFrame& frame, TimePoint now) = 0;
@@ -150,8 +158,10 @@ class Session {
   /// Over, and all is sent: close the connection.
   [[nodiscard]] virtual bool finished() const noexcept = 0;
   [[nodiscard]] virtual bool peer_is_leaving() const noexcept = 0;  // it said GOAWAY
+  [[nodiscard]] virtual bool is_leaving() const noexcept = 0;       // we did, with a last stream
 
   [[nodiscard]] virtual std::uint64_t glitches(H2Glitch glitch) const noexcept = 0;
+  [[nodiscard]] virtual std::uint64_t glitches() const noexcept = 0;  // of all kinds
   [[nodiscard]] virtual SessionStats stats(TimePoint now) const noexcept = 0;
 
  protected:

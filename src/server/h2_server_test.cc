@@ -1,0 +1,74 @@
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "server/h2_testing.h"
+
+namespace weir::inline v0 {
+namespace {
+
+using testkit::Client;
+using testkit::every_loop;
+using testkit::H2Client;
+using testkit::reply;
+using testkit::Reply;
+using testkit::RunningServer;
+using testkit::ScriptedHandler;
+using testkit::small_config;
+namespace wire = h2::wire;
+
+RunningServer::Make says_hello() {
+  return every_loop([](ScriptedHandler& handler) {
+    handler.complete = [](ServerStream& stream) {
+      EXPECT_EQ(reply(stream, 200, "hello"), SendResult::kSent);
+    };
+  });
+}
+
+TEST(H2Server, BothProtocolsOnOnePort) {
+  RunningServer server(small_config(), says_hello());
+  Client one(server.port());
+  EXPECT_EQ(one.get("/").body, "hello");
+  H2Client two(server.port());
+  const Reply& answer = two.finish(two.get("/"));
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_EQ(answer.body, "hello");
+  EXPECT_EQ(answer.field("content-length"), "5");
+  EXPECT_FALSE(answer.field("date").empty());
+  EXPECT_EQ(answer.data_frames, 1U);
+  EXPECT_EQ(one.get("/").body, "hello");
+}
+
+TEST(H2Server, PrefaceByteByByteIsAPreface) {
+  RunningServer server(small_config(), says_hello());
+  H2Client client(server.port(), {.settings = {}, .greet = false});
+  for (const char byte : wire::preface()) EXPECT_TRUE(client.send({&byte, 1}));
+  client.send(wire::settings());
+  EXPECT_EQ(client.finish(client.get("/")).status, 200);
+}
+
+TEST(H2Server, AnAlmostPrefaceIsHttp1) {
+  RunningServer server(small_config(), says_hello());
+  Client client(server.port());
+  EXPECT_EQ(client.ask("PRI * HTTP/2.0\r\n\r\nSX\r\n\r\n").status, 505);
+  Client post(server.port());
+  EXPECT_TRUE(post.send("P"));
+  EXPECT_EQ(post.ask("OST / HTTP/1.1\r\nhost: a\r\ncontent-length: 0\r\n\r\n").status, 200);
+}
+
+TEST(H2Server, ManyStreamsOnOneConnection) {
+  RunningServer server(small_config(), says_hello());
+  H2Client client(server.port());
+  std::vector<std::uint32_t> ids;
+  for (int i = 0; i < 300; ++i) {
+    ids.push_back(client.get("/"));
+    if (ids.size() % 50 == 0) {
+      for (const std::uint32_t id : ids) EXPECT_EQ(client.finish(id).body, "hello") << id;
+      ids.clear();
+    }
+  }
+  EXPECT_TRUE(server.eventually([](const ServerStats& s) { return s.requests == 300; }));
+}
+
+}  // namespace
+}  // namespace weir::inline v0
