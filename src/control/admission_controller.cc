@@ -181,6 +181,12 @@ void AdmissionController::expire(TimePoint now) noexcept {
   }
 }
 
+void AdmissionController::forgive(TimePoint until) noexcept {
+  for (std::size_t i = 0; i < scope_count(); ++i) {
+    impl_->scope_at(static_cast<ScopeId>(i)).room.forgive(until);
+  }
+}
+
 void AdmissionController::set_memory(double usage, bool readable) noexcept {
   bool changed = false;
   {

@@ -292,7 +292,7 @@ Entered Impl::wait(const AdmissionRequest& request, Waiter& waiter, Scope& scope
       waiter.expires_at_ = std::min(waiter.expires_at_, waiter.deadline_);
     }
     const Waiter::State state =
-        scope.room.enter(waiter, live.waiting_max.load(kRelaxed), scope.drain.per_second(now), now);
+        scope.room.enter(waiter, live.waiting_max.load(kRelaxed), scope.drain.capacity(now), now);
     if (state == Waiter::State::kWaiting) {
       scope.counters.add(&ScopeCounters::limit_hits);
       scope.overload.note(now);

@@ -7,19 +7,24 @@
 
 namespace weir::inline v0 {
 
-/// How many requests a scope finishes per second: what a newcomer's wait is estimated from.
+/// How many requests a scope finishes per second, and how many it can: the first is what came, the
+/// second is only known while somebody waits all the time. What a newcomer's wait is estimated from
+/// is the second: a service that was asked for ten a second may well be able to do a thousand.
 ///
-/// A measurement spans at least 100 ms; it is fresh for one second after it was taken.
+/// A measurement spans at least 100 ms; it is fresh for one second after it was taken. One that
+/// spans more than 300 ms was not taken in time: the process stood still, and so did its service.
 /// Thread-safety: any member, any thread; one of them takes the measurement. Cost: loads only,
 /// unless a measurement is due.
 class DrainRate {
  public:
   static constexpr std::int64_t kSpanMinNs = 100'000'000;
+  static constexpr std::int64_t kSpanMaxNs = 300'000'000;
   static constexpr std::int64_t kFreshNs = 1'000'000'000;
 
-  /// `finished`: a callable that returns the ever-growing count; called only if one is due.
-  template <class Finished>
-  void refresh(TimePoint now, Finished&& finished) noexcept {
+  /// `finished`: a callable that returns the ever-growing count; `waited`: one that returns whether
+  /// somebody waited ever since it was last called. Called only if a measurement is due.
+  template <class Finished, class Waited>
+  void refresh(TimePoint now, Finished&& finished, Waited&& waited) noexcept {
     std::int64_t at = measured_ns_.load(std::memory_order_relaxed);
     const std::int64_t span = to_ns(now) - at;
     if (at != 0 && span < kSpanMinNs) return;
@@ -33,6 +38,12 @@ class DrainRate {
     const double old = per_second_.load(std::memory_order_relaxed);
     const bool smooth = usable && old > 0;
     per_second_.store(smooth ? 0.5 * old + 0.5 * rate : rate, std::memory_order_relaxed);
+    const bool full = waited() && usable && span <= kSpanMaxNs;
+    const double known = capacity_.load(std::memory_order_relaxed);
+    capacity_.store(!full       ? 0
+                    : known > 0 ? 0.5 * known + 0.5 * rate
+                                : rate,
+                    std::memory_order_relaxed);
   }
 
   /// Zero when there is no fresh measurement.
@@ -41,11 +52,18 @@ class DrainRate {
     if (at == 0 || to_ns(now) - at > kFreshNs) return 0;
     return per_second_.load(std::memory_order_relaxed);
   }
+  /// What it finishes when it is never without work; zero when that is not known.
+  [[nodiscard]] double capacity(TimePoint now) const noexcept {
+    const std::int64_t at = measured_ns_.load(std::memory_order_relaxed);
+    if (at == 0 || to_ns(now) - at > kFreshNs) return 0;
+    return capacity_.load(std::memory_order_relaxed);
+  }
 
  private:
   std::atomic<std::int64_t> measured_ns_{0};
   std::atomic<std::uint64_t> finished_{0};
   std::atomic<double> per_second_{0};
+  std::atomic<double> capacity_{0};
 };
 
 }  // namespace weir::inline v0

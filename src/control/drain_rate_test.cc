@@ -8,8 +8,13 @@ namespace weir {
 namespace {
 
 // The rate after `finished` requests at that time.
-void measure(DrainRate& rate, std::int64_t ms, std::uint64_t finished) {
-  rate.refresh(after_ms(ms), [finished] { return finished; });
+void measure(DrainRate& rate, std::int64_t ms, std::uint64_t finished, bool waited = false) {
+  rate.refresh(
+      after_ms(ms), [finished] { return finished; }, [waited] { return waited; });
+}
+
+bool nobody() {
+  return false;
 }
 
 TEST(DrainRate, IsUnknownUntilAMeasurementSpansAHundredMilliseconds) {
@@ -52,15 +57,36 @@ TEST(DrainRate, ALongSilenceStartsItOver) {
   EXPECT_DOUBLE_EQ(rate.per_second(after_ms(5100)), 200.0);
 }
 
+TEST(DrainRate, CapacityIsKnownOnlyWhileSomebodyWaits) {
+  DrainRate rate;
+  measure(rate, 0, 0, true);
+  measure(rate, 100, 10, true);
+  EXPECT_DOUBLE_EQ(rate.capacity(after_ms(100)), 100.0);
+  measure(rate, 200, 11, false);  // one came, one was served: it might have been a thousand
+  EXPECT_EQ(rate.capacity(after_ms(200)), 0.0);
+  EXPECT_GT(rate.per_second(after_ms(200)), 0.0);
+  measure(rate, 300, 31, true);
+  EXPECT_DOUBLE_EQ(rate.capacity(after_ms(300)), 200.0);
+  EXPECT_EQ(rate.capacity(after_ms(1301)), 0.0);
+}
+
+TEST(DrainRate, AStallSaysNothingAboutCapacity) {
+  DrainRate rate;
+  measure(rate, 0, 0, true);
+  measure(rate, 100, 10, true);
+  measure(rate, 500, 12, true);  // nobody measured for 400 ms, so nobody served either
+  EXPECT_EQ(rate.capacity(after_ms(500)), 0.0);
+}
+
 TEST(DrainRate, CountsOnlyWhenAMeasurementIsDue) {
   DrainRate rate;
   int counted = 0;
   const auto count = [&counted] { return static_cast<std::uint64_t>(++counted); };
-  for (int ms = 0; ms < 100; ++ms) rate.refresh(after_ms(ms), count);
+  for (int ms = 0; ms < 100; ++ms) rate.refresh(after_ms(ms), count, nobody);
   EXPECT_EQ(counted, 1);
-  rate.refresh(after_ms(50), count);  // a thread whose clock reading is older
+  rate.refresh(after_ms(50), count, nobody);  // a thread whose clock reading is older
   EXPECT_EQ(counted, 1);
-  rate.refresh(after_ms(100), count);
+  rate.refresh(after_ms(100), count, nobody);
   EXPECT_EQ(counted, 2);
 }
 
@@ -72,10 +98,13 @@ TEST(DrainRate, OneThreadMeasuresForAll) {
   run_together(4, [&](std::size_t) {
     for (int s = 1; s <= kSpans; ++s) {
       next.arrive_and_wait();
-      rate.refresh(after_ms(100 * s), [&measured] {
-        measured.fetch_add(1);
-        return std::uint64_t{1};
-      });
+      rate.refresh(
+          after_ms(100 * s),
+          [&measured] {
+            measured.fetch_add(1);
+            return std::uint64_t{1};
+          },
+          nobody);
     }
   });
   EXPECT_EQ(measured.load(), kSpans);

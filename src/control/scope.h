@@ -44,7 +44,9 @@ class Scope {
     if (gate.give_back(seat, priority)) room.pump(now);
   }
   void refresh_drain(TimePoint now) noexcept {
-    drain.refresh(now, [this] { return counters.sum(&ScopeCounters::finished); });
+    drain.refresh(
+        now, [this] { return counters.sum(&ScopeCounters::finished); },
+        [this] { return room.waited_throughout(); });
   }
 
   [[nodiscard]] ScopeStats stats(TimePoint now) const noexcept;

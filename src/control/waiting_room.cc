@@ -9,9 +9,9 @@ namespace weir::inline v0 {
 
 namespace {
 
-bool hopeless(std::size_t ahead, double drain_per_second, Duration patience) noexcept {
-  if (drain_per_second <= 0) return false;  // not known: let it try
-  const double wait_s = static_cast<double>(ahead + 1) / drain_per_second;
+bool hopeless(std::size_t ahead, double capacity_per_second, Duration patience) noexcept {
+  if (capacity_per_second <= 0) return false;  // not known: let it try
+  const double wait_s = static_cast<double>(ahead + 1) / capacity_per_second;
   return wait_s > to_seconds(patience);
 }
 
@@ -30,16 +30,17 @@ void WaitingRoom::publish() noexcept {
   gate_.set_waiting(!high_.empty(), !normal_.empty());
   waiting_.store(static_cast<std::uint32_t>(high_.size() + normal_.size()),
                  std::memory_order_relaxed);
+  if (waiting() == 0) emptied_.store(true, std::memory_order_relaxed);
 }
 
-Waiter::State WaitingRoom::enter(Waiter& waiter, std::uint32_t waiting_max, double drain_per_second,
-                                 TimePoint now) noexcept {
+Waiter::State WaitingRoom::enter(Waiter& waiter, std::uint32_t waiting_max,
+                                 double capacity_per_second, TimePoint now) noexcept {
   const std::scoped_lock lock(mutex_);
   const std::size_t ahead =
       high_.size() + (waiter.priority_ == Priority::kHigh ? 0 : normal_.size());
   const bool full = high_.size() + normal_.size() >= waiting_max;
   const bool too_long =
-      gate_.sheddable() > 0 && hopeless(ahead, drain_per_second, waiter.expires_at_ - now);
+      gate_.sheddable() > 0 && hopeless(ahead, capacity_per_second, waiter.expires_at_ - now);
   if (full || too_long || waiter.expires_at_ <= now) {
     waiter.reason_ = Reason::kOverload;
     waiter.state_.store(Waiter::State::kRefused, std::memory_order_relaxed);
@@ -150,6 +151,18 @@ void WaitingRoom::expire(TimePoint now) noexcept {
   expire_line(normal_, now);
   publish();
   pump_locked(now);
+}
+
+void WaitingRoom::forgive(TimePoint until) noexcept {
+  if (waiting() == 0) return;
+  const std::scoped_lock lock(mutex_);
+  for (Line* line : {&high_, &normal_}) {
+    for (Waiter& waiter : *line) {
+      TimePoint end = std::min(until, waiter.entered_at_ + kForgivenMax);
+      if (waiter.deadline_ != TimePoint{}) end = std::min(end, waiter.deadline_);
+      waiter.expires_at_ = std::max(waiter.expires_at_, end);
+    }
+  }
 }
 
 TimePoint WaitingRoom::next_expiry() const noexcept {

@@ -54,7 +54,7 @@ class WaitingRoom {
   /// whether this call decided it: one that is left waiting may be decided by somebody else before
   /// the caller looks, and then its callback tells.
   [[nodiscard]] Waiter::State enter(Waiter& waiter, std::uint32_t waiting_max,
-                                    double drain_per_second, TimePoint now) noexcept;
+                                    double capacity_per_second, TimePoint now) noexcept;
   /// True if the waiter was still in line; what it held is then in `holdings`. Its owner may free
   /// it as soon as it sees it cancelled, so nothing touches it after that.
   [[nodiscard]] bool leave(Waiter& waiter, Permit& holdings) noexcept;
@@ -65,13 +65,19 @@ class WaitingRoom {
   /// Refuses those whose time is over.
   void expire(TimePoint now) noexcept;
 
+  /// Nobody's time is over before `until`, within kForgivenMax of its coming and its deadline.
+  void forgive(TimePoint until) noexcept;
+
   [[nodiscard]] TimePoint next_expiry() const noexcept;
+  /// Whether somebody has waited at every moment since this was last asked.
+  [[nodiscard]] bool waited_throughout() noexcept { return !emptied_.exchange(waiting() == 0); }
   [[nodiscard]] std::uint32_t waiting() const noexcept {
     return waiting_.load(std::memory_order_relaxed);
   }
   [[nodiscard]] WaitHistogram waited(Priority priority) const noexcept;
 
  private:
+  static constexpr Duration kForgivenMax = std::chrono::milliseconds(500);
   using Line = IntrusiveList<Waiter, &Waiter::hook_>;
 
   [[nodiscard]] Line& line_of(Priority p) noexcept {
@@ -90,6 +96,7 @@ class WaitingRoom {
   Line normal_;
   std::array<WaitHistogram, kPriorityCount> waited_{};
   std::atomic<std::uint32_t> waiting_{0};
+  std::atomic<bool> emptied_{true};  // since waited_throughout() was last asked
 };
 
 }  // namespace weir::inline v0

@@ -338,20 +338,30 @@ TEST(WaitingRoom, TenThousandArrivalsAtAFullServerAreRefusedAtOnce) {
   EXPECT_TRUE(all_is_given_back(controller));
 }
 
-// Finishes 10 requests in 100 ms, so that the drain rate is 100 a second.
-void drain_ten(AdmissionController& controller) {
-  controller.expire(kStart);
-  for (int i = 0; i < 10; ++i) {
-    Permit permit = controller.try_admit(request_of(Priority::kHigh), kStart).value();
-    std::move(permit).finish(Outcome::kOk, after_ms(10 * i));
+// Finishes a request every 10 ms while somebody always waits, from -100 ms to 100 ms: it can do 100
+// a second.
+void drain_at_capacity(AdmissionController& controller) {
+  constexpr std::size_t kFinished = 20;
+  Permit held = controller.try_admit(request_of(Priority::kHigh), after_ms(-100)).value();
+  std::array<Waiter, kFinished + 1> waiters;
+  const auto enter = [&](std::size_t i, TimePoint now) {
+    ASSERT_EQ(controller.enter(request_of(Priority::kHigh), waiters[i], now).kind, Kind::kWaiting);
+  };
+  enter(0, after_ms(-100));
+  for (std::size_t i = 0; i < kFinished; ++i) {
+    const TimePoint now = after_ms(10 * static_cast<int>(i) - 100);
+    enter(i + 1, now);
+    std::move(held).finish(Outcome::kOk, now);
+    held = controller.collect(waiters[i], now).value();
   }
   controller.expire(after_ms(100));
   ASSERT_DOUBLE_EQ(controller.scope_stats(ScopeId::kFirst, after_ms(100)).drain_per_second, 100.0);
+  ASSERT_TRUE(controller.cancel(waiters[kFinished]));
 }
 
 TEST(WaitingRoom, WhoWouldWaitLongerThanItsTierIsRefusedAtOnce) {
   AdmissionController controller(plain_config(1), Rng(1));
-  drain_ten(controller);
+  drain_at_capacity(controller);
   const std::vector<Permit> full = admit_all(controller, request_of(Priority::kHigh), 1);
   std::array<Waiter, 6> waiters;
   // 10 ms for each in front and itself: five fit into normal's 50 ms, the sixth does not.
@@ -370,7 +380,7 @@ TEST(WaitingRoom, WhoWouldWaitLongerThanItsTierIsRefusedAtOnce) {
 
 TEST(WaitingRoom, ADeadlineNearerThanTheExpectedWaitIsRefusedAtOnce) {
   AdmissionController controller(plain_config(1), Rng(1));
-  drain_ten(controller);
+  drain_at_capacity(controller);
   const std::vector<Permit> full = admit_all(controller, request_of(Priority::kHigh), 1);
   Waiter waiter;
   AdmissionRequest request = request_of(Priority::kHigh);
@@ -383,7 +393,7 @@ TEST(WaitingRoom, ADeadlineNearerThanTheExpectedWaitIsRefusedAtOnce) {
 
 TEST(WaitingRoom, AnOldDrainRateRefusesNobody) {
   AdmissionController controller(plain_config(1), Rng(1));
-  drain_ten(controller);
+  drain_at_capacity(controller);
   const std::vector<Permit> full = admit_all(controller, request_of(Priority::kHigh), 1);
   std::array<Waiter, 20> waiters;
   for (Waiter& w : waiters) {
@@ -391,6 +401,41 @@ TEST(WaitingRoom, AnOldDrainRateRefusesNobody) {
               Kind::kWaiting);
   }
   for (Waiter& w : waiters) EXPECT_TRUE(controller.cancel(w));
+}
+
+TEST(WaitingRoom, WhatAQuietServiceWasAskedForSaysNothingAboutWhatItCanDo) {
+  AdmissionController controller(plain_config(1), Rng(1));
+  controller.expire(kStart);
+  std::move(controller.try_admit(request_of(Priority::kHigh), kStart).value())
+      .finish(Outcome::kOk, after_ms(1));
+  controller.expire(after_ms(100));
+  ASSERT_DOUBLE_EQ(controller.scope_stats(ScopeId::kFirst, after_ms(100)).drain_per_second, 10.0);
+  const std::vector<Permit> full = admit_all(controller, request_of(Priority::kHigh), 1);
+  std::array<Waiter, 20> burst;
+  for (Waiter& w : burst) {
+    ASSERT_EQ(controller.enter(request_of(Priority::kNormal), w, after_ms(100)).kind,
+              Kind::kWaiting);
+  }
+  for (Waiter& w : burst) EXPECT_TRUE(controller.cancel(w));
+}
+
+TEST_F(WaitingRoomTest, AStallOfTheCallerIsNotHeldAgainstThoseWhoWait) {
+  Waiter normal;
+  Waiter hurried;
+  AdmissionRequest soon = request_of(Priority::kNormal);
+  soon.deadline = after_ms(60);
+  ASSERT_EQ(enter(Priority::kNormal, normal), Kind::kWaiting);
+  ASSERT_EQ(controller.enter(soon, hurried, kStart).kind, Kind::kWaiting);
+  controller.forgive(after_ms(90));  // it woke up at 70 ms, and gives them 20 more
+  EXPECT_EQ(normal.expires_at(), after_ms(90));
+  EXPECT_EQ(hurried.expires_at(), after_ms(60)) << "a deadline is the client's";
+  controller.expire(after_ms(70));
+  EXPECT_EQ(normal.state(), Waiter::State::kWaiting);
+  EXPECT_EQ(controller.collect(hurried, after_ms(70)).error(), Reason::kDeadline);
+  controller.forgive(after_ms(9000));
+  EXPECT_EQ(normal.expires_at(), after_ms(500)) << "nobody waits for ever";
+  full.pop_back();
+  EXPECT_TRUE(controller.collect(normal, after_ms(70)).has_value());
 }
 
 }  // namespace

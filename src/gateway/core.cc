@@ -67,4 +67,11 @@ GatewayCore::GatewayCore(const Config& configured,
   }
 }
 
+void GatewayCore::expire(TimePoint now, Duration late) noexcept {
+  constexpr Duration kStall = std::chrono::milliseconds(5);
+  constexpr Duration kGrace = std::chrono::milliseconds(20);
+  if (late > kStall) controller.forgive(now + kGrace);
+  controller.expire(now);
+}
+
 }  // namespace weir::inline v0

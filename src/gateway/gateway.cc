@@ -43,8 +43,8 @@ void run_on(io::Loop& loop, const std::function<void()>& work) {
 /// What must happen now and then: closing measurement windows, reading memory usage.
 class Housekeeping {
  public:
-  Housekeeping(AdmissionController& controller, io::Loop& loop, Duration memory_interval)
-      : controller_(controller), loop_(loop), memory_interval_(memory_interval) {
+  Housekeeping(GatewayCore& core, io::Loop& loop, Duration memory_interval)
+      : core_(core), loop_(loop), memory_interval_(memory_interval) {
     expire_.on_fire(io::Timer::Fired::to<&Housekeeping::expire>(*this));
     memory_.on_fire(io::Timer::Fired::to<&Housekeeping::read_memory>(*this));
   }
@@ -59,18 +59,20 @@ class Housekeeping {
 
  private:
   void expire(TimePoint now) {
-    controller_.expire(now);
-    loop_.arm(expire_, now + kExpireEvery);
+    core_.expire(now, due_ == TimePoint{} ? Duration(0) : now - due_);
+    due_ = now + kExpireEvery;
+    loop_.arm(expire_, due_);
   }
   void read_memory(TimePoint now) {
     const io::MemoryReading reading = io::read_memory();
-    controller_.set_memory(reading.usage, reading.readable);
+    core_.controller.set_memory(reading.usage, reading.readable);
     loop_.arm(memory_, now + memory_interval_);
   }
 
-  AdmissionController& controller_;
+  GatewayCore& core_;
   io::Loop& loop_;
   Duration memory_interval_;
+  TimePoint due_{};  // when expire() should be called next
   io::Timer expire_;
   io::Timer memory_;
 };
@@ -164,8 +166,7 @@ Result<void, GatewayError> Gateway::Impl::build() {
   for (std::uint32_t i = 0; i < threads->size(); ++i) {
     loops.push_back(std::make_unique<GatewayLoop>(*core, threads->at(i), i, rules));
   }
-  housekeeping =
-      std::make_unique<Housekeeping>(core->controller, threads->at(0), config.memory.poll_interval);
+  housekeeping = std::make_unique<Housekeeping>(*core, threads->at(0), config.memory.poll_interval);
   run_on(threads->at(0), [this] { housekeeping->start(); });
   return {};
 }

@@ -107,13 +107,15 @@ Duration GatewayLoop::retry_hint(std::size_t upstream) noexcept {
 }
 
 void GatewayLoop::watch_expiry(TimePoint at) noexcept {
-  if (!expiry_.armed() || at < expiry_.deadline()) loop_.arm(expiry_, at);
+  if (expiry_.armed() && at >= expiry_due_) return;
+  expiry_due_ = at;
+  loop_.arm(expiry_, at);
 }
 
 void GatewayLoop::on_expiry(TimePoint now) {
-  core_.controller.expire(now);
+  core_.expire(now, now - expiry_due_);
   const TimePoint next = core_.controller.next_expiry();
-  if (next != TimePoint::max()) loop_.arm(expiry_, std::max(next, now));
+  if (next != TimePoint::max()) watch_expiry(std::max(next, now));
 }
 
 void GatewayLoop::release(Passage& passage) noexcept {

@@ -80,6 +80,7 @@ class GatewayLoop {
   std::vector<std::unique_ptr<UpstreamPool>> pools_;
   std::vector<ResponseField> fields_;
   io::Timer expiry_;
+  TimePoint expiry_due_{};
   Handler* door_ = nullptr;
 };
 

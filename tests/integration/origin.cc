@@ -173,10 +173,11 @@ int main(int argc, char** argv) {
   weir::ServerConfig config;
   config.listen = {"127.0.0.1:" + std::to_string(manner.port)};
   config.loops = 1;
-  config.max_connections = 4096;
+  config.max_connections = 8192;
+  config.streams_max = 8192;
+  config.tcp_write_buffer_pool_size = 16384;
   config.conn_decrypted_buf_size = 8 * 1024;
   config.head_bytes_max = 8 * 1024;
-  config.tcp_write_buffer_pool_size = 1024;
   config.tcp_write_buffer_size = 4096;
   config.arena_pool_size = 0;
   config.reserved_arenas = 0;

@@ -1,6 +1,8 @@
 """Ten times more than the service can do, in mixed classes: goodput, the high class, the cost of a
 refusal, memory, recovery."""
 
+import signal
+import subprocess
 import time
 import unittest
 
@@ -75,6 +77,29 @@ class Overload(ProcessTest):
         self.assertFalse(gateway.upstream()["overloaded"])
         for path in ("/high", "/normal", "/low") * 5:
             self.assertEqual(get(gateway.port, path).status, 200)
+
+    def test_a_stall_is_not_held_against_those_who_wait(self):
+        """Sixteen clients share four places; the gateway is stopped longer than they may wait."""
+        origin = self.started(Origin(4, 1))
+        gateway = self.started(Weir(config=self.app_config([origin.port], """
+[admission]
+normal_wait_max_ms = 150
+[admission.limit]
+policy = "fixed"
+initial_limit = 4
+""")))
+        clients = subprocess.Popen(["wrk", "-t1", "-c16", "-d3s", f"http://127.0.0.1:{gateway.port}"],
+                                   stdout=subprocess.DEVNULL)
+        self.addCleanup(clients.kill)
+        for _ in range(5):
+            time.sleep(0.3)
+            gateway.signal(signal.SIGSTOP)
+            time.sleep(0.25)
+            gateway.signal(signal.SIGCONT)
+        clients.wait(20)
+        requests = gateway.stats()["requests"]
+        self.assertEqual(requests["refused"], 0)
+        self.assertGreater(requests["answered"], 500)
 
     def test_shares_hold_with_a_fixed_limit(self):
         origin = self.started(Origin(WORKERS, SERVICE_MS))

@@ -4,6 +4,8 @@
 //   traffic --port 8080 --seconds 5 --connections 500 --class PATH:RATE[:HEADER] …
 //
 // A request that finds no free connection counts as "unsent": the offered load was not reached.
+// --open N opens only N connections at the start and the others when they are needed; --patience S
+// gives a request up after S seconds ("late"), as a person would.
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -41,6 +43,7 @@ struct Stream {
   std::uint64_t refused = 0;  // 429, 503
   std::uint64_t other = 0;    // another status
   std::uint64_t broken = 0;   // no complete answer
+  std::uint64_t late = 0;     // given up
   std::vector<double> ok_ms;
   std::vector<double> refused_ms;
 };
@@ -57,8 +60,10 @@ struct Connection {
 struct Options {
   std::uint16_t port = 0;
   double seconds = 5;
-  double grace = 2;  // after the last request, for answers
+  double grace = 2;     // after the last request, for answers
+  double patience = 0;  // 0: endless
   std::size_t connections = 100;
+  std::size_t open = SIZE_MAX;
   std::vector<Stream> streams;
 };
 
@@ -73,7 +78,8 @@ class Traffic {
  public:
   explicit Traffic(Options options) : options_(std::move(options)), epoll_(::epoll_create1(0)) {
     connections_.resize(options_.connections);
-    for (Connection& connection : connections_) open(connection);
+    const std::size_t at_once = std::min(options_.open, connections_.size());
+    for (std::size_t i = 0; i < at_once; ++i) open(connections_[i]);
   }
 
   void run() {
@@ -92,6 +98,7 @@ class Traffic {
         for (const Stream& stream : options_.streams) wake = std::min(wake, stream.next);
       }
       poll(wake);
+      if (options_.patience > 0) give_up(Clock::now());
     }
     for (Connection& connection : connections_) {
       if (connection.stream != nullptr) ++connection.stream->broken;
@@ -105,11 +112,12 @@ class Traffic {
     for (Stream& s : options_.streams) {
       std::printf(
           "%s\"%s\":{\"offered\":%llu,\"unsent\":%llu,\"ok\":%llu,\"refused\":%llu,\"other\":%llu,"
-          "\"broken\":%llu,\"ok_p50_ms\":%.3f,\"ok_p99_ms\":%.3f,\"refused_p50_ms\":%.3f,"
+          "\"broken\":%llu,\"late\":%llu,\"ok_p50_ms\":%.3f,\"ok_p99_ms\":%.3f,\"refused_p50_ms\":%"
+          ".3f,"
           "\"refused_p99_ms\":%.3f}",
           comma, s.path.c_str(), ull(s.offered), ull(s.unsent), ull(s.ok), ull(s.refused),
-          ull(s.other), ull(s.broken), percentile(s.ok_ms, 0.5), percentile(s.ok_ms, 0.99),
-          percentile(s.refused_ms, 0.5), percentile(s.refused_ms, 0.99));
+          ull(s.other), ull(s.broken), ull(s.late), percentile(s.ok_ms, 0.5),
+          percentile(s.ok_ms, 0.99), percentile(s.refused_ms, 0.5), percentile(s.refused_ms, 0.99));
       comma = ",";
     }
     std::printf("}}\n");
@@ -165,18 +173,12 @@ class Traffic {
 
   void send(Stream& stream, Time planned) {
     ++stream.offered;
-    if (free_.empty()) {
+    Connection* found = take_free();
+    if (found == nullptr) {
       ++stream.unsent;
-      for (Connection& connection : connections_) {  // one that was closed may come back
-        if (connection.fd < 0) {
-          open(connection);
-          break;
-        }
-      }
       return;
     }
-    Connection& connection = *free_.back();
-    free_.pop_back();
+    Connection& connection = *found;
     connection.stream = &stream;
     connection.sent = planned;
     connection.output = stream.request;
@@ -184,7 +186,35 @@ class Traffic {
     flush(connection);
   }
 
+  /// One that is open and free, else one that is opened now; null when all are in use.
+  Connection* take_free() {
+    if (free_.empty()) {
+      for (Connection& connection : connections_) {
+        if (connection.fd >= 0) continue;
+        open(connection);
+        if (connection.connecting) return &connection;
+        break;
+      }
+    }
+    if (free_.empty()) return nullptr;
+    Connection* connection = free_.back();
+    free_.pop_back();
+    return connection;
+  }
+
+  void give_up(Time now) {
+    const Time oldest = now - as_duration(options_.patience);
+    for (Connection& connection : connections_) {
+      if (connection.stream == nullptr || connection.sent > oldest) continue;
+      ++connection.stream->late;
+      connection.stream = nullptr;
+      --under_way_;
+      close(connection);
+    }
+  }
+
   void flush(Connection& connection) {
+    if (connection.connecting) return;
     while (!connection.output.empty()) {
       const ssize_t n =
           ::send(connection.fd, connection.output.data(), connection.output.size(), MSG_NOSIGNAL);
@@ -219,7 +249,7 @@ class Traffic {
       ::getsockopt(connection.fd, SOL_SOCKET, SO_ERROR, &error, &size);
       if (error != 0) return close(connection);
       connection.connecting = false;
-      free_.push_back(&connection);
+      if (connection.stream == nullptr) free_.push_back(&connection);
     }
     if ((events & EPOLLOUT) != 0) flush(connection);
     if (connection.fd >= 0 && (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0) read(connection);
@@ -305,6 +335,8 @@ int main(int argc, char** argv) {
     const bool good = (name == "--port" && number(value, options.port)) ||
                       (name == "--seconds" && number(value, options.seconds)) ||
                       (name == "--grace" && number(value, options.grace)) ||
+                      (name == "--patience" && number(value, options.patience)) ||
+                      (name == "--open" && number(value, options.open)) ||
                       (name == "--connections" && number(value, options.connections)) ||
                       (name == "--class" && add_class(options, value));
     if (!good) {

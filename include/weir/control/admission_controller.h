@@ -90,6 +90,9 @@ class AdmissionController {
   /// Refuses waiters whose time is over, closes measurement windows that are due. Call it at
   /// next_expiry() and at least every 100 ms or so.
   void expire(TimePoint now) noexcept;
+  /// The caller itself stood still, and nobody could be served meanwhile: those who wait get until
+  /// `until` (not longer than 500 ms in all, nor beyond their deadlines). Call it before expire().
+  void forgive(TimePoint until) noexcept;
   /// What the memory reader saw; an unreadable one counts as 0 % and is reported.
   void set_memory(double usage, bool readable) noexcept;
   /// Every number of `config` but the table sizes and scopes_max, which keep their old values.
