@@ -53,6 +53,7 @@ class Connection final : public io::SocketEvents {
   [[nodiscard]] const io::Address& peer() const noexcept { return peer_; }
   [[nodiscard]] Access access() const noexcept { return access_; }
   [[nodiscard]] bool critical() const noexcept { return session_->critical(); }
+  [[nodiscard]] bool unused() const noexcept { return session_->unused(); }
   [[nodiscard]] TimePoint opened_at() const noexcept { return opened_at_; }
   /// The connection ends as soon as nobody is inside it.
   void fail(CloseReason reason) noexcept;
@@ -80,6 +81,7 @@ class Connection final : public io::SocketEvents {
 
   ListHook<Connection> all_hook;
   ListHook<Connection> idle_hook;
+  bool idle_as_newcomer = false;     // in which list of the shard idle_hook is
   ListHook<Connection> stuck_hook;   // output does not move
   ListHook<Connection> writer_hook;  // waits for one write buffer …
   ListHook<Connection> greedy_hook;  // … or for several at once
@@ -97,7 +99,7 @@ class Connection final : public io::SocketEvents {
   void flush(TimePoint now);
   void settle(TimePoint now);
   void settle_lists(TimePoint now);
-  void settle_deadline(TimePoint now);
+  void settle_deadline();
   void release_region();
   void end(CloseReason reason);
   void start_linger(TimePoint now);

@@ -181,8 +181,8 @@ std::size_t Outbox::room() const noexcept {
   for (const WriteBuffer* b = fill_; b != nullptr; b = b->next) have += b->room();
   const std::uint32_t quota = share();
   const std::uint32_t more = held_ < quota ? quota - held_ : 0;
-  return have + std::size_t{std::min(more, pool_->blocks().takeable(loop_))} *
-                    pool_->buffer_bytes();
+  return have +
+         std::size_t{std::min(more, pool_->blocks().takeable(loop_))} * pool_->buffer_bytes();
 }
 
 }  // namespace weir::inline v0

@@ -9,6 +9,7 @@
 #include "weir/io/clock.h"
 #include "weir/io/listener.h"
 #include "weir/io/thread_parker.h"
+#include "weir/server/memory_budget.h"
 
 #include "server/acceptor.h"
 #include "server/shard.h"
@@ -122,6 +123,9 @@ void Server::set_critical_peers(CriticalPeer is_critical) {
 Result<void, StartError> Server::start(std::vector<io::Fd> inherited) {
   Impl& self = *impl_;
   WEIR_ASSERT(!self.started);
+  if (self.config.memory_max > 0 && worst_case_bytes(self.config) > self.config.memory_max) {
+    return unexpected(StartError{io::IoError::kNoMemory, "server.memory_max"});
+  }
   self.started = true;
   if (self.own_loops) self.own_loops->start();
   self.shards.resize(self.loops.size());

@@ -20,6 +20,7 @@ struct ServerConfig {
 
   // Connections.
   std::uint32_t max_connections = 1024;
+  std::uint32_t connections_per_source_max = 0;  // of one IPv4 address or IPv6 /64; 0: any number
   std::uint32_t conn_encrypted_buf_size = 32 * 1024;
   std::uint32_t conn_decrypted_buf_size = 32 * 1024;
   std::uint32_t handshake_slots = 64;
@@ -71,6 +72,9 @@ struct ServerConfig {
   std::uint32_t uri_bytes_max = 8 * 1024;
   std::uint32_t trailer_bytes_max = 4 * 1024;
   std::uint32_t trailer_count_max = 32;
+  std::uint32_t method_bytes_max = 32;
+  std::uint32_t chunk_extension_bytes_max = 256;     // of one chunk
+  std::uint32_t message_extension_bytes_max = 4096;  // of all chunks of a message
 
   // Sockets.
   std::uint32_t socket_receive_buffer_size = 0;  // 0: the kernel's choice
@@ -104,6 +108,7 @@ inline ConfigErrors ServerConfig::validate() const {
   };
   count("server.loops", loops, 0, 1024);
   count("server.max_connections", max_connections, 1, kCountMax);
+  count("server.connections_per_source_max", connections_per_source_max, 0, kCountMax);
   count("server.conn_encrypted_buf_size", conn_encrypted_buf_size, 17 * kKilo, kMega);
   count("server.conn_decrypted_buf_size", conn_decrypted_buf_size, 4 * kKilo, kMega);
   count("server.handshake_slots", handshake_slots, 1, kCountMax);
@@ -136,6 +141,9 @@ inline ConfigErrors ServerConfig::validate() const {
   count("server.uri_bytes_max", uri_bytes_max, 16, head_bytes_max);
   count("server.trailer_bytes_max", trailer_bytes_max, 2, conn_decrypted_buf_size);
   count("server.trailer_count_max", trailer_count_max, 0, 250);
+  count("server.method_bytes_max", method_bytes_max, 7, 256);
+  count("server.chunk_extension_bytes_max", chunk_extension_bytes_max, 0, kMega);
+  count("server.message_extension_bytes_max", message_extension_bytes_max, 0, 1024 * kMega);
   count("server.listen_backlog", listen_backlog, 1, 65535);
   count("server.accept_budget", accept_budget, 1, 65535);
   time("server.tick_ms", tick);
