@@ -5,6 +5,7 @@
 //   /            128 bytes               /echo      sends the body back as it comes
 //   /bytes/N     N bytes                 /slow/MS   answers after MS milliseconds
 //   /stats       counters as JSON        /arena     buffers the body in an arena, then echoes it
+//   /queue       the same, but waits in line when no arena is left
 #include <algorithm>
 #include <charconv>
 #include <csignal>
@@ -156,8 +157,33 @@ class Slow final : public Handler {
   }
 };
 
-/// Collects the body in an arena and echoes it whole: 503 when no arena is left.
+/// Collects the body in an arena and echoes it whole: 503 when no arena is left. The arena is taken
+/// when the first byte of the body is there: a client that sends only a head holds none.
 class Buffered final : public Handler {
+ public:
+  void on_headers(ServerStream& stream, const ServerRequest&) override {
+    stream.make_state<BodyBuffer>();
+  }
+  void on_body(ServerStream& stream, const BodyChunk& chunk) override {
+    if (stream.response_started()) return;
+    if (stream.arena() == nullptr) {
+      const weir::ArenaAnswer answer = stream.acquire_arena();
+      if (answer.arena == nullptr) return stream.send_503();
+      stream.state<BodyBuffer>() = BodyBuffer(*answer.arena);
+    }
+    if (!stream.state<BodyBuffer>().append(chunk)) stream.send_503();
+  }
+  void on_complete(ServerStream& stream) override { on_writable(stream); }
+  void on_writable(ServerStream& stream) override {
+    const ResponseHead head{.status = 200, .fields = kPlain, .content_length = {}};
+    const std::string_view body = stream.state<BodyBuffer>().get();
+    static_cast<void>(stream.send_response(head, body, weir::BodyLife::kStream));
+  }
+};
+
+/// The same, but it waits for an arena; the body is not read meanwhile. So it must ask before the
+/// body comes: a view cannot be kept until the answer.
+class Queued final : public Handler {
  public:
   void on_headers(ServerStream& stream, const ServerRequest&) override {
     const weir::ArenaAnswer answer = stream.acquire_arena(weir::ArenaWait::kQueue);
@@ -211,6 +237,7 @@ class Router final : public Handler {
     if (path.starts_with("/bytes/")) return bytes_;
     if (path.starts_with("/slow/")) return slow_;
     if (path == "/arena") return buffered_;
+    if (path == "/queue") return queued_;
     if (path == "/stats") return stats_;
     return nothing_;
   }
@@ -221,6 +248,7 @@ class Router final : public Handler {
   Bytes bytes_;
   Slow slow_;
   Buffered buffered_;
+  Queued queued_;
   Stats stats_;
 };
 
@@ -231,6 +259,8 @@ bool set(weir::ServerConfig& config, std::string_view key, std::uint64_t value) 
     config.loops = small;
   else if (key == "--max-connections")
     config.max_connections = small;
+  else if (key == "--connections-per-source")
+    config.connections_per_source_max = small;
   else if (key == "--write-buffers")
     config.tcp_write_buffer_pool_size = small;
   else if (key == "--arenas")

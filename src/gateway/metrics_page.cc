@@ -238,6 +238,7 @@ bool at_accept(RefuseReason reason) noexcept {
     case RefuseReason::kNoFds:
     case RefuseReason::kNoMemory:
     case RefuseReason::kHandshake:
+    case RefuseReason::kSource:
       return true;
     default:
       return false;

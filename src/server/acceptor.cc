@@ -10,6 +10,9 @@ namespace weir::inline v0 {
 namespace {
 
 constexpr Duration kDoorstepTime = std::chrono::milliseconds(500);
+/// So long newcomers wait for an idle connection to be closed, longer than one just served is
+/// spared.
+constexpr Duration kRoomPatience = std::chrono::milliseconds(100);
 
 }  // namespace
 
@@ -58,7 +61,7 @@ bool Acceptor::ready_to_accept() {
   if (shared_.connections.has_room(false)) return true;
   std::uint64_t idle = 0;
   for (const LoopShard* shard : shared_.shards) idle += shard->counters().idle.get();
-  if (idle == 0) return true;  // to be turned away
+  if (idle == 0 || loop_.now() < refuse_until_) return true;  // to be turned away
   make_room();
   return false;
 }
@@ -66,15 +69,24 @@ bool Acceptor::ready_to_accept() {
 /// One place will be free soon: newcomers stay in the kernel's queue until then.
 void Acceptor::make_room() {
   for (auto& listener : listeners_) listener->pause();
+  waits_until_ = loop_.now() + kRoomPatience;
+  shared_.connections.want(loop_, room_task_);
+  ask_for_room();
+}
+
+void Acceptor::ask_for_room() {
   // The idle one may wake up before it is closed: then look again, and perhaps refuse.
   loop_.arm(room_timer_, loop_.now() + shared_.config.tick);
-  shared_.connections.want(loop_, room_task_);
   for (LoopShard* shard : shared_.shards) {
     if (shard->counters().idle.get() > 0) shard->request_room();
   }
 }
 
-void Acceptor::look_again(TimePoint) {
+void Acceptor::look_again(TimePoint now) {
+  if (!shared_.connections.has_room(false)) {
+    if (now < waits_until_) return ask_for_room();
+    refuse_until_ = now + kRoomPatience;
+  }
   room_made();
 }
 
@@ -103,11 +115,10 @@ void Acceptor::on_accepted(io::Fd fd, Connection::Arrival arrival) {
   LoopShard* least = *std::min_element(
       shared_.shards.begin(), shared_.shards.end(),
       [](const LoopShard* a, const LoopShard* b) { return a->load() < b->load(); });
-  Connection* connection = shared_.connections.acquire(*least, arrival);
-  if (connection == nullptr) {
-    return turn_away(std::move(fd), RefuseReason::kConnections, arrival);
-  }
-  least->hand_over(std::move(fd), *connection);
+  const Result<Connection*, RefuseReason> connection =
+      shared_.connections.acquire(*least, arrival);
+  if (!connection) return turn_away(std::move(fd), connection.error(), arrival);
+  least->hand_over(std::move(fd), **connection);
 }
 
 void Acceptor::turn_away(io::Fd fd, RefuseReason reason, const Connection::Arrival& arrival) {

@@ -23,7 +23,8 @@ namespace weir::inline v0 {
 /// the fewest connections, or turns it away with a bare 503.
 ///
 /// When all places are taken but some connection is idle, newcomers wait in the kernel's queue
-/// while the oldest idle one is closed; without an idle one they are refused at once.
+/// while the oldest idle one is closed, a moment at most; without an idle one they are refused at
+/// once.
 /// Sockets turned away are closed a little later, so that the peer can read why; at most kDoorstep
 /// of them are held open for that.
 /// Thread-safety: its loop's.
@@ -70,6 +71,7 @@ class Acceptor {
   void turn_away(io::Fd fd, RefuseReason reason, const Connection::Arrival& arrival);
   void clear_doorstep(TimePoint now);
   void make_room();
+  void ask_for_room();
   void room_made();
   void look_again(TimePoint now);
   void on_listener_closed();
@@ -83,6 +85,8 @@ class Acceptor {
   std::vector<std::unique_ptr<io::Listener>> listeners_;
   io::Task room_task_;
   io::Timer room_timer_;
+  TimePoint waits_until_{};   // newcomers, for room
+  TimePoint refuse_until_{};  // nobody made room: they are not kept waiting
   io::Timer doorstep_timer_;
   std::array<Leaving, kDoorstep> doorstep_;
   std::size_t leaving_first_ = 0;

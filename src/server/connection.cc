@@ -17,9 +17,6 @@ namespace {
 constexpr int kReadsPerTurn = 4;  // of one connection, before others get theirs
 constexpr int kRoundsPerTurn = 16;
 
-/// A newcomer's first request is on its way: it is not taken for idle before this.
-constexpr Duration kNewcomerGrace = std::chrono::seconds(1);
-
 RateGuard::Rule write_rule(const ServerConfig& config) {
   return {.window = config.write_timeout, .bytes_per_second = config.write_min_rate};
 }
@@ -257,13 +254,12 @@ void Connection::settle(TimePoint now) {
   socket_.watch(transport_->interest(wanted));
   if (reads && transport_->has_pending()) schedule();
   settle_lists(now);
-  settle_deadline(now);
+  settle_deadline();
 }
 
 void Connection::settle_lists(TimePoint now) {
   const bool moved = std::exchange(moved_, 0) > 0;
-  const bool quiet = session_->idle() && output_.empty() && input_.empty() && !finishing();
-  const bool idle = quiet && (!session_->unused() || now >= opened_at_ + kNewcomerGrace);
+  const bool idle = session_->idle() && output_.empty() && input_.empty() && !finishing();
   if (idle && (moved || !idle_hook.linked())) idle_since_ = now;
   shard_.set_idle(*this, idle, moved);
   const bool starves = session_->wants_room() && output_.starved();
@@ -273,11 +269,8 @@ void Connection::settle_lists(TimePoint now) {
   shard_.set_stuck(*this, stuck, moved);
 }
 
-void Connection::settle_deadline(TimePoint now) {
+void Connection::settle_deadline() {
   TimePoint next = std::min(session_->deadline(), write_guard_.deadline());
-  if (session_->unused() && now < opened_at_ + kNewcomerGrace) {
-    next = std::min(next, opened_at_ + kNewcomerGrace);
-  }
   if (lingering_) next = linger_until_;
   // A timer that is set for earlier finds out, when it fires, that nothing is due, and moves on:
   // most deadlines are put off many times before one comes.

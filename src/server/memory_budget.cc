@@ -95,6 +95,11 @@ MemoryBudget memory_budget(const ServerConfig& c) {
   // The pending queue and the backpressure list are links inside connections: no memory of theirs.
   add("pending streams", c.pending_stream_pool_size, 0, "links inside connections");
   add("backpressure list", c.backpressure_list_max, 0, "links inside connections");
+  // Who has how many connections, when that is bounded.
+  if (c.connections_per_source_max > 0) {
+    add("sources", SourceTable::places_for(c.max_connections), sizeof(SourceTable::Entry),
+        "a hash table, at most half full");
+  }
   // Tables per connection and loop: free regions, marks, arrivals on their way.
   add("per-loop tables", loops * connections,
       sizeof(std::uint32_t) + sizeof(std::uint8_t) + 2 * sizeof(void*),
@@ -106,12 +111,13 @@ MemoryBudget memory_budget(const ServerConfig& c) {
       sizeof(LoopShard) + 64 * 1024 +
           std::uint64_t{std::max(c.header_count_max, c.trailer_count_max)} * sizeof(HeaderView),
       "shard, timer wheel, libuv loop, header views");
-  add("stacks", loops + 1, 256 * 1024, "touched part of a thread's stack, a generous estimate");
+  add("stacks", loops + 1, 64 * 1024, "touched part of a thread's stack, measured below 32 KB");
   // Page tables for all of the above: 8 bytes a page, and one page more per pool and level.
   const std::uint64_t mapped = total(budget.addends);
   add("page tables", mapped / kPage + 512, 8, "8 bytes per page");
-  // Code, relocations, allocator, C library: an estimate, well above what the example server shows.
-  add("fixed", 1, 16 * kMega, "binary, libraries, allocator");
+  // Code, relocations, allocator, C library: the example server shows 3.6 MB; other programs link
+  // more.
+  add("fixed", 1, 12 * kMega, "binary, libraries, allocator: measured 3.6 MB, and room for more");
 
   const auto kernel = [&](std::string_view holder, std::uint64_t each, std::string_view note) {
     budget.kernel.push_back({holder, connections, each, note});

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "weir/server/server.h"
 #include "weir/server/stats_json.h"
 
 namespace weir::inline v0 {
@@ -41,6 +42,29 @@ TEST(MemoryBudget, EveryBoundMovesTheCeiling) {
   grows([](ServerConfig& c) { c.tcp_write_buffer_pool_size += 1; }, base.tcp_write_buffer_size);
   grows([](ServerConfig& c) { c.arena_pool_size += 1; }, base.arena_size);
   grows([](ServerConfig& c) { c.loops = 32; }, 1);
+  grows([](ServerConfig& c) { c.connections_per_source_max = 4; }, base.max_connections);
+}
+
+struct Silent final : Handler {
+  void on_headers(ServerStream&, const ServerRequest&) override {}
+};
+
+TEST(MemoryBudget, ServerAboveItsMemoryMaxDoesNotStart) {
+  ServerConfig config;
+  config.listen = {"127.0.0.1:0"};
+  config.max_connections = 16;
+  config.tcp_write_buffer_pool_size = 32;
+  config.arena_pool_size = 2;
+  config.loops = 1;
+  config.memory_max = worst_case_bytes(config) - 1;
+  const auto handlers = [](const HandlerPlace&) { return std::make_unique<Silent>(); };
+  Server above(config, handlers);
+  const auto refused = above.start();
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().where, "server.memory_max");
+  config.memory_max += 1;
+  Server within(config, handlers);
+  EXPECT_TRUE(within.start().has_value());
 }
 
 TEST(MemoryBudget, DefaultsServeAMachineOfOneGigabyte) {

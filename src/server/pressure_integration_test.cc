@@ -353,6 +353,66 @@ TEST(Pressure, BusyClientIsNotTakenForAnIdleOne) {
   }
 }
 
+TEST(Pressure, ElevatedSparesThoseBetweenTwoRequests) {
+  ServerConfig config = small_config();
+  config.max_connections = 20;
+  config.tick = std::chrono::milliseconds(1);
+  RunningServer server(config, every_loop([](ScriptedHandler& h) {
+                         h.complete = [](ServerStream& s) {
+                           EXPECT_EQ(reply(s, 200, "ok"), SendResult::kSent);
+                         };
+                       }));
+  Crowd crowd(server, 13);  // 65 %, all of them in use
+  for (int round = 0; round < 20; ++round) {
+    for (auto& client : crowd.clients) ASSERT_EQ(client->ask(kGet).status, 200);
+  }
+  EXPECT_EQ(server.stats().pressure, PressureLevel::kElevated);
+  EXPECT_EQ(server.stats().closed_by(CloseReason::kIdlePressure), 0U);
+  ASSERT_TRUE(server.eventually([](const ServerStats& s) {
+    return s.pressure == PressureLevel::kNormal && s.connections.used > 0;
+  })) << "once they are quiet, as many go as must";
+  EXPECT_GT(server.stats().closed_by(CloseReason::kIdlePressure), 0U);
+}
+
+TEST(Pressure, OneSourceCannotTakeEveryPlace) {
+  Gate gate;
+  ServerConfig config = small_config();
+  config.max_connections = 20;
+  config.connections_per_source_max = 3;
+  RunningServer server(config, gated(gate));
+  Crowd crowd(server, 3);
+  crowd.send_all(kGet);
+  ASSERT_TRUE(server.eventually([&](const ServerStats&) { return gate.size() == 3; }));
+  for (std::uint64_t i = 1; i <= 5; ++i) {
+    Client fourth(server.port());
+    EXPECT_EQ(fourth.read().status, 503) << "told, and closed";
+    EXPECT_EQ(server.stats().refused_by(RefuseReason::kSource), i);
+  }
+  EXPECT_EQ(server.stats().connections.used, 3U);
+  crowd.clients.clear();
+  ASSERT_TRUE(server.eventually([](const ServerStats& s) { return s.connections.used == 0; }));
+  Crowd again(server, 3);
+  again.send_all(kGet);
+  ASSERT_TRUE(server.eventually([&](const ServerStats&) { return gate.size() == 3; }));
+  EXPECT_EQ(server.stats().refused_by(RefuseReason::kSource), 5U) << "places came back";
+}
+
+TEST(Pressure, CriticalPeersAreNotCountedToTheirSource) {
+  Gate gate;
+  ServerConfig config = small_config();
+  config.connections_per_source_max = 1;
+  Server server(config, gated(gate));
+  server.set_critical_peers([](const io::Address&) { return true; });
+  ASSERT_TRUE(server.start().has_value());
+  std::vector<std::unique_ptr<Client>> clients;
+  for (int i = 0; i < 4; ++i) {
+    clients.push_back(std::make_unique<Client>(server.port()));
+    ASSERT_TRUE(clients.back()->send(kGet));
+  }
+  EXPECT_TRUE(testkit::eventually(server, [&](const ServerStats&) { return gate.size() == 4; }));
+  EXPECT_EQ(server.stats().critical_shed, 0U);
+}
+
 TEST(Pressure, CriticalPeersUseTheReservedPlaces) {
   Gate gate;
   ServerConfig config = small_config();

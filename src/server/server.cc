@@ -9,6 +9,7 @@
 #include "weir/io/clock.h"
 #include "weir/io/listener.h"
 #include "weir/io/thread_parker.h"
+#include "weir/server/memory_budget.h"
 
 #include "io/tls_memory.h"
 #include "server/acceptor.h"
@@ -101,7 +102,7 @@ struct Server::Impl {
   /// Certificates and keys, before anything listens.
   Result<void, StartError> load_tls() {
     if (!config.tls.enabled()) return {};
-    auto context = io::TlsContext::make(tls_setup(config.tls));
+    auto context = io::TlsContext::make(tls_setup(config.tls, config.http2_enabled));
     if (!context) {
       return unexpected(
           StartError{io::IoError::kTls, context.error().where, std::move(context.error().why)});
@@ -152,6 +153,9 @@ void Server::set_critical_peers(CriticalPeer is_critical) {
 Result<void, StartError> Server::start(std::vector<io::Fd> inherited) {
   Impl& self = *impl_;
   WEIR_ASSERT(!self.started);
+  if (self.config.memory_max > 0 && worst_case_bytes(self.config) > self.config.memory_max) {
+    return unexpected(StartError{io::IoError::kNoMemory, "server.memory_max", {}});
+  }
   if (Result<void, StartError> loaded = self.load_tls(); !loaded) return loaded;
   self.started = true;
   if (self.own_loops) self.own_loops->start();
@@ -195,7 +199,7 @@ Result<void, ConfigError> Server::reload_tls(const TlsConfig& next) {
   TlsShared* tls = impl_->shared.tls.get();
   if (tls == nullptr) return {};
   const io::TlsContext::Ptr before = tls->context();
-  auto made = io::TlsContext::make(tls_setup(next), before.get());
+  auto made = io::TlsContext::make(tls_setup(next, impl_->config.http2_enabled), before.get());
   if (!made) return unexpected(tls_fault(next, made.error()));
   tls->set_context(std::move(*made));
   return {};

@@ -13,6 +13,10 @@ namespace weir::inline v0 {
 namespace {
 
 constexpr std::uint32_t kSweepArenas = 64;
+// An idle connection is not closed for its place so soon after it opened or was answered: its next
+// request may be on its way. While there is room it has longer.
+constexpr Duration kJustServed = std::chrono::milliseconds(50);
+constexpr Duration kBetweenRequests = std::chrono::seconds(1);
 constexpr Duration kDateValid = std::chrono::milliseconds(500);
 
 }  // namespace
@@ -139,9 +143,12 @@ void LoopShard::release_region(const ReadRegion& region) {
 void LoopShard::set_idle(Connection& connection, bool idle, bool moved) {
   const bool was = connection.idle_hook.linked();
   if (was == idle && !(idle && moved)) return;
-  if (was) idle_.remove(connection);
-  if (idle) idle_.push_back(connection);  // longest idle in front
-  counters_.idle.set(idle_.size());
+  if (was) (connection.idle_as_newcomer ? silent_ : idle_).remove(connection);
+  if (idle) {
+    connection.idle_as_newcomer = connection.unused();
+    (connection.idle_as_newcomer ? silent_ : idle_).push_back(connection);
+  }
+  counters_.idle.set(idle_count());
 }
 
 void LoopShard::set_stuck(Connection& connection, bool stuck, bool moved) {
@@ -229,7 +236,7 @@ void LoopShard::tell_handshakes() {
 }
 
 void LoopShard::give_room() {
-  close_idle(1, CloseReason::kIdlePressure);
+  close_idle(1, loop_.now() - kJustServed, CloseReason::kIdlePressure);
 }
 
 void LoopShard::on_exhausted() noexcept {
@@ -262,9 +269,16 @@ void LoopShard::answer_arenas() {
   shared_.arenas.answer(index_, loop_.now(), config().pending_stream_timeout);
 }
 
-std::uint32_t LoopShard::close_idle(std::uint32_t count, CloseReason reason) {
+/// Of those quiet since `quiet_since`: first who never asked for anything, then the longest idle.
+std::uint32_t LoopShard::close_idle(std::uint32_t count, TimePoint quiet_since,
+                                    CloseReason reason) {
   std::uint32_t closed = 0;
-  for (; closed < count && idle_.front() != nullptr; ++closed) idle_.front()->close_now(reason);
+  for (; closed < count; ++closed) {
+    Connection* next = silent_.front();
+    if (next == nullptr || next->idle_since() > quiet_since) next = idle_.front();
+    if (next == nullptr || next->idle_since() > quiet_since) break;
+    next->close_now(reason);
+  }
   return closed;
 }
 
@@ -289,14 +303,16 @@ void LoopShard::judge() {
 }
 
 void LoopShard::obey(const PressureDecision& decision, TimePoint now) {
-  if (decision.connections_to_timeout > 0 && !idle_.empty()) {
+  if (decision.connections_to_timeout > 0 && idle_count() > 0) {
     // Each loop closes its share of the idle ones, rounded up.
     std::uint64_t idle_everywhere = 0;
     for (const LoopShard* shard : shared_.shards) idle_everywhere += shard->counters_.idle.get();
-    const std::uint64_t everywhere = std::max<std::uint64_t>(idle_everywhere, idle_.size());
+    const std::uint64_t everywhere = std::max<std::uint64_t>(idle_everywhere, idle_count());
     const std::uint64_t share =
-        (decision.connections_to_timeout * idle_.size() + everywhere - 1) / everywhere;
-    close_idle(static_cast<std::uint32_t>(share), CloseReason::kIdlePressure);
+        (decision.connections_to_timeout * idle_count() + everywhere - 1) / everywhere;
+    const bool roomy = decision.level == PressureLevel::kElevated;
+    close_idle(static_cast<std::uint32_t>(share), now - (roomy ? kBetweenRequests : kJustServed),
+               CloseReason::kIdlePressure);
   }
   drop_stuck(decision, now);
 }

@@ -90,7 +90,7 @@ class LoopShard {
   /// Closes the oldest idle connection, soon. From any thread.
   void request_room() noexcept { loop_.post(room_task_); }
   /// Closes up to `count` idle connections, oldest first.
-  std::uint32_t close_idle(std::uint32_t count, CloseReason reason);
+  std::uint32_t close_idle(std::uint32_t count, TimePoint quiet_since, CloseReason reason);
 
  private:
   void take_arrivals();
@@ -105,6 +105,7 @@ class LoopShard {
   void flush_cache();
   void tell_handshakes();
   void give_room();
+  [[nodiscard]] std::size_t idle_count() const noexcept { return silent_.size() + idle_.size(); }
   void finish_stop();
 
   struct Arrival {
@@ -122,6 +123,8 @@ class LoopShard {
   std::vector<HeaderView> headers_;
 
   IntrusiveList<Connection, &Connection::all_hook> all_;
+  // Idle, longest in front: those who never asked for anything, and the others.
+  IntrusiveList<Connection, &Connection::idle_hook> silent_;
   IntrusiveList<Connection, &Connection::idle_hook> idle_;
   IntrusiveList<Connection, &Connection::stuck_hook> stuck_;
   IntrusiveList<Connection, &Connection::writer_hook> writers_;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "weir/io/entropy.h"
+
 #include "server/h2_session.h"
 #include "server/shard.h"
 #include "server/tls_shared.h"
@@ -17,6 +19,9 @@ HttpLimits limits_of(const ServerConfig& config) {
   limits.uri_bytes_max = config.uri_bytes_max;
   limits.trailer_bytes_max = config.trailer_bytes_max;
   limits.trailer_count_max = config.trailer_count_max;
+  limits.method_bytes_max = config.method_bytes_max;
+  limits.chunk_extension_bytes_max = config.chunk_extension_bytes_max;
+  limits.message_extension_bytes_max = config.message_extension_bytes_max;
   return limits;
 }
 
@@ -53,7 +58,9 @@ ServerShared::ServerShared(const ServerConfig& given, std::uint32_t loops)
                          .cached_max = 0},
               .pending_max = given.pending_stream_pool_size,
               .high_watermark = given.high_watermark}),
-      connections({.count = given.max_connections, .reserved = given.reserved_connections}),
+      connections({.count = given.max_connections,
+                   .reserved = given.reserved_connections,
+                   .per_source_max = given.connections_per_source_max}),
       h2_kit(given.http2),
       lease_shape{.body_bytes = given.body_lease_size,
                   .trailer_bytes = given.http2.trailer_list_bytes_max},
@@ -72,18 +79,34 @@ ServerShared::ServerShared(const ServerConfig& given, std::uint32_t loops)
 
 ServerShared::~ServerShared() = default;
 
-Connection* ConnectionTable::acquire(LoopShard& shard, const Connection::Arrival& arrival) {
+ConnectionTable::ConnectionTable(const Shape& shape)
+    : reserved_(shape.reserved), slab_(shape.count) {
+  if (shape.per_source_max == 0) return;
+  sources_.emplace(SourceTable::Shape{.connections = shape.count,
+                                      .per_source_max = shape.per_source_max,
+                                      .seed = io::random_seed()});
+}
+
+Result<Connection*, RefuseReason> ConnectionTable::acquire(LoopShard& shard,
+                                                           const Connection::Arrival& arrival) {
   const std::lock_guard lock(mutex_);
   const PoolStats& stats = slab_.stats();
   if (!arrival.critical && stats.capacity - stats.used <= reserved_) {
     ++refused_for_reserve_;
-    return nullptr;
+    return unexpected(RefuseReason::kConnections);
   }
-  return slab_.get(slab_.acquire(shard, arrival));
+  const bool counted = sources_.has_value() && !arrival.critical;
+  if (counted && !sources_->enter(arrival.peer)) return unexpected(RefuseReason::kSource);
+  Connection* connection = slab_.get(slab_.acquire(shard, arrival));
+  if (connection != nullptr) return connection;
+  if (counted) sources_->leave(arrival.peer);
+  return unexpected(RefuseReason::kConnections);
 }
 
 void ConnectionTable::release(Connection& connection) {
   const std::lock_guard lock(mutex_);
+  if (sources_.has_value() && connection.access() == Access::kOrdinary)
+    sources_->leave(connection.peer());
   slab_.release(slab_.handle_of(&connection));
   if (waiting_task_ == nullptr) return;
   waiting_loop_->post(*waiting_task_);

@@ -4,13 +4,16 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
+#include "weir/base/result.h"
 #include "weir/base/slab.h"
 #include "weir/config/server_config.h"
 #include "weir/http/limits.h"
 #include "weir/io/loop.h"
 #include "weir/policy/pressure.h"
+#include "weir/server/close_reason.h"
 
 #include "http/h2/session_kit.h"
 #include "server/arena_pool.h"
@@ -18,6 +21,7 @@
 #include "server/h2_body_lease.h"
 #include "server/h2_stream.h"
 #include "server/read_regions.h"
+#include "server/source_table.h"
 #include "server/write_pool.h"
 
 namespace weir::inline v0 {
@@ -35,10 +39,13 @@ class ConnectionTable {
   struct Shape {
     std::uint32_t count = 0;
     std::uint32_t reserved = 0;
+    std::uint32_t per_source_max = 0;  // 0: sources are not counted
   };
-  explicit ConnectionTable(Shape shape) : reserved_(shape.reserved), slab_(shape.count) {}
+  explicit ConnectionTable(const Shape& shape);
 
-  [[nodiscard]] Connection* acquire(LoopShard& shard, const Connection::Arrival& arrival);
+  /// Or why there is no place. Critical arrivals are not counted to their source.
+  [[nodiscard]] Result<Connection*, RefuseReason> acquire(LoopShard& shard,
+                                                          const Connection::Arrival& arrival);
   void release(Connection& connection);
   [[nodiscard]] bool has_room(bool critical) const;
 
@@ -51,6 +58,7 @@ class ConnectionTable {
   const std::uint32_t reserved_;
   mutable std::mutex mutex_;
   Slab<Connection> slab_;
+  std::optional<SourceTable> sources_;
   std::uint64_t refused_for_reserve_ = 0;
   io::Loop* waiting_loop_ = nullptr;
   io::Task* waiting_task_ = nullptr;

@@ -59,7 +59,8 @@ class Server {
   /// Before start(). Without it nobody is critical when it connects.
   void set_critical_peers(CriticalPeer is_critical);
 
-  /// Binds every address of config.listen, takes over `inherited`, and serves.
+  /// Binds every address of config.listen, takes over `inherited`, and serves. Refuses (kNoMemory,
+  /// "server.memory_max") when the ceiling is above the configuration's memory_max.
   [[nodiscard]] Result<void, StartError> start(std::vector<io::Fd> inherited = {});
   /// Where it listens, in the order of config.listen, then the inherited ones.
   [[nodiscard]] std::vector<io::SocketName> addresses() const;
