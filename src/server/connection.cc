@@ -46,8 +46,13 @@ bool Connection::open(io::Fd fd) {
   return true;
 }
 
-void Connection::begin_http(io::TlsProtocol) noexcept {
+void Connection::begin_http(io::TlsProtocol agreed) {
   session_ = &h1_;
+  if (agreed == io::TlsProtocol::kHttp2) {
+    begin_http2();
+  } else {
+    begin_http1();
+  }
   if (shard_.draining()) session_->on_drain();
 }
 
@@ -162,6 +167,7 @@ void Connection::on_disconnected() {
 }
 
 bool Connection::decide_protocol() {
+  if (entry_ != nullptr && session_ == entry_) return true;  // the handshake will tell
   if (!shard_.config().http2_enabled) protocol_ = Protocol::kHttp1;
   if (protocol_ != Protocol::kUndecided) return true;
   const std::span<const std::byte> bytes = input_.decrypted();

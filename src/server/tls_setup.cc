@@ -6,15 +6,10 @@
 #include "weir/server/tls_check.h"
 
 namespace weir::inline v0 {
-namespace {
 
-constexpr bool kHttp2Sessions = false;  // not spoken yet: not offered
-
-}  // namespace
-
-io::TlsSetup tls_setup(const TlsConfig& config) {
+io::TlsSetup tls_setup(const TlsConfig& config, bool http2_spoken) {
   io::TlsSetup setup = io::TlsSetup::server(config);
-  setup.http2 = config.http2 && kHttp2Sessions;
+  setup.http2 = config.http2 && http2_spoken;
   if (!config.certificate_pem.empty()) {
     setup.identities.front().certificate_pem = config.certificate_pem;
     setup.identities.front().key_pem = config.private_key_pem;
@@ -41,7 +36,7 @@ ConfigError tls_fault(const TlsConfig& config, const io::TlsSetupError& error) {
 
 ConfigErrors check_tls_files(const TlsConfig& config) {
   if (!config.enabled()) return {};
-  const auto made = io::TlsContext::make(tls_setup(config));
+  const auto made = io::TlsContext::make(tls_setup(config, true));
   if (made) return {};
   return {tls_fault(config, made.error())};
 }

@@ -8,7 +8,7 @@
 namespace weir::inline v0 {
 
 /// What a server's TLS context is made of.
-[[nodiscard]] io::TlsSetup tls_setup(const TlsConfig& config);
+[[nodiscard]] io::TlsSetup tls_setup(const TlsConfig& config, bool http2_spoken);
 
 /// A fault of certificates or keys in the operator's words: key, file, and what is wrong with it.
 [[nodiscard]] ConfigError tls_fault(const TlsConfig& config, const io::TlsSetupError& error);

@@ -42,6 +42,7 @@ class Server:
         s = socket.socket()
         if receive_buffer:
             s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+        s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         s.settimeout(timeout)
         s.connect(("127.0.0.1", self.port))
         return s

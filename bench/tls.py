@@ -1,0 +1,310 @@
+#!/usr/bin/env python3
+"""TLS and HTTP/2, as a server beside nginx and as a proxy beside HAProxy, nginx, h2o and nghttpx.
+
+  server     CPU per request, 128-byte answers: HTTP/1.1 and HTTP/2 over TLS
+  proxy      the same in front of one HTTP/1.1 backend, admission on
+  handshake  CPU per connection that is opened, asks once, and is closed
+  memory     anonymous memory per idle connection after one request, with 1,000 and 5,000 of them
+
+One worker each on one core; generator and backend on the other. The same P-256 certificate, TLS 1.3
+with AES-128-GCM, no logs. Rounds are interleaved A-B-B-A; medians are reported.
+"""
+
+import argparse
+import contextlib
+import os
+import pathlib
+import re
+import shutil
+import socket
+import ssl
+import subprocess
+import tempfile
+import time
+
+import harness
+from harness import BUILD, CLIENT_CORE, SERVER_CORE, Process
+
+ANSWER = "x" * 128
+# name -> (h2load's options, connections)
+KINDS = {"h1+tls": ["--h1", "-c64"], "h2+tls": ["-c16", "-m10"]}
+
+
+class Certificate:
+    def __init__(self, directory):
+        self.cert = pathlib.Path(directory) / "cert.pem"
+        self.key = pathlib.Path(directory) / "key.pem"
+        self.both = pathlib.Path(directory) / "both.pem"
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+                        "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj",
+                        "/CN=localhost", "-keyout", self.key, "-out", self.cert],
+                       check=True, capture_output=True)
+        self.both.write_text(self.cert.read_text() + self.key.read_text())
+
+
+def h2load(port, seconds, options, requests=None):
+    """Requests answered, and the generator's own CPU time in ns."""
+    amount = [f"-n{requests}"] if requests else [f"-D{seconds}"]
+    before = os.times()
+    text = subprocess.run(["taskset", "-c", CLIENT_CORE, "h2load", "-t1", *options, *amount,
+                           "--tls13-ciphers=TLS_AES_128_GCM_SHA256",
+                           f"https://127.0.0.1:{port}/"],
+                          capture_output=True, text=True, check=True).stdout
+    after = os.times()
+    found = re.search(r"(\d+) succeeded, (\d+) failed, (\d+) errored", text)
+    good, failed, errored = map(int, found.groups())
+    codes = re.search(r"status codes: (\d+) 2xx", text)
+    if failed or errored or int(codes.group(1)) < good:
+        raise RuntimeError(text)
+    return good, int(1e9 * (after.children_user - before.children_user +
+                            after.children_system - before.children_system))
+
+
+# ---- contenders
+
+def weir_server(directory, certificate, connections=1024):
+    port = harness.free_port()
+    return Process([BUILD / "examples" / "hello_server", "--port", harness.free_port(),
+                    "--tls-port", port, "--tls-certificate", certificate.cert,
+                    "--tls-key", certificate.key, "--loops", 1, "--max-connections", connections,
+                    "--idle-timeout-ms", 600000], SERVER_CORE, port)
+
+
+def nginx_server(directory, certificate, what=f'default_type text/plain; return 200 "{ANSWER}";',
+                 before=""):
+    port = harness.free_port()
+    own = tempfile.mkdtemp(dir=directory)
+    body = (f"{before} server {{ listen 127.0.0.1:{port} ssl http2; ssl_protocols TLSv1.3; "
+            f"ssl_certificate {certificate.cert}; ssl_certificate_key {certificate.key}; "
+            f"location / {{ {what} }} }}")
+    return Process(harness.nginx(own, body), SERVER_CORE, port)
+
+
+def weir_proxy(directory, certificate, to):
+    port = harness.free_port()
+    conf = pathlib.Path(directory) / "weir.toml"
+    conf.write_text(f"""
+[listen]
+addresses = ["127.0.0.1:{harness.free_port()}"]
+[tls]
+listen = ["127.0.0.1:{port}"]
+certificate = "{certificate.cert}"
+private_key = "{certificate.key}"
+[admin]
+listen = ""
+access_log = "off"
+[server]
+loops = 1
+[[upstream]]
+name = "app"
+endpoints = ["127.0.0.1:{to}"]
+""")
+    return Process([BUILD / "weir", "run", "--config", conf], SERVER_CORE, port)
+
+
+def nginx_proxy(directory, certificate, to):
+    return nginx_server(
+        directory, certificate,
+        'proxy_pass http://app; proxy_http_version 1.1; proxy_set_header connection "";',
+        f"upstream app {{ server 127.0.0.1:{to}; keepalive 256; keepalive_requests 1000000000; }}")
+
+
+def haproxy(directory, certificate, to):
+    port = harness.free_port()
+    conf = pathlib.Path(directory) / "haproxy.cfg"
+    conf.write_text(f"""
+global
+  nbthread 1
+  maxconn 8192
+defaults
+  mode http
+  timeout connect 1s
+  timeout client 600s
+  timeout server 600s
+  http-reuse always
+frontend f
+  bind 127.0.0.1:{port} ssl crt {certificate.both} alpn h2,http/1.1 ssl-min-ver TLSv1.3
+  default_backend b
+backend b
+  server s 127.0.0.1:{to}
+""")
+    return Process([shutil.which("haproxy") or "/usr/sbin/haproxy", "-db", "-f", conf], SERVER_CORE,
+                   port)
+
+
+def h2o(directory, certificate, to):
+    port = harness.free_port()
+    conf = pathlib.Path(directory) / "h2o.yaml"
+    conf.write_text(f"""
+num-threads: 1
+max-connections: 8192
+http1-request-timeout: 600
+http2-idle-timeout: 600
+listen:
+  host: 127.0.0.1
+  port: {port}
+  ssl:
+    certificate-file: {certificate.cert}
+    key-file: {certificate.key}
+    minimum-version: TLSv1.2
+    ocsp-update-interval: 0
+hosts:
+  default:
+    paths:
+      "/":
+        proxy.reverse.url: "http://127.0.0.1:{to}/"
+        proxy.timeout.keepalive: 10000
+""")
+    return Process([shutil.which("h2o") or "/usr/bin/h2o", "-m", "worker", "-c", conf],
+                   SERVER_CORE, port)
+
+
+def nghttpx(directory, certificate, to):
+    port = harness.free_port()
+    return Process([shutil.which("nghttpx") or "/usr/sbin/nghttpx", "--conf=/dev/null",
+                    f"--frontend=127.0.0.1,{port}", f"--backend=127.0.0.1,{to}", "--workers=1",
+                    "--no-ocsp", "--log-level=FATAL", "--frontend-max-requests=1000000000",
+                    "--frontend-keep-alive-timeout=600s", certificate.key, certificate.cert],
+                   SERVER_CORE, port)
+
+
+# ---- parts
+
+def compare(title, servers, origin, options, kinds=None, close=False):
+    """CPU per request of every contender, for every kind of connection."""
+    for kind, h2load_options in (kinds or KINDS).items():
+        def measure(name):
+            process = servers[name]
+            own, behind = process.cpu_ns(), origin.cpu_ns() if origin else 0
+            if close:
+                good, generator = one_each(process.port, close)
+            else:
+                good, generator = h2load(process.port, options.seconds, h2load_options)
+            own = process.cpu_ns() - own
+            behind = origin.cpu_ns() - behind if origin else 0
+            return {"own": own / good / 1e3, "total": (own + behind + generator) / good / 1e3}
+
+        for name in servers:
+            measure(name)  # warm-up
+        results = harness.interleaved(servers, options.rounds, measure)
+        medians = {n: harness.median([r["own"] for r in runs]) for n, runs in results.items()}
+        best = min(value for name, value in medians.items() if name != "weir")
+        rows = [{"program": name, "cpu_us": medians[name],
+                 "range": harness.spread([r["own"] for r in runs]),
+                 "x_best_other": medians[name] / best,
+                 "total_cpu_us": harness.median([r["total"] for r in runs])}
+                for name, runs in results.items()]
+        harness.report(f"{title}, {kind}", rows, options.json)
+
+
+def one_each(port, count):
+    """`count` connections one after another, a request on each; the CPU time is not ours alone."""
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    before = time.thread_time_ns()
+    for _ in range(count):
+        with socket.create_connection(("127.0.0.1", port)) as raw, \
+                context.wrap_socket(raw) as s:
+            s.sendall(b"GET / HTTP/1.1\r\nhost: bench\r\nconnection: close\r\n\r\n")
+            if not s.recv(4096).startswith(b"HTTP/1.1 200"):
+                raise RuntimeError("no answer")
+    return count, time.thread_time_ns() - before
+
+
+def server_part(directory, certificate, options):
+    with weir_server(directory, certificate) as ours, \
+            nginx_server(directory, certificate) as theirs:
+        servers = {"weir": ours, "nginx": theirs}
+        compare("server: CPU per request", servers, None, options)
+        compare("server: CPU per handshake and one request", servers, None, options,
+                {"h1+tls": []}, close=300)
+
+
+def proxy_part(directory, certificate, options):
+    port = harness.free_port()
+    with contextlib.ExitStack() as stack:
+        origin = stack.enter_context(Process(
+            [BUILD / "examples" / "hello_server", "--port", port, "--loops", 1], CLIENT_CORE, port))
+        makers = {"weir": weir_proxy, "haproxy": haproxy, "nginx": nginx_proxy, "h2o": h2o,
+                  "nghttpx": nghttpx}
+        proxies = {name: stack.enter_context(make(directory, certificate, port))
+                   for name, make in makers.items()}
+        compare("proxy: CPU per request", proxies, origin, options)
+        compare("proxy: CPU per handshake and one request", proxies, origin, options,
+                {"h1+tls": []}, close=200)
+
+
+def idle(process, count, kind):
+    """kB each, all of them verified to be open still."""
+    import h2.connection  # Debian's python3-h2: needed by this part alone
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    context.set_alpn_protocols(["h2"] if kind == "h2+tls" else ["http/1.1"])
+    before = process.anonymous_kb()
+    held = []
+    for _ in range(count):
+        s = context.wrap_socket(socket.create_connection(("127.0.0.1", process.port)))
+        speaker = h2.connection.H2Connection() if kind == "h2+tls" else None
+        held.append((s, speaker))
+        ask(s, speaker)
+    time.sleep(1.0)
+    grown = process.anonymous_kb() - before
+    for s, speaker in held:
+        ask(s, speaker)  # it must still be open
+    for s, _ in held:
+        s.close()
+    return grown / count
+
+
+def ask(s, speaker):
+    if speaker is None:
+        s.sendall(b"GET / HTTP/1.1\r\nhost: bench\r\n\r\n")
+        if not s.recv(4096).startswith(b"HTTP/1.1 200"):
+            raise RuntimeError("no answer")
+        return
+    if speaker.state_machine.state.name == "IDLE":
+        speaker.initiate_connection()
+    stream = speaker.get_next_available_stream_id()
+    speaker.send_headers(stream, [(":method", "GET"), (":scheme", "https"), (":path", "/"),
+                                  (":authority", "bench")], end_stream=True)
+    s.sendall(speaker.data_to_send())
+    while True:
+        events = speaker.receive_data(s.recv(65536))
+        s.sendall(speaker.data_to_send())
+        if any(type(e).__name__ == "StreamEnded" for e in events):
+            return
+
+
+def memory_part(directory, certificate, options):
+    rows = []
+    for kind in KINDS:
+        for count in (1000, 5000):
+            for name, make in (("weir", lambda: weir_server(directory, certificate, 2 * count)),
+                               ("nginx", lambda: nginx_server(directory, certificate))):
+                with make() as process:
+                    rows.append({"server": name, "kind": kind, "connections": count,
+                                 "kb_each": idle(process, count, kind)})
+    harness.report("server: anonymous memory per idle TLS connection (kB)", rows, options.json)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parts = {"server": server_part, "proxy": proxy_part, "memory": memory_part}
+    parser.add_argument("--only", choices=list(parts))
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--seconds", type=int, default=2)
+    parser.add_argument("--json")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as directory:
+        os.chmod(directory, 0o755)  # workers of the others change their user
+        certificate = Certificate(directory)
+        certificate.key.chmod(0o644)
+        for name, part in parts.items():
+            if options.only in (None, name):
+                part(directory, certificate, options)
+
+
+if __name__ == "__main__":
+    harness.raise_open_files()
+    main()
