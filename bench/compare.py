@@ -201,7 +201,8 @@ def main():
     options = parser.parse_args()
     parts = {"cost": lambda: cost(options.rounds, options.seconds, options.json),
              "refusal": lambda: refusal(max(1, options.rounds // 2), options.seconds, options.json),
-             "overload": lambda: overload(max(1, options.rounds // 2), 4 * options.seconds, options.json)}
+             "overload": lambda: overload(max(1, options.rounds // 2), 4 * options.seconds,
+                                          options.json)}
     for name, part in parts.items():
         if options.only in (None, name):
             part()

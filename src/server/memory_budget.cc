@@ -46,81 +46,43 @@ std::uint64_t tls_memory_bytes(const ServerConfig& c) {
          (loops_of(c) + 1) * kTlsThread;
 }
 
-MemoryBudget memory_budget(const ServerConfig& c) {
-  const std::uint64_t loops = loops_of(c);
-  const std::uint64_t connections = c.max_connections;
-  MemoryBudget budget;
-  const auto add = [&](std::string_view holder, std::uint64_t count, std::uint64_t each,
-                       std::string_view note) {
-    budget.addends.push_back({holder, count, each, note});
-  };
-  // Received bytes: one region per connection, leased while bytes are pending.
-  add("read regions", connections, c.conn_decrypted_buf_size,
-      "conn_decrypted_buf_size × max_connections");
-  // Bytes to be sent: the whole slab, and a descriptor for each buffer.
-  add("write slab", c.tcp_write_buffer_pool_size, c.tcp_write_buffer_size,
-      "tcp_write_buffer_pool_size × tcp_write_buffer_size");
-  add("write buffer descriptors", c.tcp_write_buffer_pool_size,
-      sizeof(WriteBuffer) + sizeof(std::uint32_t) + sizeof(bool), "descriptor, free list, mark");
-  if (c.tls.enabled()) {
-    // OpenSSL's objects, its record buffers, what its threads keep; bounded as a whole.
-    add("TLS library", 1, tls_memory_bytes(c),
-        "max_connections × (20 KiB + conn_encrypted_buf_size) + handshake_slots × 112 KiB + fixed");
-    // Before OpenSSL: the ClientHello; beside it: our state per connection.
-    add("TLS stages", connections, TlsShared::kStageBytes, "half a ClientHello each");
-    add("TLS connections", connections,
-        sizeof(TlsEntry) + 2 * sizeof(std::uint32_t) +
-            loops * (sizeof(std::uint32_t) + sizeof(std::uint8_t)),
-        "max_connections × one slab place");
-  }
-  // Requests that buffer.
-  add("arenas", c.arena_pool_size, c.arena_size + sizeof(std::uint32_t) + sizeof(bool),
-      "arena_pool_size × arena_size");
-  // Connection state: socket handle, parser, lists, deadlines, the stream and its arena waiter.
-  add("connections", connections, sizeof(Connection) + 2 * sizeof(std::uint32_t),
-      "max_connections × one slab place");
-  // HTTP/2: each session's codec in a block of its own, streams of all connections, and what
-  // clients may send before their handlers take it. The connection window needs no memory: bytes
-  // leave the session for a handler or a lease as they come.
-  if (c.http2_enabled) {
-    constexpr std::uint64_t kLink = sizeof(std::uint32_t) + sizeof(bool);
-    add("http2 sessions", c.http2_sessions(), H2Session::block_bytes(c.http2) + kLink,
-        "http2.sessions_max × http2.session_bytes_max");
-    add("http2 streams", c.streams_max, sizeof(H2Stream) + 2 * sizeof(std::uint32_t),
-        "streams_max × one slab place");
-    add("body leases", c.body_lease_pool_size,
-        std::uint64_t{c.body_lease_size} + c.http2.trailer_list_bytes_max + kLink,
-        "body_lease_pool_size × body_lease_size");
-  }
-  // The pending queue and the backpressure list are links inside connections: no memory of theirs.
-  add("pending streams", c.pending_stream_pool_size, 0, "links inside connections");
-  add("backpressure list", c.backpressure_list_max, 0, "links inside connections");
-  // Who has how many connections, when that is bounded.
-  if (c.connections_per_source_max > 0) {
-    add("sources", SourceTable::places_for(c.max_connections), sizeof(SourceTable::Entry),
-        "a hash table, at most half full");
-  }
-  // Tables per connection and loop: free regions, marks, arrivals on their way.
-  add("per-loop tables", loops * connections,
-      sizeof(std::uint32_t) + sizeof(std::uint8_t) + 2 * sizeof(void*),
-      "region stack, marks, arrival ring");
-  // What libuv keeps per descriptor: its watcher table.
-  add("watchers", loops * (connections + 256), 2 * sizeof(void*), "libuv, by descriptor");
-  // One shard and loop each, its header views, its stack as far as it is ever touched.
-  add("loops", loops,
-      sizeof(LoopShard) + 64 * 1024 +
-          std::uint64_t{std::max(c.header_count_max, c.trailer_count_max)} * sizeof(HeaderView),
-      "shard, timer wheel, libuv loop, header views");
-  add("stacks", loops + 1, 64 * 1024, "touched part of a thread's stack, measured below 32 KB");
-  // Page tables for all of the above: 8 bytes a page, and one page more per pool and level.
-  const std::uint64_t mapped = total(budget.addends);
-  add("page tables", mapped / kPage + 512, 8, "8 bytes per page");
-  // Code, relocations, allocator, C library: the example server shows 3.6 MB; other programs link
-  // more.
-  add("fixed", 1, 12 * kMega, "binary, libraries, allocator: measured 3.6 MB, and room for more");
+namespace {
 
+void add(MemoryBudget& budget, std::string_view holder, std::uint64_t count, std::uint64_t each,
+         std::string_view note) {
+  budget.addends.push_back({holder, count, each, note});
+}
+
+void add_tls(MemoryBudget& budget, const ServerConfig& c) {
+  // OpenSSL's objects, its record buffers, what its threads keep; bounded as a whole.
+  add(budget, "TLS library", 1, tls_memory_bytes(c),
+      "max_connections × (20 KiB + conn_encrypted_buf_size) + handshake_slots × 112 KiB + fixed");
+  // Before OpenSSL: the ClientHello; beside it: our state per connection.
+  add(budget, "TLS stages", c.max_connections, TlsShared::kStageBytes, "half a ClientHello each");
+  add(budget, "TLS connections", c.max_connections,
+      sizeof(TlsEntry) + 2 * sizeof(std::uint32_t) +
+          loops_of(c) * (sizeof(std::uint32_t) + sizeof(std::uint8_t)),
+      "max_connections × one slab place");
+}
+
+/// HTTP/2: each session's codec in a block of its own, streams of all connections, and what
+/// clients may send before their handlers take it. The connection window needs no memory: bytes
+/// leave the session for a handler or a lease as they come.
+void add_http2(MemoryBudget& budget, const ServerConfig& c) {
+  constexpr std::uint64_t kLink = sizeof(std::uint32_t) + sizeof(bool);
+  add(budget, "http2 sessions", c.http2_sessions(), H2Session::block_bytes(c.http2) + kLink,
+      "http2.sessions_max × http2.session_bytes_max");
+  add(budget, "http2 streams", c.streams_max, sizeof(H2Stream) + 2 * sizeof(std::uint32_t),
+      "streams_max × one slab place");
+  add(budget, "body leases", c.body_lease_pool_size,
+      std::uint64_t{c.body_lease_size} + c.http2.trailer_list_bytes_max + kLink,
+      "body_lease_pool_size × body_lease_size");
+}
+
+/// Beside ours: what the kernel may hold for the sockets.
+void add_kernel(MemoryBudget& budget, const ServerConfig& c) {
   const auto kernel = [&](std::string_view holder, std::uint64_t each, std::string_view note) {
-    budget.kernel.push_back({holder, connections, each, note});
+    budget.kernel.push_back({holder, c.max_connections, each, note});
   };
   // The kernel doubles what it is told; unset, its own maximum for TCP (6 MB, 4 MB) applies.
   kernel("receive buffers",
@@ -132,6 +94,60 @@ MemoryBudget memory_budget(const ServerConfig& c) {
          c.socket_send_buffer_size == 0 ? 4 * kMega : 2 * std::uint64_t{c.socket_send_buffer_size},
          c.socket_send_buffer_size == 0 ? "not set: net.ipv4.tcp_wmem"
                                         : "2 × socket_send_buffer_size");
+}
+
+}  // namespace
+
+MemoryBudget memory_budget(const ServerConfig& c) {
+  const std::uint64_t loops = loops_of(c);
+  const std::uint64_t connections = c.max_connections;
+  MemoryBudget budget;
+  // Received bytes: one region per connection, leased while bytes are pending.
+  add(budget, "read regions", connections, c.conn_decrypted_buf_size,
+      "conn_decrypted_buf_size × max_connections");
+  // Bytes to be sent: the whole slab, and a descriptor for each buffer.
+  add(budget, "write slab", c.tcp_write_buffer_pool_size, c.tcp_write_buffer_size,
+      "tcp_write_buffer_pool_size × tcp_write_buffer_size");
+  add(budget, "write buffer descriptors", c.tcp_write_buffer_pool_size,
+      sizeof(WriteBuffer) + sizeof(std::uint32_t) + sizeof(bool), "descriptor, free list, mark");
+  if (c.tls.enabled()) add_tls(budget, c);
+  // Requests that buffer.
+  add(budget, "arenas", c.arena_pool_size, c.arena_size + sizeof(std::uint32_t) + sizeof(bool),
+      "arena_pool_size × arena_size");
+  // Connection state: socket handle, parser, lists, deadlines, the stream and its arena waiter.
+  add(budget, "connections", connections, sizeof(Connection) + 2 * sizeof(std::uint32_t),
+      "max_connections × one slab place");
+  if (c.http2_enabled) add_http2(budget, c);
+  // The pending queue and the backpressure list are links inside connections: no memory of theirs.
+  add(budget, "pending streams", c.pending_stream_pool_size, 0, "links inside connections");
+  add(budget, "backpressure list", c.backpressure_list_max, 0, "links inside connections");
+  // Who has how many connections, when that is bounded.
+  if (c.connections_per_source_max > 0) {
+    add(budget, "sources", SourceTable::places_for(c.max_connections), sizeof(SourceTable::Entry),
+        "a hash table, at most half full");
+  }
+  // Tables per connection and loop: free regions, marks, arrivals on their way.
+  add(budget, "per-loop tables", loops * connections,
+      sizeof(std::uint32_t) + sizeof(std::uint8_t) + 2 * sizeof(void*),
+      "region stack, marks, arrival ring");
+  // What libuv keeps per descriptor: its watcher table.
+  add(budget, "watchers", loops * (connections + 256), 2 * sizeof(void*), "libuv, by descriptor");
+  // One shard and loop each, its header views, its stack as far as it is ever touched.
+  add(budget, "loops", loops,
+      sizeof(LoopShard) + 64 * 1024 +
+          std::uint64_t{std::max(c.header_count_max, c.trailer_count_max)} * sizeof(HeaderView),
+      "shard, timer wheel, libuv loop, header views");
+  add(budget, "stacks", loops + 1, 64 * 1024,
+      "touched part of a thread's stack, measured below 32 KB");
+  // Page tables for all of the above: 8 bytes a page, and one page more per pool and level.
+  const std::uint64_t mapped = total(budget.addends);
+  add(budget, "page tables", mapped / kPage + 512, 8, "8 bytes per page");
+  // Code, relocations, allocator, C library: the example server shows 3.6 MB; other programs link
+  // more.
+  add(budget, "fixed", 1, 12 * kMega,
+      "binary, libraries, allocator: measured 3.6 MB, and room for more");
+
+  add_kernel(budget, c);
   return budget;
 }
 

@@ -163,8 +163,7 @@ inline ConfigErrors ServerConfig::validate() const {
   count("server.trailer_count_max", trailer_count_max, 0, 250);
   count("server.method_bytes_max", method_bytes_max, 7, 256);
   count("server.chunk_extension_bytes_max", chunk_extension_bytes_max, 0, kMega);
-  count("server.message_extension_bytes_max", message_extension_bytes_max,
-        chunk_extension_bytes_max, 1024 * kMega);
+  count("server.message_extension_bytes_max", message_extension_bytes_max, 0, 1024 * kMega);
   count("server.listen_backlog", listen_backlog, 1, 65535);
   count("server.accept_budget", accept_budget, 1, 65535);
   time("server.tick_ms", tick);
