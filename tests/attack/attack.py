@@ -15,13 +15,16 @@ import pathlib
 import re
 import resource
 import socket
+import ssl
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import unittest
 
 HELLO_SERVER = None  # set by main(): path of the program under attack
+WEIR = None          # of the gateway, if a test is to go through it: `--through PATH`
 
 
 class Server:
@@ -63,6 +66,56 @@ class Server:
         code = self.process.wait(15)
         self.process.stdout.close()
         return code
+
+
+class Gateway(Server):
+    """`weir run` in front of examples/hello_server; clients come by TLS and ask for HTTP/2."""
+
+    def __init__(self, *options):
+        self.origin = Server(*options)
+        self.files = tempfile.TemporaryDirectory()
+        files = pathlib.Path(self.files.name)
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+                        "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj",
+                        "/CN=localhost", "-keyout", files / "key.pem", "-out", files / "cert.pem"],
+                       check=True, capture_output=True)
+        (files / "weir.toml").write_text(f"""
+[listen]
+addresses = ["127.0.0.1:0"]
+[tls]
+listen = ["127.0.0.1:0"]
+certificate = "{files}/cert.pem"
+private_key = "{files}/key.pem"
+[admin]
+listen = "127.0.0.1:0"
+[[upstream]]
+name = "app"
+endpoints = ["127.0.0.1:{self.origin.port}"]
+""")
+        self.process = subprocess.Popen([WEIR, "run", "--config", files / "weir.toml"],
+                                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        said = ""
+        while "ready" not in said:
+            line = self.process.stdout.readline()
+            if not line:
+                raise RuntimeError(f"weir did not start: {said}")
+            said += line
+        self.port = int(re.search(r"listening on 127\.0\.0\.1:(\d+).*TLS", said).group(1))
+        threading.Thread(target=self.process.stdout.read, daemon=True).start()
+        self.context = ssl.create_default_context(cafile=files / "cert.pem")
+        self.context.check_hostname = False
+        self.context.set_alpn_protocols(["h2"])
+
+    def connect(self, timeout=10.0, receive_buffer=None):
+        s = self.context.wrap_socket(super().connect(timeout, receive_buffer))
+        if s.selected_alpn_protocol() != "h2":
+            raise RuntimeError(f"ALPN chose {s.selected_alpn_protocol()}")
+        return s
+
+    def stop(self):
+        code = super().stop()
+        self.files.cleanup()
+        return code or self.origin.stop()
 
 
 class Bystander(threading.Thread):
@@ -197,6 +250,8 @@ def raise_open_files():
 
 
 def main(argv):
-    global HELLO_SERVER
-    HELLO_SERVER = argv[1]
-    unittest.main(module="__main__", argv=[argv[0], *argv[2:]], verbosity=1)
+    global HELLO_SERVER, WEIR
+    HELLO_SERVER, rest = argv[1], argv[2:]
+    if rest[:1] == ["--through"]:
+        WEIR, rest = rest[1], rest[2:]
+    unittest.main(module="__main__", argv=[argv[0], *rest], verbosity=1)

@@ -3,7 +3,7 @@ codec shares nothing with it. Sends what it is told, legal or not; reads only wh
 
 import contextlib
 import select
-import socket
+import ssl
 import struct
 import time
 
@@ -63,7 +63,7 @@ class Client:
         try:
             self.s.sendall(data)
             return True
-        except (ConnectionResetError, BrokenPipeError):
+        except (ConnectionResetError, BrokenPipeError, ssl.SSLEOFError):
             self.closed = True
             return False
 
@@ -119,14 +119,18 @@ class Client:
             left = end - time.monotonic()
             if left <= 0 or self.closed:
                 return False
-            if select.select([self.s], [], [], left)[0]:
+            if self.readable_now() or select.select([self.s], [], [], left)[0]:
                 self.read_some()
         return True
+
+    def readable_now(self):
+        """TLS may hold bytes that the socket does not announce."""
+        return isinstance(self.s, ssl.SSLSocket) and self.s.pending() > 0
 
     def read_some(self):
         try:
             piece = self.s.recv(1 << 16)
-        except (ConnectionResetError, BrokenPipeError):
+        except (ConnectionResetError, BrokenPipeError, ssl.SSLEOFError):
             piece = b""
         if not piece:
             self.closed = True
