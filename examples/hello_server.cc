@@ -292,6 +292,14 @@ bool set(weir::ServerConfig& config, std::string_view key, std::uint64_t value) 
   return true;
 }
 
+constexpr const char* kUsage =
+    "hello_server [--port N] [--loops N] [--max-connections N] [--connections-per-source N]\n"
+    "  [--write-buffers N] [--arenas N] [--arena-size BYTES] [--pending N]\n"
+    "  [--header-timeout-ms N] [--body-timeout-ms N] [--body-min-rate N] [--idle-timeout-ms N]\n"
+    "  [--write-timeout-ms N] [--write-min-rate N] [--backpressure-timeout-ms N]\n"
+    "  [--send-buffer BYTES] [--receive-buffer BYTES]\n"
+    "serves / /bytes/N /slow/MS /echo /arena /queue /stats on 127.0.0.1\n";
+
 struct Stopper {
   void on_signal(int) { loop->stop(); }
   weir::io::Loop* loop;
@@ -303,13 +311,15 @@ int main(int argc, char** argv) {
   weir::ServerConfig config;
   config.loops = 1;
   std::string port = "0";
-  for (int i = 1; i + 1 < argc; i += 2) {
+  for (int i = 1; i < argc; i += 2) {
     const std::string_view key = argv[i];
-    if (key == "--port") {
+    const bool has_value = i + 1 < argc;
+    if (has_value && key == "--port") {
       port = argv[i + 1];
-    } else if (!set(config, key, number_in(argv[i + 1]))) {
-      std::fprintf(stderr, "unknown option %s\n", argv[i]);
-      return 2;
+    } else if (!has_value || !set(config, key, number_in(argv[i + 1]))) {
+      const bool asked = key == "--help";
+      std::fputs(kUsage, asked ? stdout : stderr);
+      return asked ? 0 : 2;
     }
   }
   // Small pools may not hold the default reserves.

@@ -142,12 +142,17 @@ int main(int argc, char** argv) {
   config.loops = 1;
   config.reserved_arenas = 0;
   std::string path = "upload";
-  for (int i = 1; i + 1 < argc; i += 2) {
+  for (int i = 1; i < argc; i += 2) {
     const std::string_view key = argv[i];
+    if (i + 1 == argc || (key != "--arenas" && key != "--file")) {
+      const bool asked = key == "--help";
+      std::fputs("json_and_upload [--arenas N] [--file PATH]\n", asked ? stdout : stderr);
+      return asked ? 0 : 2;
+    }
     if (key == "--arenas") {
       const std::string_view text = argv[i + 1];
       std::from_chars(text.data(), text.data() + text.size(), config.arena_pool_size);
-    } else if (key == "--file") {
+    } else {
       path = argv[i + 1];
     }
   }

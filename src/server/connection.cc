@@ -76,7 +76,8 @@ void Connection::drive() {
     return;
   }
   const TimePoint now = shard_.loop().now();
-  if (transport_->has_pending() && session_->wants_input()) static_cast<void>(fill_input(now));
+  const bool read_on = transport_->has_pending() && session_->wants_input() && !backlog_;
+  if (read_on) static_cast<void>(fill_input(now));
   rounds(now);
   settle(now);
 }
@@ -93,7 +94,8 @@ void Connection::on_readable() {
     discard_input();
     return settle(now);
   }
-  for (int i = 0; i < kReadsPerTurn; ++i) {
+  // What came before is used up first: reading on would only push it about in a full region.
+  for (int i = 0; i < kReadsPerTurn && !backlog_; ++i) {
     if (!session_->wants_input() || finishing()) {
       // Bytes (or an end) that nobody wants now: leave them in the kernel, notice only a hang-up.
       if (i == 0) socket_.watch({.read = false, .write = socket_.watched().write});
@@ -210,7 +212,8 @@ void Connection::rounds(TimePoint now) {
     again = session_->on_flushed(now) || again;
   }
   driving_ = false;
-  if (again && !failed()) schedule();
+  backlog_ = again && !failed();
+  if (backlog_) schedule();
 }
 
 void Connection::flush(TimePoint now) {

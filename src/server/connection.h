@@ -158,6 +158,7 @@ class Connection final : public io::SocketEvents {
   bool closed_ = false;  // nothing happens here any more …
   bool gone_ = false;    // … and the loop has let go of the socket
   bool lingering_ = false;
+  bool backlog_ = false;  // the session has more to do with what is there
   bool blocked_ = false;  // the socket said "again" to a write
   bool half_closed_ = false;
   bool tls_;

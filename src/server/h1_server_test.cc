@@ -1,6 +1,7 @@
 // HTTP/1.1 as clients see it: framing, reuse of connections, and every order of things.
 #include <atomic>
 #include <string>
+#include <thread>
 
 #include <gtest/gtest.h>
 
@@ -77,6 +78,25 @@ TEST(H1Server, PipelinedRequestsAreAnsweredInOrderOneAtATime) {
   EXPECT_TRUE(sending.get());
   EXPECT_EQ(most.load(), 1);
   EXPECT_EQ(server.stats().read_regions.peak, 1U) << "memory is flat";
+}
+
+TEST(H1Server, PipelinedFloodIsParsedWhereItCame) {
+  RunningServer server(small_config(), every_loop([](ScriptedHandler& h) {
+                         h.complete = [](ServerStream& s) {
+                           EXPECT_EQ(reply(s, 200, "ok"), SendResult::kSent);
+                         };
+                       }));
+  constexpr std::uint64_t kCount = 5000;
+  std::string flood;
+  for (std::uint64_t i = 0; i < kCount; ++i) flood += "GET / HTTP/1.1\r\nhost: t\r\n\r\n";
+  Client client(server.port());
+  std::thread sender([&] { EXPECT_TRUE(client.send(flood)); });
+  for (std::uint64_t i = 0; i < kCount; ++i) ASSERT_EQ(client.read().status, 200);
+  sender.join();
+  const ServerStats stats = server.stats();
+  EXPECT_EQ(stats.bytes_received, flood.size());
+  EXPECT_LT(stats.bytes_copied_in * 20, stats.bytes_received)
+      << "only heads cut by the end of a region are moved";
 }
 
 TEST(H1Server, BodiesOfBothFramingsArriveHowEverTheyAreCut) {

@@ -84,7 +84,7 @@ ConnectionTable::ConnectionTable(const Shape& shape)
   if (shape.per_source_max == 0) return;
   sources_.emplace(SourceTable::Shape{.connections = shape.count,
                                       .per_source_max = shape.per_source_max,
-                                      .seed = io::random_seed()});
+                                      .secret = {io::random_seed(), io::random_seed()}});
 }
 
 Result<Connection*, RefuseReason> ConnectionTable::acquire(LoopShard& shard,

@@ -1,7 +1,9 @@
 #include "server/source_table.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
+#include <span>
 
 #include "weir/base/assert.h"
 
@@ -29,13 +31,6 @@ bool has_source(const io::Address& peer) noexcept {
   return peer.family == io::Family::kV4 || peer.family == io::Family::kV6;
 }
 
-/// The finalizer of splitmix64: every bit of the input moves every bit of the output.
-std::uint64_t mix(std::uint64_t x) noexcept {
-  x = (x ^ (x >> 30U)) * 0xbf58476d1ce4e5b9ULL;
-  x = (x ^ (x >> 27U)) * 0x94d049bb133111ebULL;
-  return x ^ (x >> 31U);
-}
-
 }  // namespace
 
 std::uint32_t SourceTable::places_for(std::uint32_t connections) noexcept {
@@ -45,12 +40,12 @@ std::uint32_t SourceTable::places_for(std::uint32_t connections) noexcept {
 SourceTable::SourceTable(const Shape& shape)
     : per_source_max_(shape.per_source_max),
       mask_(places_for(shape.connections) - 1),
-      seed_(shape.seed),
+      secret_(shape.secret),
       entries_(std::make_unique<Entry[]>(std::size_t{mask_} + 1)) {}
 
 std::uint32_t SourceTable::home(const Entry& entry) const noexcept {
-  const std::uint64_t family = entry.v6 ? 0x9e3779b97f4a7c15ULL : 0;
-  return static_cast<std::uint32_t>(mix(mix(entry.source ^ seed_) ^ family ^ seed_)) & mask_;
+  const std::array<std::uint64_t, 2> words{entry.source, entry.v6 ? 1ULL : 0ULL};
+  return static_cast<std::uint32_t>(siphash64(secret_, std::as_bytes(std::span(words)))) & mask_;
 }
 
 std::uint32_t SourceTable::find(const Entry& wanted) const noexcept {

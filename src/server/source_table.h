@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "weir/base/siphash.h"
 #include "weir/io/address.h"
 
 namespace weir::inline v0 {
@@ -11,15 +12,15 @@ namespace weir::inline v0 {
 /// one address of it has them all. Unix sockets have no source and are not counted.
 ///
 /// Promises: as many sources as `connections` can be told apart, so it is never full; memory is
-/// taken at construction. Where an entry lies depends on the secret `seed`, so that nobody can
-/// choose addresses that collide.
+/// taken at construction. Where an entry lies depends on the secret, so that nobody can choose
+/// addresses that collide.
 /// Thread-safety: none, the owner serialises. Cost: O(1), a probe or two in a table half empty.
 class SourceTable {
  public:
   struct Shape {
     std::uint32_t connections = 0;  // of all sources together
     std::uint32_t per_source_max = 0;
-    std::uint64_t seed = 0;
+    SipKey secret;
   };
   struct Entry {
     std::uint64_t source = 0;
@@ -46,7 +47,7 @@ class SourceTable {
   std::uint32_t per_source_max_;
   std::uint32_t mask_;
   std::uint32_t used_ = 0;
-  std::uint64_t seed_;
+  SipKey secret_;
   std::unique_ptr<Entry[]> entries_;
 };
 

@@ -16,7 +16,7 @@ io::Address address(const std::string& text) {
 }
 
 TEST(SourceTable, EachSourceHasItsOwnCap) {
-  SourceTable table({.connections = 8, .per_source_max = 2, .seed = 1});
+  SourceTable table({.connections = 8, .per_source_max = 2, .secret = {1, 2}});
   const io::Address a = address("192.0.2.1:1000");
   const io::Address b = address("192.0.2.2:1000");
   EXPECT_TRUE(table.enter(a));
@@ -30,21 +30,21 @@ TEST(SourceTable, EachSourceHasItsOwnCap) {
 }
 
 TEST(SourceTable, AnIpv6NetworkIsOneSource) {
-  SourceTable table({.connections = 8, .per_source_max = 1, .seed = 1});
+  SourceTable table({.connections = 8, .per_source_max = 1, .secret = {1, 2}});
   EXPECT_TRUE(table.enter(address("[2001:db8:1:2::1]:80")));
   EXPECT_FALSE(table.enter(address("[2001:db8:1:2:ffff::9]:80")));
   EXPECT_TRUE(table.enter(address("[2001:db8:1:3::1]:80")));
 }
 
 TEST(SourceTable, MappedIpv4IsTheIpv4Source) {
-  SourceTable table({.connections = 8, .per_source_max = 1, .seed = 1});
+  SourceTable table({.connections = 8, .per_source_max = 1, .secret = {1, 2}});
   EXPECT_TRUE(table.enter(address("[::ffff:192.0.2.1]:80")));
   EXPECT_FALSE(table.enter(address("192.0.2.1:80")));
   EXPECT_TRUE(table.enter(address("[::c000:201]:80"))) << "the same number in the other family";
 }
 
 TEST(SourceTable, UnixSocketsAreNotCounted) {
-  SourceTable table({.connections = 1, .per_source_max = 1, .seed = 1});
+  SourceTable table({.connections = 1, .per_source_max = 1, .secret = {1, 2}});
   io::Address local;
   local.family = io::Family::kUnix;
   EXPECT_TRUE(table.enter(local));
@@ -58,7 +58,7 @@ TEST(SourceTable, AgreesWithAMapThroughAnyChurn) {
   constexpr std::uint32_t kConnections = 64;
   constexpr std::uint32_t kMax = 5;
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
-    SourceTable table({.connections = kConnections, .per_source_max = kMax, .seed = seed});
+    SourceTable table({.connections = kConnections, .per_source_max = kMax, .secret = {seed, 2}});
     Rng rng(seed);
     std::map<std::uint8_t, std::uint32_t> truth;
     std::vector<std::uint8_t> open;
