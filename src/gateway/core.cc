@@ -26,6 +26,9 @@ GatewaySizes::GatewaySizes(const Config& config) noexcept {
       passages, std::max<std::uint64_t>(config.server.max_connections, at_once)));
   request_buffer_bytes = UpstreamMemory::request_bytes(
       config.server.head_bytes_max + kForwardHeadRoom, config.server.conn_decrypted_buf_size);
+  // Eight times what the server ends at any time: 4 kB a second unless it is told otherwise.
+  slow_body_rate = static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(std::uint64_t{8} * config.server.body_min_rate, UINT32_MAX));
   response_region_bytes = 4096;
   for (const UpstreamConfig& upstream : config.upstreams) {
     connections += upstream.max_connections;

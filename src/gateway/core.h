@@ -31,6 +31,7 @@ struct GatewaySizes {
   std::uint32_t response_regions = 0;     // of all loops
   std::size_t response_region_bytes = 0;  // a response head, or a piece of a body
   std::uint32_t connections = 0;          // to all upstreams
+  std::uint32_t slow_body_rate = 0;       // bytes a second: who is slower yields its place
 };
 
 /// What all loops of a gateway share: admission, the upstreams, their memory, the logs.

@@ -10,6 +10,14 @@
 namespace weir::inline v0 {
 namespace {
 
+/// 750 as "0.75".
+std::string as_share(std::uint32_t permille) {
+  if (permille >= 1000) return "all";
+  std::string text = std::to_string(1000 + permille).substr(1);
+  text.erase(text.find_last_not_of('0') + 1);
+  return "0." + (text.empty() ? "0" : text);
+}
+
 std::string percent(double share) {
   const auto tenths = static_cast<long>(share * 1000 + 0.5);
   return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " %";
@@ -123,9 +131,8 @@ class Explainer {
     const bool full = n_.scope.in_flight + charged_cost(request_.cost, bound, 0) > bound;
     const bool process_full = n_.all.in_flight + request_.cost > config_.max_concurrent;
     const bool queued = n_.scope.waiting > 0 && patience() > Duration(0);
-    std::string finding = of(n_.scope.in_flight, bound) + " in flight (" +
-                          std::to_string(permille) + " permille of the limit " +
-                          std::to_string(n_.scope.limit) + ", " +
+    std::string finding = of(n_.scope.in_flight, bound) + " in flight (" + as_share(permille) +
+                          " of the limit " + std::to_string(n_.scope.limit) + ", " +
                           std::string(name_of(n_.scope.limit_reason)) + "); " +
                           of(n_.all.in_flight, config_.max_concurrent) + " over all; " +
                           of(n_.scope.waiting, config_.waiting_max) + " waiting";

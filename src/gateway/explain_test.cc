@@ -39,7 +39,7 @@ TEST(Explain, AFullLimitMakesNormalWaitAndLowGo) {
   full.scope.in_flight = 10;
   EXPECT_EQ(explain({}, full).verdict, Verdict::kWaits);
   EXPECT_THAT(step_named(explain({}, full), "overload").finding,
-              HasSubstr("10 of 9 in flight (900 permille of the limit 10"));
+              HasSubstr("10 of 9 in flight (0.9 of the limit 10"));
   const Explanation low = explain({.priority = Priority::kLow, .time_left = {}}, full);
   EXPECT_EQ(low.verdict, Verdict::kRefused);
   EXPECT_EQ(low.reason, Reason::kOverload);

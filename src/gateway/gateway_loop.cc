@@ -118,6 +118,23 @@ void GatewayLoop::on_expiry(TimePoint now) {
   if (next != TimePoint::max()) watch_expiry(std::max(next, now));
 }
 
+// Otherwise clients that drip their bodies, each just fast enough for the server, would hold every
+// place of an upstream. Only the first few are looked at: those that began longest ago.
+void GatewayLoop::short_of_places(std::uint16_t upstream, const Passage& newcomer) {
+  constexpr int kLooks = 16;
+  constexpr Duration kGrace = std::chrono::seconds(1);
+  const Passage::Slow slow{.grace = kGrace,
+                           .bytes_per_second = static_cast<double>(core_.sizes.slow_body_rate)};
+  int looks = 0;
+  for (Passage* passage = uploads_.front(); passage != nullptr && looks < kLooks; ++looks) {
+    Passage* next = uploads_.next(*passage);
+    if (passage != &newcomer && passage->upstream() == upstream && passage->yield_if_slow(slow)) {
+      return;
+    }
+    passage = next;
+  }
+}
+
 void GatewayLoop::release(Passage& passage) noexcept {
   passages_.release(passages_.handle_of(&passage));
   publish_passages();

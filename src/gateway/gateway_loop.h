@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "weir/base/intrusive_list.h"
 #include "weir/base/rng.h"
 #include "weir/base/slab.h"
 #include "weir/base/time.h"
@@ -56,6 +57,11 @@ class GatewayLoop {
   /// A waiter of this loop runs out of patience then.
   void watch_expiry(TimePoint at) noexcept;
   void release(Passage& passage) noexcept;
+  /// Requests whose bodies are on their way, oldest first.
+  using Uploads = IntrusiveList<Passage, &Passage::upload_hook>;
+  [[nodiscard]] Uploads& uploads() noexcept { return uploads_; }
+  /// `newcomer` found no place: a client that holds one by sending slowly loses it.
+  void short_of_places(std::uint16_t upstream, const Passage& newcomer);
   /// When a refused client should come back.
   [[nodiscard]] Duration retry_hint(std::size_t upstream) noexcept;
   /// Counts a refusal and what it took us since `from`.
@@ -77,6 +83,7 @@ class GatewayLoop {
   std::shared_ptr<const Rules> rules_;
   RequestLog log_;
   Slab<Passage> passages_;
+  Uploads uploads_;
   std::vector<std::unique_ptr<UpstreamPool>> pools_;
   std::vector<ResponseField> fields_;
   io::Timer expiry_;

@@ -21,6 +21,7 @@ namespace weir::inline v0 {
   X(kNoRoute, "no_route", 404, "no route serves this host, path and method")                  \
   X(kConnect, "connect", 405, "this is no forward proxy")                                     \
   X(kBodyTooLarge, "body_too_large", 413, "the request body is larger than this route takes") \
+  X(kSlowBody, "slow_body", 408, "the body came too slowly while others waited")              \
   X(kHeadTooLarge, "head_too_large", 431, "the request header does not fit")                  \
   X(kNoPlace, "no_place", 503, "too many requests are under way")
 

@@ -111,6 +111,10 @@ void Passage::begin(const ServerRequest& request, const Route& route, const Call
             .deadline = ask.deadline};
 
   Entered entered = core.controller.enter(ask, waiter_, asked_at_);
+  const bool short_of_places =
+      entered.kind == Entered::Kind::kWaiting ||
+      (entered.kind == Entered::Kind::kRefused && entered.reason == Reason::kOverload);
+  if (short_of_places) home_.short_of_places(upstream_, *this);
   if (entered.kind == Entered::Kind::kRefused && !home_.log().on()) return refuse(entered.reason);
   const RequestId id = RequestId::draw(home_.rng());
   if (home_.log().on()) {
@@ -178,6 +182,8 @@ void Passage::launch() {
   state_ = State::kActive;
   const Result<void, UpstreamFailure> started = home_.pool(upstream_).start(exchange_, start_);
   if (!started) return fail(started.error());
+  launched_at_ = home_.now();
+  if (has_body_ && !start_.upgrade) home_.uploads().push_back(*this);
   // The body is asked for when the head is out: until then there is room for the head only.
   if (has_body_ && !exchange_.send_body({}, false)) {
     stream_->pause();
@@ -200,6 +206,7 @@ void Passage::on_body(ServerStream& stream, const BodyChunk& chunk) {
     return refuse(GatewayRefusal::kBodyTooLarge);
   }
   request_ended_ = chunk.last();
+  if (request_ended_) end_upload();
   if (!exchange_.send_body(chunk.text(), chunk.last())) stream.pause();
   if (!charge()) over_budget();
 }
@@ -207,12 +214,28 @@ void Passage::on_body(ServerStream& stream, const BodyChunk& chunk) {
 void Passage::on_trailers(ServerStream& stream, const HeaderList& trailers) {
   if (!exchange_.active() || request_ended_) return;
   request_ended_ = true;
+  end_upload();
   std::array<HeaderView, HttpLimits::kHeaderCountCap> kept;
   std::size_t count = 0;
   for (const HeaderView& field : trailers) {
     if (may_forward_trailer(field)) kept[count++] = field;
   }
   if (!exchange_.send_trailers({kept.data(), count})) stream.pause();
+}
+
+void Passage::end_upload() noexcept {
+  if (upload_hook.linked()) home_.uploads().remove(*this);
+}
+
+bool Passage::yield_if_slow(const Slow& slow) {
+  const Duration since = home_.now() - launched_at_;
+  // What the upstream does not take cannot come: then its client is not to blame.
+  if (since < slow.grace || exchange_.held_bytes() > 0 || stream_->response_started()) return false;
+  const auto received = static_cast<double>(stream_->body_bytes_received());
+  if (received >= slow.bytes_per_second * to_seconds(since)) return false;
+  finish_permit(Outcome::kError);  // not `ignored`: its slowness tells nothing about the service
+  refuse(GatewayRefusal::kSlowBody);
+  return true;
 }
 
 void Passage::on_upstream_writable() {
@@ -321,6 +344,7 @@ void Passage::answer(const LocalAnswer& answer) {
 /// The stream is over, or somebody else's: gives back the rest.
 void Passage::leave() {
   stream_ = nullptr;
+  end_upload();
   exchange_.cancel();
   if (state_ == State::kWaiting && !home_.core().controller.cancel(waiter_)) {
     state_ = State::kLeaving;  // decided a moment ago: on_ready() is on its way

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string_view>
 
+#include "weir/base/intrusive_list.h"
 #include "weir/base/time.h"
 #include "weir/control/permit.h"
 #include "weir/control/waiter.h"
@@ -46,6 +47,16 @@ class Passage final : public Handler, private ExchangeEvents {
   /// Asks admission, then sends, waits or answers. The passage may be gone when it returns.
   void begin(const ServerRequest& request, const Route& route, const Caller& caller);
 
+  /// Gives its place up to others if its client has brought less than `bytes_per_second` of its
+  /// body since it began, and that is at least `grace` ago. True if it did; it is gone then.
+  struct Slow {
+    Duration grace{};
+    double bytes_per_second = 0;
+  };
+  bool yield_if_slow(const Slow& slow);
+  [[nodiscard]] std::uint16_t upstream() const noexcept { return upstream_; }
+  ListHook<Passage> upload_hook;  // while its body is on its way
+
   void on_headers(ServerStream& stream, const ServerRequest& request) override;
   void on_body(ServerStream& stream, const BodyChunk& chunk) override;
   void on_trailers(ServerStream& stream, const HeaderList& trailers) override;
@@ -82,6 +93,7 @@ class Passage final : public Handler, private ExchangeEvents {
   };
   void log(const Ending& ending) noexcept;
 
+  void end_upload() noexcept;
   void head_taken(const h1::ResponseHead& head);
   /// Charges what is held now; false when that does not fit the budget and the request must end.
   [[nodiscard]] bool charge() noexcept;
@@ -96,6 +108,7 @@ class Passage final : public Handler, private ExchangeEvents {
   UpstreamPool::Start start_;
   TimePoint received_at_{};
   TimePoint asked_at_{};
+  TimePoint launched_at_{};
   Duration waited_{};
   Duration upstream_time_{};
   std::uint64_t max_body_ = 0;
