@@ -107,28 +107,28 @@ TEST(Run, ProgressGoesFromNearZeroToOne) {
 
 // ---- breaking a rule makes a scenario fail
 
-/// A limiter with a broken rule: it never takes anything back.
-class NeverShrinks final : public LimitPolicy {
+/// A limiter with a broken rule: it never takes anything back, or never gives anything.
+class OneWay final : public LimitPolicy {
  public:
-  NeverShrinks(const LimitConfig& config, Rng rng) : inner_(make_limit_policy(config, rng)) {}
+  OneWay(const LimitConfig& config, Rng rng, bool up)
+      : inner_(make_limit_policy(config, rng)), limit_(inner_->limit()), up_(up) {}
   LimitDecision on_window(const LimitSample& window) noexcept override {
     LimitDecision decision = inner_->on_window(window);
-    limit_ = std::max(limit_, decision.limit);
+    limit_ = up_ ? std::max(limit_, decision.limit) : std::min(limit_, decision.limit);
     decision.limit = limit_;
     return decision;
   }
-  [[nodiscard]] std::uint32_t limit() const noexcept override {
-    return std::max(limit_, inner_->limit());
-  }
+  [[nodiscard]] std::uint32_t limit() const noexcept override { return limit_; }
   [[nodiscard]] WindowRules window_rules() const noexcept override {
     return inner_->window_rules();
   }
   void set_bounds(const LimitBounds& bounds) noexcept override { inner_->set_bounds(bounds); }
-  [[nodiscard]] std::string_view name() const noexcept override { return "never_shrinks"; }
+  [[nodiscard]] std::string_view name() const noexcept override { return "one_way"; }
 
  private:
   std::unique_ptr<LimitPolicy> inner_;
-  std::uint32_t limit_ = 0;
+  std::uint32_t limit_;
+  bool up_;
 };
 
 std::string failures(const RunResult& result) {
@@ -139,13 +139,16 @@ std::string failures(const RunResult& result) {
   return names;
 }
 
-TEST(Mutation, ALimiterThatNeverShrinksIsCaught) {
-  const Scenario s = scenario_of(scenario_file("sustained-2x"), {"duration=30s"});
-  EXPECT_EQ(failures(run_scenario(s)), "");
-  const RunResult broken = run_scenario(s, [](const ServiceSpec& spec, Rng rng) {
-    return std::make_unique<NeverShrinks>(spec.admission->limit, rng);
-  });
-  EXPECT_NE(failures(broken), "");
+TEST(Mutation, ALimiterThatMovesOneWayOnlyIsCaught) {
+  for (const bool up : {true, false}) {
+    const Scenario s = up ? scenario_of(scenario_file("sustained-2x"), {"duration=30s"})
+                          : scenario_of(scenario_file("cold-start"));
+    EXPECT_EQ(failures(run_scenario(s)), "");
+    const RunResult broken = run_scenario(s, [up](const ServiceSpec& spec, Rng rng) {
+      return std::make_unique<OneWay>(spec.admission->limit, rng, up);
+    });
+    EXPECT_NE(failures(broken), "");
+  }
 }
 
 TEST(Mutation, ABaselineThatNeverRisesIsCaught) {
@@ -168,18 +171,28 @@ TEST(Mutation, ClassesWithoutPrecedenceAreCaught) {
   EXPECT_NE(failures(broken), "");
 }
 
-TEST(Mutation, ActorsWithoutBoundsAreCaught) {
-  const std::string text = scenario_file("elephants-and-mouse");
-  EXPECT_EQ(failures(run_scenario(scenario_of(text))), "");
-  EXPECT_NE(failures(run_scenario(scenario_of(text, {"service.api.admission.mode_actor=off"}))),
-            "");
-}
-
-TEST(Mutation, NoLimitAtAllIsCaught) {
-  const std::string text = scenario_file("sustained-10x");
-  EXPECT_NE(failures(run_scenario(
-                scenario_of(text, {"duration=20s", "service.api.admission.mode_limit=off"}))),
-            "");
+// Every rule of admission, switched off, is missed by the scenario that is about it.
+TEST(Mutation, ARuleThatIsOffIsCaught) {
+  struct Row {
+    const char* rule;
+    const char* scenario;
+    std::vector<std::string> set;  // shorter
+  };
+  const Row rows[] = {{"deadline", "late-arrivals", {}},
+                      {"memory", "memory-tiers", {}},
+                      {"peer", "peer-fairness", {"duration=20s"}},
+                      {"actor", "elephants-and-mouse", {"duration=20s"}},
+                      {"bytes", "large-uploads", {}},
+                      {"class_cap", "class-caps", {}},
+                      {"limit", "sustained-10x", {"duration=20s"}}};
+  for (const Row& row : rows) {
+    SCOPED_TRACE(row.rule);
+    const std::string text = scenario_file(row.scenario);
+    std::vector<std::string> set = row.set;
+    set.push_back(std::string("service.*.admission.mode_") + row.rule + "=off");
+    EXPECT_EQ(failures(run_scenario(scenario_of(text, row.set))), "");
+    EXPECT_NE(failures(run_scenario(scenario_of(text, set))), "");
+  }
 }
 
 }  // namespace
