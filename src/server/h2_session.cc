@@ -47,7 +47,7 @@ H2Session* H2Session::make(Connection& connection, LoopShard& shard, TimePoint n
   std::byte* block = shared.h2_sessions.acquire(shard.index(), connection.access());
   if (block == nullptr) return nullptr;
   auto* session = ::new (static_cast<void*>(block)) H2Session(connection, shard, now);
-  std::byte* const codec = block + aligned(sizeof(H2Session)) + kSpareBytes;
+  std::byte* const codec = block + aligned(sizeof(H2Session));
   session->wire_ =
       shared.h2_kit.make({codec, shared.config.http2.session_bytes_max}, *session, now);
   if (session->wire_ != nullptr) {
@@ -68,7 +68,9 @@ H2Session::H2Session(Connection& connection, LoopShard& shard, TimePoint now) no
     : connection_(connection), shard_(shard), last_activity_(now) {}
 
 std::span<std::byte> H2Session::spare() noexcept {
-  return {reinterpret_cast<std::byte*>(this) + aligned(sizeof(H2Session)), kSpareBytes};
+  std::byte* block = reinterpret_cast<std::byte*>(this);
+  return {block + aligned(sizeof(H2Session)) + shard_.config().http2.session_bytes_max,
+          kSpareBytes};
 }
 
 // ---- Input -------------------------------------------------------------------------------------
@@ -122,7 +124,6 @@ void* H2Session::on_request(h2::StreamId id, const h2::RequestHead& head) {
     return nullptr;
   }
   streams_.push_back(*stream);
-  counters.h2_streams_open.set(counters.h2_streams_open.get() + 1);
   stream->begin(head, now());
   const std::uint64_t requests_max = shard_.config().requests_per_connection_max;
   if (requests_max != 0 && requests_ >= requests_max) wire_->shut_down();
@@ -230,8 +231,6 @@ void H2Session::forget(H2Stream& stream) {
   if (stream.access_ != connection_.access()) --critical_streams_;
   wire_->release(stream.wire_id());
   shard_.shared().h2_streams.release(stream);
-  LoopCounter& open = shard_.counters().h2_streams_open;
-  open.set(open.get() - 1);
   if (streams_.empty()) last_activity_ = now();
 }
 
