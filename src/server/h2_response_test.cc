@@ -381,32 +381,5 @@ TEST(H2Response, ResetIsSeenByTheClientAndTheHandler) {
   EXPECT_EQ(why.get_future().get(), CloseReason::kReset);
 }
 
-TEST(H2Response, WithoutWriteBuffersShortAnswersStillGoOut) {
-  // All buffers are held by a client that does not read.
-  ServerConfig config = small_config();
-  config.tcp_write_buffer_pool_size = 2;
-  config.write_buffers_per_connection = 2;
-  config.socket_send_buffer_size = 4096;
-  config.backpressure_timeout = std::chrono::seconds(20);
-  config.high_watermark = config.critical_watermark = 1.0;
-  Streamer source(5'000'000);
-  RunningServer server(config, every_loop([&](ScriptedHandler& handler) {
-                         source.bind(handler);
-                         handler.headers = [](ServerStream& stream, const ServerRequest& request) {
-                           if (request.meta.path == "/503") stream.send_503();
-                         };
-                       }));
-  H2Client greedy(
-      server.port(),
-      {.settings = {{kInitialWindow, 0x7fffffff}}, .open_windows = false, .receive_buffer = 4096});
-  greedy.send(wire::window_update(0, 0x7fffffff - 65535));
-  greedy.get("/");
-  ASSERT_TRUE(server.eventually(
-      [](const ServerStats& s) { return s.write_buffers.used == 2 && s.backpressure.used == 1; }));
-  H2Client modest(server.port());
-  EXPECT_EQ(modest.finish(modest.get("/503")).status, 503);
-  EXPECT_TRUE(modest.in_step());
-}
-
 }  // namespace
 }  // namespace weir::inline v0

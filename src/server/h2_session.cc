@@ -94,7 +94,9 @@ bool H2Session::receive(TimePoint now) {
   bool did = false;
   budget_ = kRequestsPerRound;
   while (!input.decrypted().empty() && wire_->ended() == h2::SessionEnd::kNone) {
+    receiving_ = true;
     const h2::ReceiveResult got = wire_->receive(input.decrypted(), now);
+    receiving_ = false;
     input.consume_decrypted(got.consumed);
     did = did || got.consumed > 0;
     if (got.status == h2::ReceiveStatus::kYielded) break;
@@ -148,10 +150,14 @@ void H2Session::on_stream_end(h2::StreamId, void* user, h2::StreamEnd end, h2::E
       if (stream.response_ == H2Stream::Response::kDone) add_finished(stream);
       return;  // else the handler still talks, to nobody
     case h2::StreamEnd::kPeerReset:
-      return add_abort(stream, CloseReason::kClientAbort);
+      add_abort(stream, CloseReason::kClientAbort);
+      break;
     case h2::StreamEnd::kReset:
-      return add_abort(stream, CloseReason::kProtocol);
+      add_abort(stream, CloseReason::kProtocol);
+      break;
   }
+  // The next frame may open a stream in its place.
+  if (receiving_) static_cast<void>(tell_ends());
 }
 
 /// Windows open only against memory that is there. The fuller the pool, the fewer one connection
