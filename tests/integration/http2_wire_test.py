@@ -1,5 +1,5 @@
-"""HTTP/2 in cleartext through the gateway, judged by python3-hyperframe and python3-hpack: the rules
-that are easily lost between a codec that knows them and a server that has to act on them."""
+"""HTTP/2 in cleartext through the gateway, judged by python3-hyperframe and python3-hpack: the
+rules that are easily lost between a codec that knows them and a server that must act on them."""
 
 import socket
 import struct
