@@ -52,9 +52,9 @@ TEST(OptionTable, EveryRowFollowsTheRules) {
 
 TEST(OptionTable, HasEverySection) {
   EXPECT_THAT(std::vector<std::string_view>(plain_sections().begin(), plain_sections().end()),
-              testing::UnorderedElementsAre("listen", "tls", "admin", "server", "admission",
-                                            "admission.limit", "actors", "priority", "memory",
-                                            "hedge", "outgoing", "trust"));
+              testing::UnorderedElementsAre("listen", "tls", "admin", "server", "http2",
+                                            "admission", "admission.limit", "actors", "priority",
+                                            "memory", "hedge", "outgoing", "trust"));
 }
 
 TEST(OptionTable, RowsOfOneSectionStandTogether) {
@@ -206,6 +206,7 @@ TEST(OptionTable, ValidateAcceptsWhatTheTableAccepts) {
                                          "server.head_bytes_max",
                                          "server.uri_bytes_max",
                                          "server.trailer_bytes_max",
+                                         "http2.uri_bytes_max",
                                          "admission.limit.initial_limit",
                                          "admission.limit.min_limit",
                                          "admission.limit.vegas_alpha",

@@ -14,6 +14,9 @@ std::vector<NamedPool> pools_of(const GatewayView& view, const ServerStats& serv
           {"read_regions", server.read_regions},
           {"write_buffers", server.write_buffers},
           {"backpressure", server.backpressure},
+          {"http2_sessions", server.h2_sessions},
+          {"streams", server.streams},
+          {"body_leases", server.body_leases},
           {"passages", passages},
           {"request_buffers", view.core.memory.requests.stats()},
           {"response_regions", view.core.memory.regions.stats()}};

@@ -90,6 +90,7 @@ class Scrape {
   void classes();
   void actors();
   void memory_and_pools();
+  void http2();
   void pool(Metric metric, std::uint64_t PoolStats::*field);
   void connections();
   void requests();
@@ -261,6 +262,20 @@ void Scrape::connections() {
     page_.sample({name_of(static_cast<CloseReason>(i))}, server_.closed[i]);
   }
   refusals(Metric::kServerRefusals, false);
+  http2();
+}
+
+void Scrape::http2() {
+  const auto each = [this](Metric metric, const auto& names, const auto& counts) {
+    page_.family(metric);
+    for (std::size_t i = 0; i < counts.size(); ++i) page_.sample({names[i]}, counts[i]);
+  };
+  page_.single(Metric::kHttp2Connections, server_.h2_connections);
+  each(Metric::kHttp2Ended, h2::kSessionEndNames, server_.h2_ended);
+  page_.single(Metric::kHttp2Goaways, server_.h2_goaways);
+  page_.single(Metric::kHttp2Requests, server_.h2_requests);
+  each(Metric::kHttp2Aborted, kCloseReasonNames, server_.h2_aborted);
+  each(Metric::kHttp2Glitches, kH2GlitchNames, server_.h2_glitches);
 }
 
 void Scrape::requests() {

@@ -7,6 +7,7 @@
 #include "weir/base/assert.h"
 
 #include "http/h2/frame.h"
+#include "io/tls_stream.h"
 #include "server/h2_session.h"
 #include "server/shard.h"
 #include "server/tls_shared.h"
@@ -188,11 +189,11 @@ void Connection::begin_http2() {
   h2_ = H2Session::make(*this, shard_, shard_.loop().now());
   if (h2_ != nullptr) {
     session_ = h2_;
-    return;
+    return schedule();  // our SETTINGS need not wait for the first byte
   }
   // No memory for a session: all that can be said is that it may try again elsewhere.
   static constexpr auto kRefusal = h2::refusal_frames();
-  shard_.counters().count(RefuseReason::kStreams);
+  shard_.counters().count(RefuseReason::kSessions);
   shard_.on_exhausted();
   const std::string_view words(reinterpret_cast<const char*>(kRefusal.data()), kRefusal.size());
   if (!output_.append_view(words)) return fail(CloseReason::kProtocol);

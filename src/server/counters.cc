@@ -22,6 +22,12 @@ void LoopCounters::add_to(ServerStats& stats) const noexcept {
   stats.responses_3xx += responses[3].get();
   stats.responses_4xx += responses[4].get();
   stats.responses_5xx += responses[5].get();
+  stats.h2_connections += h2_sessions.get();
+  stats.h2_requests += h2_requests.get();
+  stats.h2_goaways += h2_goaways.get();
+  for (std::size_t i = 0; i < h2_glitches.size(); ++i) stats.h2_glitches[i] += h2_glitches[i].get();
+  for (std::size_t i = 0; i < h2_ended.size(); ++i) stats.h2_ended[i] += h2_ended[i].get();
+  for (std::size_t i = 0; i < h2_aborted.size(); ++i) stats.h2_aborted[i] += h2_aborted[i].get();
   stats.tls.key_updates_exceeded += key_updates_exceeded.get();
   for (std::size_t i = 0; i < handshakes.size(); ++i) {
     stats.tls.handshakes[i] += handshakes[i].get();
@@ -43,6 +49,12 @@ void LoopCounters::take_over(const LoopCounters& other) noexcept {
   critical_shed += other.critical_shed.get();
   key_updates_exceeded += other.key_updates_exceeded.get();
   for (std::size_t i = 0; i < handshakes.size(); ++i) handshakes[i] += other.handshakes[i].get();
+  h2_sessions += other.h2_sessions.get();
+  h2_requests += other.h2_requests.get();
+  h2_goaways += other.h2_goaways.get();
+  for (std::size_t i = 0; i < h2_glitches.size(); ++i) h2_glitches[i] += other.h2_glitches[i].get();
+  for (std::size_t i = 0; i < h2_ended.size(); ++i) h2_ended[i] += other.h2_ended[i].get();
+  for (std::size_t i = 0; i < h2_aborted.size(); ++i) h2_aborted[i] += other.h2_aborted[i].get();
   for (std::size_t i = 0; i < responses.size(); ++i) responses[i] += other.responses[i].get();
   for (std::size_t i = 0; i < closed.size(); ++i) closed[i] += other.closed[i].get();
   for (std::size_t i = 0; i < refused.size(); ++i) refused[i] += other.refused[i].get();

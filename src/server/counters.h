@@ -5,10 +5,9 @@
 #include <cstdint>
 
 #include "weir/config/h2_config.h"
+#include "weir/http/h2_session_end.h"
 #include "weir/server/close_reason.h"
 #include "weir/server/stats.h"
-
-#include "http/h2/session_end.h"
 
 namespace weir::inline v0 {
 
@@ -48,7 +47,6 @@ struct LoopCounters {
   std::array<LoopCounter, static_cast<std::size_t>(CloseReason::kCount)> closed;
   std::array<LoopCounter, static_cast<std::size_t>(RefuseReason::kCount)> refused;
   LoopCounter h2_sessions, h2_requests, h2_goaways;
-  LoopCounter h2_streams_open;
   std::array<LoopCounter, kH2GlitchCount> h2_glitches;
   std::array<LoopCounter, h2::kSessionEndCount> h2_ended;
   std::array<LoopCounter, static_cast<std::size_t>(CloseReason::kCount)> h2_aborted;  // streams

@@ -94,6 +94,7 @@ SendResult H2Stream::send_headers(const ResponseHead& head, bool last) {
   const bool tunnel = method_ == Method::kConnect && head.status < 300;
   const bool bodiless = method_ == Method::kHead || bodiless_status(head.status);
   const bool empty = head.content_length == std::uint64_t{0} && !tunnel;
+  if (last && !empty && !bodiless && head.content_length) return SendResult::kInvalid;
   const SendResult result = submit(head, last || bodiless || empty);
   if (result != SendResult::kSent) return result;
   response_ = Response::kOpen;
@@ -114,8 +115,9 @@ std::size_t H2Stream::send_data(std::string_view bytes, bool last) {
     if (last) end_response();
     return bytes.size();
   }
-  if (length_known_ && bytes.size() > response_length_ - body_sent_) {
-    reset();  // more than was announced
+  const std::uint64_t announced = response_length_ - body_sent_;
+  if (length_known_ && (bytes.size() > announced || (last && bytes.size() < announced))) {
+    reset();  // not what was announced: it must not look complete
     return 0;
   }
   const TimePoint now = session_.now();
@@ -125,7 +127,7 @@ std::size_t H2Stream::send_data(std::string_view bytes, bool last) {
   std::size_t taken = 0;
   if (!end_sent_ && !wire_over_) {
     const bool whole = piece.size() == bytes.size();
-    const bool fills = length_known_ && piece.size() == response_length_ - body_sent_;
+    const bool fills = length_known_ && piece.size() == announced;
     const bool end = (last && whole) || fills;
     H2Session::Put put{.bytes = 0, .stop = H2Session::PutStop::kRoom};
     if (piece.empty() && !end) return 0;
@@ -159,6 +161,10 @@ SendResult H2Stream::send_trailers(std::span<const ResponseField> fields) {
     end_response();
     return SendResult::kSent;
   }
+  if (length_known_) {
+    reset();  // fewer bytes than announced
+    return SendResult::kClosed;
+  }
   std::array<h2::Field, kFieldsMax> copies;
   if (fields.size() > copies.size()) return SendResult::kInvalid;
   for (std::size_t i = 0; i < fields.size(); ++i) copies[i] = {fields[i].name, fields[i].value};
@@ -171,10 +177,6 @@ SendResult H2Stream::send_trailers(std::span<const ResponseField> fields) {
   if (done == h2::SubmitStatus::kBlocked) return blocked();
   if (done == h2::SubmitStatus::kBadField) return SendResult::kInvalid;
   if (done != h2::SubmitStatus::kOk) return SendResult::kClosed;
-  if (length_known_ && body_sent_ < response_length_) {
-    reset();  // fewer bytes than announced
-    return SendResult::kSent;
-  }
   end_sent_ = true;
   end_response();
   return SendResult::kSent;
@@ -333,7 +335,6 @@ bool H2Stream::say_503() {
 
 /// The handler has said all. What of it is not out yet goes out in turn.
 void H2Stream::end_response() noexcept {
-  if (length_known_ && body_sent_ < response_length_) return reset();  // fewer than announced
   response_ = Response::kDone;
   starving_ = false;
   if (wire_over_) session_.add_finished(*this);

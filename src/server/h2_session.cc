@@ -47,7 +47,7 @@ H2Session* H2Session::make(Connection& connection, LoopShard& shard, TimePoint n
   std::byte* block = shared.h2_sessions.acquire(shard.index(), connection.access());
   if (block == nullptr) return nullptr;
   auto* session = ::new (static_cast<void*>(block)) H2Session(connection, shard, now);
-  std::byte* const codec = block + aligned(sizeof(H2Session)) + kSpareBytes;
+  std::byte* const codec = block + aligned(sizeof(H2Session));
   session->wire_ =
       shared.h2_kit.make({codec, shared.config.http2.session_bytes_max}, *session, now);
   if (session->wire_ != nullptr) {
@@ -68,7 +68,9 @@ H2Session::H2Session(Connection& connection, LoopShard& shard, TimePoint now) no
     : connection_(connection), shard_(shard), last_activity_(now) {}
 
 std::span<std::byte> H2Session::spare() noexcept {
-  return {reinterpret_cast<std::byte*>(this) + aligned(sizeof(H2Session)), kSpareBytes};
+  std::byte* block = reinterpret_cast<std::byte*>(this);
+  return {block + aligned(sizeof(H2Session)) + shard_.config().http2.session_bytes_max,
+          kSpareBytes};
 }
 
 // ---- Input -------------------------------------------------------------------------------------
@@ -92,7 +94,9 @@ bool H2Session::receive(TimePoint now) {
   bool did = false;
   budget_ = kRequestsPerRound;
   while (!input.decrypted().empty() && wire_->ended() == h2::SessionEnd::kNone) {
+    receiving_ = true;
     const h2::ReceiveResult got = wire_->receive(input.decrypted(), now);
+    receiving_ = false;
     input.consume_decrypted(got.consumed);
     did = did || got.consumed > 0;
     if (got.status == h2::ReceiveStatus::kYielded) break;
@@ -122,7 +126,6 @@ void* H2Session::on_request(h2::StreamId id, const h2::RequestHead& head) {
     return nullptr;
   }
   streams_.push_back(*stream);
-  counters.h2_streams_open.set(counters.h2_streams_open.get() + 1);
   stream->begin(head, now());
   const std::uint64_t requests_max = shard_.config().requests_per_connection_max;
   if (requests_max != 0 && requests_ >= requests_max) wire_->shut_down();
@@ -147,10 +150,14 @@ void H2Session::on_stream_end(h2::StreamId, void* user, h2::StreamEnd end, h2::E
       if (stream.response_ == H2Stream::Response::kDone) add_finished(stream);
       return;  // else the handler still talks, to nobody
     case h2::StreamEnd::kPeerReset:
-      return add_abort(stream, CloseReason::kClientAbort);
+      add_abort(stream, CloseReason::kClientAbort);
+      break;
     case h2::StreamEnd::kReset:
-      return add_abort(stream, CloseReason::kProtocol);
+      add_abort(stream, CloseReason::kProtocol);
+      break;
   }
+  // The next frame may open a stream in its place.
+  if (receiving_) static_cast<void>(tell_ends());
 }
 
 /// Windows open only against memory that is there. The fuller the pool, the fewer one connection
@@ -230,8 +237,6 @@ void H2Session::forget(H2Stream& stream) {
   if (stream.access_ != connection_.access()) --critical_streams_;
   wire_->release(stream.wire_id());
   shard_.shared().h2_streams.release(stream);
-  LoopCounter& open = shard_.counters().h2_streams_open;
-  open.set(open.get() - 1);
   if (streams_.empty()) last_activity_ = now();
 }
 

@@ -169,6 +169,7 @@ class H2Session final : public Session, private h2::SessionEvents {
   bool windows_opened_ = false;
   bool leaving_ = false;  // the connection is to be finished
   bool goaway_counted_ = false;
+  bool receiving_ = false;
   bool idled_ = false;       // it is left because nothing happened
   bool had_output_ = false;  // before the flush
 };

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <netinet/tcp.h>
 
 #include "http/h2/frame_writer_testing.h"
 #include "http/h2/header_reader_testing.h"
@@ -66,6 +67,8 @@ class H2Client {
   explicit H2Client(std::uint16_t port) : H2Client(port, Options()) {}
   H2Client(std::uint16_t port, Options options)
       : client_(port, options.receive_buffer), options_(std::move(options)) {
+    const int at_once = 1;  // small frames do not wait for each other
+    ::setsockopt(client_.fd(), IPPROTO_TCP, TCP_NODELAY, &at_once, sizeof at_once);
     if (options_.greet) send(wire::preface() + wire::settings(options_.settings));
   }
   H2Client(const H2Client&) = delete;

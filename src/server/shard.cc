@@ -292,6 +292,8 @@ void LoopShard::on_tick(TimePoint now) {
     if (index_ == 0) {
       static_cast<void>(shared_.regions.trim(config().max_connections));
       static_cast<void>(shared_.arenas.trim(kSweepArenas));
+      static_cast<void>(shared_.h2_sessions.trim(config().max_connections));
+      static_cast<void>(shared_.body_leases.trim(kSweepArenas));
     }
   }
   if (!stopping_) loop_.arm(tick_, now + config().tick);

@@ -58,6 +58,9 @@ std::string stats_json(const ServerStats& stats, const ServerConfig& config) {
     all.pool("arenas", stats.arenas);
     all.pool("pending_streams", stats.pending_streams);
     all.pool("backpressure", stats.backpressure);
+    all.pool("http2_sessions", stats.h2_sessions);
+    all.pool("streams", stats.streams);
+    all.pool("body_leases", stats.body_leases);
     all.number("idle_connections", stats.idle_connections);
     all.number("accepted", stats.accepted);
     all.number("requests", stats.requests);
@@ -82,6 +85,17 @@ std::string stats_json(const ServerStats& stats, const ServerConfig& config) {
         closed.number(kCloseReasonNames[i], stats.closed[i]);
       }
     }
+    all.number("http2_connections", stats.h2_connections);
+    all.number("http2_requests", stats.h2_requests);
+    all.number("http2_goaways", stats.h2_goaways);
+    const auto each = [&](std::string_view key, const auto& names, const auto& counts) {
+      all.key(key);
+      JsonObject object(out);
+      for (std::size_t i = 0; i < counts.size(); ++i) object.number(names[i], counts[i]);
+    };
+    each("http2_glitches", kH2GlitchNames, stats.h2_glitches);
+    each("http2_ended", h2::kSessionEndNames, stats.h2_ended);
+    each("http2_aborted", kCloseReasonNames, stats.h2_aborted);
     all.key("refused");
     {
       JsonObject refused(out);

@@ -120,10 +120,10 @@ namespace internal {
 inline void check_budget(ConfigErrors& errors, const std::string& key,
                          const H2FrameBudget& budget) {
   constexpr std::uint32_t kMost = 1'000'000;
-  check_range(errors, key + ".burst", budget.burst, 0U, kMost);
-  check_range(errors, key + ".per_second", budget.per_second, 0U, kMost);
-  check_range(errors, key + ".per_stream", budget.per_stream, 0U, kMost);
-  check_range(errors, key + ".per_frame_sent", budget.per_frame_sent, 0U, kMost);
+  check_range(errors, key + "_burst", budget.burst, 0U, kMost);
+  check_range(errors, key + "_per_second", budget.per_second, 0U, kMost);
+  check_range(errors, key + "_per_stream", budget.per_stream, 0U, kMost);
+  check_range(errors, key + "_per_frame_sent", budget.per_frame_sent, 0U, kMost);
 }
 }  // namespace internal
 
@@ -156,11 +156,11 @@ inline ConfigErrors H2Limits::validate(std::string_view prefix) const {
   count("glitch_limit", glitch_limit, 1, 1'000'000);
   count("glitch_decay_per_second", glitch_decay_per_second, 1, 1'000'000);
   count("glitch_goaway_percent", glitch_goaway_percent, 1, 100);
-  internal::check_budget(errors, p + "priority_budget", priority_budget);
-  internal::check_budget(errors, p + "settings_budget", settings_budget);
-  internal::check_budget(errors, p + "ping_budget", ping_budget);
-  internal::check_budget(errors, p + "window_update_budget", window_update_budget);
-  internal::check_budget(errors, p + "unknown_budget", unknown_budget);
+  internal::check_budget(errors, p + "priority", priority_budget);
+  internal::check_budget(errors, p + "settings", settings_budget);
+  internal::check_budget(errors, p + "ping", ping_budget);
+  internal::check_budget(errors, p + "window_update", window_update_budget);
+  internal::check_budget(errors, p + "unknown", unknown_budget);
   check_range(errors, p + "settings_ack_timeout_ms", settings_ack_timeout,
               Duration(milliseconds(1)), Duration(hours(1)));
   check_range(errors, p + "header_block_timeout_ms", header_block_timeout,

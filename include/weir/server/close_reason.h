@@ -62,13 +62,14 @@ enum class RefuseReason : std::uint8_t {
   kStreams,        // no stream slot
   kBodyLease,      // no body lease
   kSource,         // its source has connections_per_source_max open
+  kSessions,       // no place for an HTTP/2 session
   kCount,
 };
 inline constexpr std::array<std::string_view, static_cast<std::size_t>(RefuseReason::kCount)>
     kRefuseReasonNames = {"connections", "pressure",  "pressure_share", "no_fds",
                           "no_memory",   "arena",     "arena_timeout",  "overload_503",
                           "bad_request", "handshake", "streams",        "body_lease",
-                          "source"};
+                          "source",      "sessions"};
 [[nodiscard]] constexpr std::string_view name_of(RefuseReason reason) noexcept {
   return kRefuseReasonNames[static_cast<std::size_t>(reason)];
 }

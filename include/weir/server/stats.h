@@ -5,6 +5,8 @@
 #include <string_view>
 
 #include "weir/base/pool_stats.h"
+#include "weir/config/h2_config.h"
+#include "weir/http/h2_session_end.h"
 #include "weir/policy/pressure.h"
 #include "weir/server/close_reason.h"
 #include "weir/server/handshake_result.h"
@@ -36,6 +38,9 @@ struct ServerStats {
   PoolStats arenas;
   PoolStats pending_streams;
   PoolStats backpressure;  // connections whose client does not read
+  PoolStats h2_sessions;
+  PoolStats streams;  // of HTTP/2
+  PoolStats body_leases;
 
   std::uint64_t accepted = 0;
   std::uint64_t requests = 0;
@@ -55,6 +60,14 @@ struct ServerStats {
 
   std::array<std::uint64_t, static_cast<std::size_t>(CloseReason::kCount)> closed{};
   std::array<std::uint64_t, static_cast<std::size_t>(RefuseReason::kCount)> refused{};
+
+  // HTTP/2.
+  std::uint64_t h2_connections = 0;  // ever
+  std::uint64_t h2_requests = 0;
+  std::uint64_t h2_goaways = 0;  // said by us, naming a last stream
+  std::array<std::uint64_t, kH2GlitchCount> h2_glitches{};
+  std::array<std::uint64_t, h2::kSessionEndCount> h2_ended{};  // "none": the connection broke
+  std::array<std::uint64_t, static_cast<std::size_t>(CloseReason::kCount)> h2_aborted{};  // streams
 
   [[nodiscard]] std::uint64_t closed_by(CloseReason r) const noexcept {
     return closed[static_cast<std::size_t>(r)];

@@ -6,11 +6,11 @@
 
 #include "weir/base/time.h"
 #include "weir/config/h2_config.h"
+#include "weir/http/h2_session_end.h"
 
 #include "http/h2/closed_streams.h"
 #include "http/h2/frame.h"
 #include "http/h2/glitch_score.h"
-#include "http/h2/session_end.h"
 #include "http/h2/stream_table.h"
 
 namespace weir::inline v0::h2 {

@@ -93,7 +93,7 @@ TEST(H2Limits, EveryFaultIsNamed) {
   EXPECT_EQ(keys,
             (std::set<std::string>{"http2.concurrent_streams_max", "http2.connection_window_bytes",
                                    "http2.header_count_max", "http2.glitch_goaway_percent",
-                                   "http2.glitch_decay_per_second", "http2.ping_budget.burst",
+                                   "http2.glitch_decay_per_second", "http2.ping_burst",
                                    "http2.settings_ack_timeout_ms"}));
 }
 

@@ -8,9 +8,16 @@
 namespace weir::inline v0::h2 {
 namespace {
 
-/// The table stands at the front of the memory, the heap behind it.
-std::size_t table_bytes(const H2Limits& limits) noexcept {
-  return (StreamTable::bytes_for(limits.concurrent_streams_max) + 15) & ~std::size_t{15};
+/// The table stands at the front of the memory, the heap behind it: on a page of its own, if that
+/// costs little, so that what an idle connection needs lies on few pages.
+std::span<std::byte> behind_table(std::span<std::byte> memory, const H2Limits& limits) noexcept {
+  constexpr std::size_t kPage = 4096;
+  const std::size_t table =
+      (StreamTable::bytes_for(limits.concurrent_streams_max) + 15) & ~std::size_t{15};
+  const std::size_t over = reinterpret_cast<std::uintptr_t>(memory.data() + table) % kPage;
+  const std::size_t skip = over == 0 ? 0 : kPage - over;
+  const bool roomy = memory.size() - table >= 16 * kPage;
+  return memory.subspan(table + (roomy ? skip : 0));
 }
 
 RegionHeap& heap_of(void* user) noexcept {
@@ -33,7 +40,7 @@ Nghttp2Session::Nghttp2Session(const Shared& shared, std::span<std::byte> memory
                                SessionEvents& events)
     : limits_(&shared.limits),
       events_(&events),
-      heap_(memory.subspan(table_bytes(shared.limits))),
+      heap_(behind_table(memory, shared.limits)),
       memory_(memory_over(heap_)),
       guard_(shared.limits, memory.data()),
       block_(heap_),

@@ -128,6 +128,20 @@ void RegionHeap::trim(Piece& piece, std::uint32_t bytes) noexcept {
   insert(cut);
 }
 
+/// Cuts `bytes` off the end of `piece`, which was free, and gives its front back.
+RegionHeap::Piece& RegionHeap::take_end(Piece& piece, std::uint32_t bytes) noexcept {
+  const std::uint32_t front = piece.size() - bytes;
+  if (front < Piece::kSmallest) return piece;
+  Piece* behind = next(piece);
+  Piece& cut = *::new (static_cast<void*>(region_.data() + offset_of(piece) + front)) Piece;
+  cut.before = front;
+  cut.size_and_flags = bytes;
+  if (behind != nullptr) behind->before = bytes;
+  piece.size_and_flags = front;
+  insert(piece);
+  return cut;
+}
+
 void* RegionHeap::allocate(std::size_t bytes) noexcept {
   if (allowed_ == 0 || bytes > region_.size()) {
     ++refused_;
@@ -142,10 +156,14 @@ void* RegionHeap::allocate(std::size_t bytes) noexcept {
     return nullptr;
   }
   remove(*piece);
-  trim(*piece, wanted);
+  if (wanted >= kLargeBytes) {
+    piece = &take_end(*piece, wanted);
+  } else {
+    trim(*piece, wanted);
+    touched_ = std::max(touched_, std::size_t{offset_of(*piece)} + piece->size());
+  }
   used_ += piece->size();
   peak_ = std::max(peak_, used_);
-  touched_ = std::max(touched_, std::size_t{offset_of(*piece)} + piece->size());
   return piece->memory();
 }
 

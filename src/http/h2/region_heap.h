@@ -15,13 +15,15 @@ namespace weir::inline v0::h2 {
 ///
 /// Promises: returns nullptr when no piece is large enough, and counts it; what it gave never
 /// moves. Memory inside a piece is not touched, so a large buffer that its user fills only in part
-/// commits only that part. Freeing what it did not give, or twice, aborts where that can be seen.
-/// Thread-safety: none. Cost: O(1); eight bytes per piece. Alignment: 8 bytes.
-/// Lifetime: the block outlives the heap, the heap its pieces.
+/// commits only that part; large pieces come from the far end, so small ones stay close together.
+/// Freeing what it did not give, or twice, aborts where that can be seen. Thread-safety: none.
+/// Cost: O(1); eight bytes per piece. Alignment: 8 bytes. Lifetime: the block outlives the heap,
+/// the heap its pieces.
 class RegionHeap {
  public:
   static constexpr std::size_t kAlignment = 8;
   static constexpr std::size_t kRegionBytesMin = 256;
+  static constexpr std::size_t kLargeBytes = 8192;
   static constexpr std::size_t kRegionBytesMax = std::size_t{1} << 24U;
 
   /// `region` is aligned to kAlignment and of a size between the two bounds.
@@ -39,7 +41,7 @@ class RegionHeap {
   [[nodiscard]] std::size_t used_bytes() const noexcept { return used_; }
   [[nodiscard]] std::size_t peak_bytes() const noexcept { return peak_; }
   [[nodiscard]] std::size_t capacity_bytes() const noexcept { return region_.size(); }
-  /// The end of the highest piece ever given: no byte behind it was touched.
+  /// The end of the highest small piece ever given: behind it only large ones were.
   [[nodiscard]] std::size_t touched_bytes() const noexcept { return touched_; }
   /// How often there was no room.
   [[nodiscard]] std::uint64_t refused() const noexcept { return refused_; }
@@ -70,6 +72,7 @@ class RegionHeap {
   void remove(Piece& piece) noexcept;
   [[nodiscard]] Piece* find(std::uint32_t bytes) noexcept;
   void trim(Piece& piece, std::uint32_t bytes) noexcept;
+  [[nodiscard]] Piece& take_end(Piece& piece, std::uint32_t bytes) noexcept;
   [[nodiscard]] Piece& owner_of(void* pointer) const;
 
   std::span<std::byte> region_;

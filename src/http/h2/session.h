@@ -7,11 +7,11 @@
 
 #include "weir/base/time.h"
 #include "weir/config/h2_config.h"
+#include "weir/http/h2_session_end.h"
 #include "weir/http/header_view.h"
 
 #include "http/h2/frame.h"
 #include "http/h2/header_block.h"
-#include "http/h2/session_end.h"
 
 namespace weir::inline v0::h2 {
 

@@ -13,13 +13,13 @@ std::uint32_t StreamTable::slots_for(std::uint32_t streams) noexcept {
 }
 
 std::size_t StreamTable::bytes_for(std::uint32_t streams) noexcept {
-  return streams * sizeof(Stream) + slots_for(streams) * sizeof(std::uint16_t);
+  return slots_for(streams) * sizeof(std::uint16_t) + streams * sizeof(Stream);
 }
 
 StreamTable::StreamTable(void* memory, std::uint32_t streams) noexcept
-    : streams_(static_cast<Stream*>(memory)),
-      slots_(reinterpret_cast<std::uint16_t*>(static_cast<std::byte*>(memory) +
-                                              streams * sizeof(Stream))),
+    : streams_(reinterpret_cast<Stream*>(static_cast<std::byte*>(memory) +
+                                         slots_for(streams) * sizeof(std::uint16_t))),
+      slots_(static_cast<std::uint16_t*>(memory)),
       mask_(slots_for(streams) - 1),
       capacity_(streams) {
   std::uninitialized_fill_n(slots_, mask_ + 1, kNone);

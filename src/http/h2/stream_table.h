@@ -40,6 +40,7 @@ struct Stream {
 /// The streams of one connection, found by number. Memory is given; nothing is allocated.
 ///
 /// Promises: open() says nullptr when every place is taken. Records never move while they live.
+/// Slots lie in front, then the records, lowest first: few streams touch little memory.
 /// Cost: O(1): numbers of one peer are consecutive, so the hash hardly collides.
 class StreamTable {
  public:
