@@ -14,6 +14,7 @@ std::vector<NamedPool> pools_of(const GatewayView& view, const ServerStats& serv
           {"read_regions", server.read_regions},
           {"write_buffers", server.write_buffers},
           {"backpressure", server.backpressure},
+          {"handshake_slots", server.tls.handshake_slots},
           {"passages", passages},
           {"request_buffers", view.core.memory.requests.stats()},
           {"response_regions", view.core.memory.regions.stats()}};
