@@ -108,10 +108,16 @@ private_key = "{self.key}"
 
     def test_h2load_over_tls(self):
         gateway = self.gateway()
-        done = run("h2load", "--h1", "-n", "2000", "-c", "20", "-t", "1",
-                   f"https://127.0.0.1:{gateway.tls}/")
-        text = done.stdout.decode()
-        self.assertIn("2000 succeeded, 0 failed", text, text)
+        for options in (["--h1", "-c", "20"], ["-c", "5", "-m", "4"]):
+            done = run("h2load", *options, "-n", "1000", "-t", "1",
+                       f"https://127.0.0.1:{gateway.tls}/")
+            text = done.stdout.decode()
+            self.assertIn("1000 succeeded, 0 failed", text, text)
+
+    def test_curl_agrees_on_http2_unless_it_is_off(self):
+        show = ("-o", "/dev/null", "-w", "%{http_version}")
+        self.assertEqual(self.curl(self.gateway(), "--http2", *show).stdout, b"2")
+        self.assertEqual(self.curl(self.gateway("http2 = false"), "--http2", *show).stdout, b"1.1")
 
     def test_cleartext_on_the_tls_port_is_told(self):
         gateway = self.gateway()
