@@ -1,6 +1,7 @@
 // A small server to measure and to attack: fixed answers, an echo, long and slow responses.
 //
 //   hello_server --port 0 [--loops N] [--max-connections N] …    prints "port N" when it serves
+//   hello_server --tls-port 0 …        speaks TLS there too, with a certificate made at start
 //
 //   /            128 bytes               /echo      sends the body back as it comes
 //   /bytes/N     N bytes                 /slow/MS   answers after MS milliseconds
@@ -18,8 +19,10 @@
 
 #include "weir/io/clock.h"
 #include "weir/io/loop.h"
+#include "weir/io/self_signed.h"
 #include "weir/io/signal.h"
 #include "weir/io/timer.h"
+#include "weir/io/tls_memory.h"
 #include "weir/server/body_buffer.h"
 #include "weir/server/memory_budget.h"
 #include "weir/server/server.h"
@@ -283,6 +286,10 @@ bool set(weir::ServerConfig& config, std::string_view key, std::uint64_t value) 
     config.idle_timeout = millis;
   else if (key == "--backpressure-timeout-ms")
     config.backpressure_timeout = millis;
+  else if (key == "--handshake-slots")
+    config.handshake_slots = small;
+  else if (key == "--handshake-timeout-ms")
+    config.tls.handshake_timeout = millis;
   else if (key == "--send-buffer")
     config.socket_send_buffer_size = small;
   else if (key == "--receive-buffer")
@@ -311,11 +318,14 @@ int main(int argc, char** argv) {
   weir::ServerConfig config;
   config.loops = 1;
   std::string port = "0";
+  std::string tls_port;
   for (int i = 1; i < argc; i += 2) {
     const std::string_view key = argv[i];
     const bool has_value = i + 1 < argc;
     if (has_value && key == "--port") {
       port = argv[i + 1];
+    } else if (has_value && key == "--tls-port") {
+      tls_port = argv[i + 1];
     } else if (!has_value || !set(config, key, number_in(argv[i + 1]))) {
       const bool asked = key == "--help";
       std::fputs(kUsage, asked ? stdout : stderr);
@@ -327,7 +337,18 @@ int main(int argc, char** argv) {
   config.reserved_write_buffers =
       std::min(config.reserved_write_buffers, config.tcp_write_buffer_pool_size / 8);
   config.reserved_arenas = std::min(config.reserved_arenas, config.arena_pool_size / 8);
+  config.reserved_handshakes = std::min(config.reserved_handshakes, config.handshake_slots / 8);
   config.listen = {"127.0.0.1:" + port};
+  if (!tls_port.empty()) {
+    // Before OpenSSL allocates anything: its memory is part of the ceiling.
+    if (!weir::io::install_tls_memory(~std::uint64_t{0})) return 1;
+    const weir::io::MadeCertificate made = weir::io::make_certificate(
+        {.names = {"localhost", "127.0.0.1"}, .signer_pem = {}, .authority = false});
+    config.tls.listen = {"127.0.0.1:" + tls_port};
+    config.tls.certificate_pem = made.certificate_pem;
+    config.tls.private_key_pem = made.key_pem;
+    weir::io::set_tls_memory_budget(weir::tls_memory_bytes(config));
+  }
   for (const weir::ConfigError& error : config.validate()) {
     std::fprintf(stderr, "%s = %s: allowed is %s\n", error.key.c_str(), error.value.c_str(),
                  error.allowed.c_str());
@@ -350,8 +371,9 @@ int main(int argc, char** argv) {
   if (!interrupt.start(loop, SIGINT, callback) || !terminate.start(loop, SIGTERM, callback))
     return 1;
   // Only now: whoever reads the port may send SIGTERM at once.
-  std::printf("port %u\nceiling %llu\n", server.port(),
-              static_cast<unsigned long long>(weir::worst_case_bytes(config)));
+  std::printf("port %u\n", server.port());
+  if (!tls_port.empty()) std::printf("tls-port %u\n", server.tls_port());
+  std::printf("ceiling %llu\n", static_cast<unsigned long long>(weir::worst_case_bytes(config)));
   std::fflush(stdout);
   loop.run();
   interrupt.close();

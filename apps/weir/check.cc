@@ -6,6 +6,7 @@
 #include "weir/config/load.h"
 #include "weir/config/print.h"
 #include "weir/gateway/gateway_budget.h"
+#include "weir/server/tls_check.h"
 
 #include "subcommand.h"
 
@@ -23,6 +24,11 @@ int check(const std::string& file) {
   for (const ConfigError& warning : loaded.warnings) {
     std::cerr << "warning: " << to_text(warning) << "\n";
   }
+  const ConfigErrors certificates = check_tls_files(loaded.config.server.tls);
+  for (const ConfigError& error : certificates) {
+    std::cerr << file << ": " << to_text(error) << "\n";
+  }
+  if (!certificates.empty()) return kUsageError;
   if (const std::string objection = budget_objection(loaded.config, own_cgroup_limit());
       !objection.empty()) {
     std::cerr << file << ": " << objection << "\n";

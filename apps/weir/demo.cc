@@ -1,6 +1,7 @@
 #include <cstdio>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "weir/base/net_address.h"
 #include "weir/config/load.h"
 #include "weir/gateway/gateway_budget.h"
+#include "weir/io/self_signed.h"
 
 #include "demo_replica.h"
 #include "serve.h"
@@ -23,6 +25,7 @@ using std::chrono::seconds;
 
 struct DemoOptions {
   std::uint16_t port = 8080;
+  std::optional<std::uint16_t> tls_port;
   std::uint16_t admin_port = 9901;
 };
 
@@ -31,6 +34,13 @@ constexpr int kReplicas = 3;
 Config demo_config(const DemoOptions& options, const std::vector<std::string>& replicas) {
   Config config = load_config("", "defaults", process_environment()).config;
   config.server.listen = {"127.0.0.1:" + std::to_string(options.port)};
+  // A port of one's own choice, or any free one, wherever the other port is not the usual one.
+  const std::uint16_t beside = options.port == 8080 ? 8443 : 0;
+  config.server.tls.listen = {"127.0.0.1:" + std::to_string(options.tls_port.value_or(beside))};
+  const io::MadeCertificate made = io::make_certificate(
+      {.names = {"localhost", "127.0.0.1"}, .signer_pem = {}, .authority = false});
+  config.server.tls.certificate_pem = made.certificate_pem;
+  config.server.tls.private_key_pem = made.key_pem;
   config.admin.listen = *parse_net_address("127.0.0.1:" + std::to_string(options.admin_port));
   config.admin.access_log = AccessLog::kOff;
   // On this machine everybody is trusted, so that x-weir-priority can be tried.
@@ -50,15 +60,18 @@ Config demo_config(const DemoOptions& options, const std::vector<std::string>& r
 
 void welcome(const Gateway& gateway, const Config& config) {
   const std::string at = gateway.listening().front();
+  const std::string tls = gateway.tls_listening().front();
   const std::string admin = gateway.admin_listening();
   std::cout << "weir demo: three replicas, each serves 4 requests at once in 20 ms; the third is "
                "slow for 5 s out of every 20 s\n"
             << "gateway  http://" << at << "\n"
+            << "         https://" << tls << "  (a certificate made just now, for this run)\n"
             << "admin    http://" << admin << "\n"
             << "ceiling  " << to_human(ByteSize(gateway_budget(config).total_bytes()))
             << " of memory at most (weir budget shows what adds up)\n\n"
             << "Try, in another terminal:\n"
             << "  curl -i http://" << at << "/\n"
+            << "  curl -k https://" << tls << "/\n"
             << "  wrk -t1 -c400 -d10s --latency http://" << at << "/ & sleep 2; "
             << "curl -i -H 'x-weir-priority: high' http://" << at << "/\n"
             << "  curl 'http://" << admin << "/explain?class=low'\n\n"
@@ -113,7 +126,7 @@ int demo(const DemoOptions& options) {
   const Config config = demo_config(options, addresses);
   StatusLine line;
   Serving serving;
-  serving.listen_option = "--port";
+  serving.listen_option = "--port and --tls-port";
   serving.admin_option = "--admin-port";
   serving.on_started = [&](const Gateway& gateway) { welcome(gateway, config); };
   serving.on_second = [&](const Gateway& gateway) { line.show(gateway); };
@@ -127,6 +140,8 @@ void add_demo(CLI::App& program, int& status) {
   CLI::App* command =
       program.add_subcommand("demo", "Three replicas, one slow now and then, behind a gateway");
   command->add_option("--port", options->port, "Port of the gateway; 0 picks a free one [8080]");
+  command->add_option("--tls-port", options->tls_port,
+                      "Port where it speaks TLS; 0 picks a free one [8443 beside 8080]");
   command->add_option("--admin-port", options->admin_port,
                       "Port of the admin endpoint; 0 picks a free one [9901]");
   command->callback([options, &status] { status = demo(*options); });

@@ -1,4 +1,5 @@
 #include "weir/gateway/version.h"
+#include "weir/io/tls_memory.h"
 
 #include "subcommand.h"
 
@@ -16,6 +17,9 @@ constexpr const char* kFooter = R"(Start here:
 }  // namespace
 
 int main(int argc, char** argv) {
+  // Before OpenSSL allocates anything; the configuration says later how much it may have.
+  constexpr std::uint64_t kUntilConfigured = 64 * 1024 * 1024;
+  static_cast<void>(weir::io::install_tls_memory(kUntilConfigured));
   CLI::App program("Keeps a service answering when it is asked for more than it can do", "weir");
   program.set_version_flag("--version", "weir " + std::string(weir::version()));
   program.require_subcommand(1);

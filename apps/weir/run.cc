@@ -19,6 +19,9 @@ struct RunOptions {
   std::string config_file;
   std::vector<std::string> to;
   std::vector<std::string> listen;
+  std::vector<std::string> tls_listen;
+  std::string tls_certificate;
+  std::string tls_key;
   std::string admin;
 };
 
@@ -57,6 +60,22 @@ bool apply_addresses(Config& config, const RunOptions& options) {
     for (const std::string& text : options.listen) {
       if (!address_in(text, "--listen")) return false;
       config.server.listen.push_back(with_host(text));
+    }
+  }
+  TlsConfig& tls = config.server.tls;
+  if (!options.tls_certificate.empty()) {
+    tls.certificate = options.tls_certificate;
+    tls.private_key = options.tls_key.empty() ? options.tls_certificate : options.tls_key;
+  }
+  if (!options.tls_listen.empty()) {
+    if (!tls.enabled()) {
+      std::cerr << "weir run: --tls-listen needs --tls-cert\n";
+      return false;
+    }
+    tls.listen.clear();
+    for (const std::string& text : options.tls_listen) {
+      if (!address_in(text, "--tls-listen")) return false;
+      tls.listen.push_back(with_host(text));
     }
   }
   if (options.admin == "none") {
@@ -101,6 +120,9 @@ void announce(const Gateway& gateway, const Config& config) {
   for (const std::string& address : gateway.listening()) {
     std::cerr << "weir: listening on " << address << "\n";
   }
+  for (const std::string& address : gateway.tls_listening()) {
+    std::cerr << "weir: listening with TLS on " << address << "\n";
+  }
   const std::string admin = gateway.admin_listening();
   std::cerr << "weir: admin on " << (admin.empty() ? "none" : admin) << "\n";
   for (const UpstreamConfig& upstream : config.upstreams) {
@@ -140,11 +162,20 @@ void add_run(CLI::App& program, int& status) {
                    "Where clients connect: PORT (on 127.0.0.1), ADDRESS:PORT, :PORT for all "
                    "addresses, unix:/path; 0 picks a free port [127.0.0.1:8080]")
       ->allow_extra_args(false);
+  command
+      ->add_option("--tls-listen", options->tls_listen,
+                   "Where clients connect with TLS, in the same forms [127.0.0.1:8443]")
+      ->allow_extra_args(false);
+  command->add_option("--tls-cert", options->tls_certificate,
+                      "File with the certificate chain, PEM; TLS is spoken once there is one");
+  command->add_option("--tls-key", options->tls_key,
+                      "File with its private key, PEM [the file of --tls-cert]");
   command->add_option("--admin", options->admin,
                       "Where the admin endpoint listens, or none [127.0.0.1:9901]");
   command->footer(R"(Examples:
   weir run --to 127.0.0.1:3000
   weir run --to 10.0.0.1:80 --to 10.0.0.2:80 --listen :8080
+  weir run --to 127.0.0.1:3000 --tls-cert chain.pem --tls-key key.pem --tls-listen :443
   weir run --config weir.toml
 Every option of the file can also come from the environment: WEIR_ADMISSION_MAX_CONCURRENT=512.
 Signals: SIGTERM drains and ends, SIGHUP reads the file again.

@@ -9,6 +9,8 @@
 #include "weir/base/duration_text.h"
 #include "weir/io/loop.h"
 #include "weir/io/signal.h"
+#include "weir/io/tls_memory.h"
+#include "weir/server/memory_budget.h"
 
 #include "subcommand.h"
 
@@ -141,6 +143,9 @@ class Master {
 }  // namespace
 
 int serve(const Config& config, const Serving& serving) {
+  if (const std::uint64_t bytes = tls_memory_bytes(config.server); bytes > 0) {
+    io::set_tls_memory_budget(bytes);
+  }
   return Master(config, serving).run();
 }
 

@@ -78,6 +78,9 @@ class Housekeeping {
 };
 
 GatewayError cannot_listen(GatewayError::About about, const StartError& error) {
+  if (error.error == io::IoError::kTls) {
+    return {GatewayError::About::kTls, "cannot speak TLS with " + error.where + ": " + error.why};
+  }
   std::string why(name_of(error.error));
   if (error.error == io::IoError::kInUse) why = "somebody listens there already";
   if (error.error == io::IoError::kDenied) why = "not permitted; ports below 1024 need a privilege";
@@ -254,6 +257,12 @@ std::vector<std::string> Gateway::listening() const {
   return all;
 }
 
+std::vector<std::string> Gateway::tls_listening() const {
+  std::vector<std::string> all;
+  for (const io::SocketName& name : impl_->server->tls_addresses()) all.push_back(name.to_string());
+  return all;
+}
+
 std::string Gateway::admin_listening() const {
   return impl_->admin ? impl_->admin->address() : std::string();
 }
@@ -301,6 +310,13 @@ ReloadReport Gateway::reload(const Config& next) {
   }
   report.refused = self.objection_to(next);
   if (!report.ok()) {
+    report.applied.clear();
+    note_failed_reload();
+    return report;
+  }
+  if (const auto certified = self.server->reload_tls(next.server.tls); !certified) {
+    report.refused = certified.error().key + " = " + certified.error().value + ": wanted is " +
+                     certified.error().allowed;
     report.applied.clear();
     note_failed_reload();
     return report;

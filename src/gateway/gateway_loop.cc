@@ -55,7 +55,8 @@ void GatewayLoop::set_rules(std::shared_ptr<const Rules> rules) noexcept {
 
 void GatewayLoop::on_headers(ServerStream& stream, const ServerRequest& request) {
   counters_.received.add();
-  const Caller caller = rules_->trust.judge(request.peer, *request.headers);
+  const Caller caller =
+      rules_->trust.judge(request.peer, *request.headers, request.peer_certificate);
   const std::size_t none = core_.upstreams.size();
   if (request.method == Method::kConnect) {
     return turn_away(stream, request, caller, GatewayRefusal::kConnect, none);

@@ -17,6 +17,7 @@ std::vector<NamedPool> pools_of(const GatewayView& view, const ServerStats& serv
           {"http2_sessions", server.h2_sessions},
           {"streams", server.streams},
           {"body_leases", server.body_leases},
+          {"handshake_slots", server.tls.handshake_slots},
           {"passages", passages},
           {"request_buffers", view.core.memory.requests.stats()},
           {"response_regions", view.core.memory.regions.stats()}};

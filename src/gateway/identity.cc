@@ -54,7 +54,8 @@ Actor IdentityFinder::actor_of(const HeaderList& headers, const Caller& caller,
     bool secret = false;
     switch (kind) {
       case IdentityKind::kCertificate:
-        break;  // cleartext connections bring none
+        name = caller.certificate;
+        break;
       case IdentityKind::kBearer:
         name = bearer_token(headers.value(FieldId::kAuthorization));
         secret = true;
@@ -86,6 +87,8 @@ Identity IdentityFinder::peer_of(const HeaderList& headers, const Caller& caller
   if (const std::string_view name = headers.value(FieldId::kXWeirPeer); !name.empty()) {
     return controller.identify(name);
   }
+  if (!caller.certificate.empty()) return controller.identify(caller.certificate);
+  if (!caller.socket) return {};
   scratch = text_of(*caller.socket);
   return controller.identify(scratch.view());
 }

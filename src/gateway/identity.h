@@ -38,7 +38,7 @@ class IdentityFinder {
                                std::span<const IdentityKind> kinds,
                                const AdmissionController& controller, IpText& scratch) const;
 
-  /// The trusted node itself: the name it gives, else its address.
+  /// The trusted node itself: the name it gives, else its certificate's, else its address.
   [[nodiscard]] static Identity peer_of(const HeaderList& headers, const Caller& caller,
                                         const AdmissionController& controller, IpText& scratch);
 

@@ -93,6 +93,7 @@ class Scrape {
   void http2();
   void pool(Metric metric, std::uint64_t PoolStats::*field);
   void connections();
+  void tls();
   void requests();
   void upstreams();
   void endpoints();
@@ -261,6 +262,7 @@ void Scrape::connections() {
   for (std::size_t i = 1; i < server_.closed.size(); ++i) {
     page_.sample({name_of(static_cast<CloseReason>(i))}, server_.closed[i]);
   }
+  tls();
   refusals(Metric::kServerRefusals, false);
   http2();
 }
@@ -276,6 +278,20 @@ void Scrape::http2() {
   page_.single(Metric::kHttp2Requests, server_.h2_requests);
   each(Metric::kHttp2Aborted, kCloseReasonNames, server_.h2_aborted);
   each(Metric::kHttp2Glitches, kH2GlitchNames, server_.h2_glitches);
+}
+
+void Scrape::tls() {
+  const TlsStats& stats = server_.tls;
+  page_.family(Metric::kTlsHandshakes);
+  for (std::size_t i = 0; i < stats.handshakes.size(); ++i) {
+    page_.sample({kHandshakeResultNames[i]}, stats.handshakes[i]);
+  }
+  page_.single(Metric::kTlsHandshakesWaiting, stats.handshakes_waiting);
+  page_.single(Metric::kTlsKeyUpdatesExceeded, stats.key_updates_exceeded);
+  page_.single(Metric::kTlsMemory, stats.memory_bytes);
+  page_.single(Metric::kTlsMemoryPeak, stats.memory_peak_bytes);
+  page_.single(Metric::kTlsMemoryBudget, stats.memory_budget_bytes);
+  page_.single(Metric::kTlsMemoryRefused, stats.memory_refused);
 }
 
 void Scrape::requests() {

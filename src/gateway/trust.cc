@@ -40,12 +40,22 @@ bool TrustTable::is_peer(const io::Address& socket) const noexcept {
   return ip && any_contains(peers_, *ip);
 }
 
-Caller TrustTable::judge(const io::Address& socket, const HeaderList& headers) const noexcept {
+bool TrustTable::certified(std::string_view certificate) const noexcept {
+  if (certificate.empty()) return false;
+  return std::any_of(certificates_.begin(), certificates_.end(), [&](const std::string& subject) {
+    return subject == "*" || subject == certificate;
+  });
+}
+
+Caller TrustTable::judge(const io::Address& socket, const HeaderList& headers,
+                         std::string_view certificate) const noexcept {
   Caller caller;
+  caller.certificate = certificate;
+  caller.peer = certified(certificate);
   caller.socket = ip_of(socket);
   caller.client = caller.socket;
   if (!caller.socket) return caller;
-  caller.peer = any_contains(peers_, *caller.socket);
+  caller.peer = caller.peer || any_contains(peers_, *caller.socket);
   caller.proxy = any_contains(proxies_, *caller.socket);
   if (!caller.proxy) return caller;
   if (const auto client = client_behind(headers)) caller.client = client;

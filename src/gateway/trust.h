@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -17,21 +18,26 @@ namespace weir::inline v0 {
 struct Caller {
   std::optional<IpAddress> socket;  // the other end of the connection; none for Unix sockets
   std::optional<IpAddress> client;  // behind trusted proxies; else the socket's
+  std::string_view certificate;     // the subject of its verified certificate; lives in on_headers
   bool peer = false;                // its x-weir headers count
   bool proxy = false;               // what it says about the client's address counts
 };
 
-/// Whose word counts. Decided by the socket's address alone: nothing a request says can make its
-/// sender trusted.
+/// Whose word counts. Decided by the socket's address and the client's certificate alone: nothing a
+/// request says can make its sender trusted.
 ///
 /// Thread-safety: const after construction. Cost: a compare per configured range.
 class TrustTable {
  public:
   TrustTable() = default;
   explicit TrustTable(const TrustConfig& config)
-      : peers_(config.peers), proxies_(config.proxies), forwarded_(config.forwarded) {}
+      : peers_(config.peers),
+        certificates_(config.peer_certificates),
+        proxies_(config.proxies),
+        forwarded_(config.forwarded) {}
 
-  [[nodiscard]] Caller judge(const io::Address& socket, const HeaderList& headers) const noexcept;
+  [[nodiscard]] Caller judge(const io::Address& socket, const HeaderList& headers,
+                             std::string_view certificate = {}) const noexcept;
   [[nodiscard]] bool is_peer(const io::Address& socket) const noexcept;
   [[nodiscard]] Forwarded forwarded() const noexcept { return forwarded_; }
 
@@ -39,7 +45,10 @@ class TrustTable {
   /// The nearest address of X-Forwarded-For that is not a proxy of ours, read from the right.
   [[nodiscard]] std::optional<IpAddress> client_behind(const HeaderList& headers) const noexcept;
 
+  [[nodiscard]] bool certified(std::string_view certificate) const noexcept;
+
   std::vector<IpRange> peers_;
+  std::vector<std::string> certificates_;
   std::vector<IpRange> proxies_;
   Forwarded forwarded_ = Forwarded::kSet;
 };

@@ -83,5 +83,20 @@ TEST(TrustTable, PortsAndBracketsAreUnderstoodGarbageEndsTheChain) {
   EXPECT_EQ(client(""), "10.0.0.8");
 }
 
+TEST(TrustTable, ACertificateProvesAPeerWhereverItCallsFrom) {
+  TrustConfig config;
+  config.peer_certificates = {"CN=gate,O=Example"};
+  const TrustTable trust(config);
+  const TestHead head{{"x-weir-peer", "gate-1"}};
+  EXPECT_TRUE(trust.judge(socket_at("203.0.113.9"), head.list(), "CN=gate,O=Example").peer);
+  EXPECT_TRUE(trust.judge(io::Address{}, head.list(), "CN=gate,O=Example").peer);
+  for (const char* other : {"", "CN=gate", "CN=gate,O=Example,C=XX", "cn=gate,o=example"}) {
+    EXPECT_FALSE(trust.judge(socket_at("203.0.113.9"), head.list(), other).peer) << other;
+  }
+  config.peer_certificates = {"*"};
+  EXPECT_TRUE(TrustTable(config).judge(socket_at("203.0.113.9"), head.list(), "CN=any").peer);
+  EXPECT_FALSE(TrustTable(config).judge(socket_at("203.0.113.9"), head.list(), "").peer);
+}
+
 }  // namespace
 }  // namespace weir

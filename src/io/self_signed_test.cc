@@ -1,4 +1,4 @@
-#include "io/self_signed.h"
+#include "weir/io/self_signed.h"
 
 #include <gtest/gtest.h>
 

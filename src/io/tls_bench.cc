@@ -15,8 +15,8 @@
 
 #include "weir/io/fd.h"
 #include "weir/io/loop.h"
+#include "weir/io/self_signed.h"
 
-#include "io/self_signed.h"
 #include "io/tls_stream.h"
 
 namespace weir::inline v0::io {

@@ -1,4 +1,4 @@
-#include "io/tls_memory.h"
+#include "weir/io/tls_memory.h"
 
 #include <algorithm>
 #include <array>
@@ -21,10 +21,11 @@ struct Header {
 };
 static_assert(sizeof(Header) == 16);
 
-// Pieces a thread keeps: sizes from 2 KB to 40 KB, rounded so that near sizes share a shelf.
-constexpr std::uint64_t kKeptMin = 2048;
+// Pieces a thread keeps: sizes from 12 KB to 40 KB, rounded so that near sizes share a shelf. That
+// is record and handshake buffers; what a connection keeps for good is smaller, and not rounded.
+constexpr std::uint64_t kKeptMin = 12 * 1024;
 constexpr std::uint64_t kKeptStep = 2048;
-constexpr std::size_t kShelves = 19;
+constexpr std::size_t kShelves = 14;
 constexpr std::uint32_t kPerShelf = 8;
 // Credit moves between a thread and the process in steps of this.
 constexpr std::uint64_t kCreditStep = 64 * 1024;

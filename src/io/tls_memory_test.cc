@@ -1,4 +1,4 @@
-#include "io/tls_memory.h"
+#include "weir/io/tls_memory.h"
 
 #include <cstring>
 #include <thread>

@@ -10,7 +10,7 @@
 
 #include "weir/io/loop.h"
 
-#include "io/self_signed.h"
+#include "weir/io/self_signed.h"
 #include "io/tls_stream.h"
 
 /// Two ends of a real TLS connection in one thread.

@@ -57,6 +57,7 @@ void H2Stream::begin(const h2::RequestHead& head, TimePoint now) {
   request.expect_continue = continue_due_;
   request.te_trailers = head.te_trailers;
   request.secure = session_.connection().transport().secure();
+  request.peer_certificate = session_.connection().transport().peer_certificate();
 
   handler_->on_headers(*this, request);
   for (const HeaderView& field : head.headers) {

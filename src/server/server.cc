@@ -9,9 +9,9 @@
 #include "weir/io/clock.h"
 #include "weir/io/listener.h"
 #include "weir/io/thread_parker.h"
+#include "weir/io/tls_memory.h"
 #include "weir/server/memory_budget.h"
 
-#include "io/tls_memory.h"
 #include "server/acceptor.h"
 #include "server/shard.h"
 #include "server/shared.h"

@@ -61,6 +61,7 @@ std::string stats_json(const ServerStats& stats, const ServerConfig& config) {
     all.pool("http2_sessions", stats.h2_sessions);
     all.pool("streams", stats.streams);
     all.pool("body_leases", stats.body_leases);
+    all.pool("handshake_slots", stats.tls.handshake_slots);
     all.number("idle_connections", stats.idle_connections);
     all.number("accepted", stats.accepted);
     all.number("requests", stats.requests);
@@ -76,8 +77,21 @@ std::string stats_json(const ServerStats& stats, const ServerConfig& config) {
     all.number("critical_shed", stats.critical_shed);
     all.number("write_slab_exhaustion_count", stats.write_slab_exhaustion_count);
     all.number("pending_write_queue_len", stats.pending_write_queue_len);
+    all.number("handshakes_waiting", stats.tls.handshakes_waiting);
+    all.number("key_updates_exceeded", stats.tls.key_updates_exceeded);
+    all.number("tls_memory_bytes", stats.tls.memory_bytes);
+    all.number("tls_memory_peak_bytes", stats.tls.memory_peak_bytes);
+    all.number("tls_memory_budget_bytes", stats.tls.memory_budget_bytes);
+    all.number("tls_memory_refused", stats.tls.memory_refused);
     all.text("pressure", name_of(stats.pressure));
     all.number("ceiling_bytes", worst_case_bytes(config));
+    all.key("handshakes");
+    {
+      JsonObject handshakes(out);
+      for (std::size_t i = 0; i < stats.tls.handshakes.size(); ++i) {
+        handshakes.number(kHandshakeResultNames[i], stats.tls.handshakes[i]);
+      }
+    }
     all.key("closed");
     {
       JsonObject closed(out);

@@ -81,6 +81,17 @@ TEST(TlsEntry, ClientsWithoutOrWithACommonProtocolGetHttp1) {
   EXPECT_EQ(asks.get("/").status, 200);
 }
 
+TEST(TlsEntry, Http2IsAgreedOnUnlessItIsSwitchedOff) {
+  ServerConfig config = tls_config();
+  for (const bool on : {true, false}) {
+    config.tls.http2 = on;
+    RunningServer server(config, answer_path());
+    TlsClient client(server->tls_port(), {.protocols = {"h2", "http/1.1"}});
+    ASSERT_TRUE(client.shake()) << client.why();
+    EXPECT_EQ(client.protocol(), on ? "h2" : "http/1.1");
+  }
+}
+
 TEST(TlsEntry, ClientsThatOfferOnlyUnknownProtocolsGetAnAlert) {
   RunningServer server(tls_config(), answer_path());
   TlsClient client(server->tls_port(), {.protocols = {"smtp", "imap"}});

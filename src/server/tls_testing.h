@@ -14,7 +14,8 @@
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
 
-#include "io/self_signed.h"
+#include "weir/io/self_signed.h"
+
 #include "io/tls_context.h"
 #include "server/server_testing.h"
 

@@ -39,6 +39,9 @@ class Server:
         if not match:
             raise RuntimeError(f"no port in {line!r}")
         self.port = int(match.group(1))
+        self.tls_port = None
+        if "--tls-port" in options:
+            self.tls_port = int(self.process.stdout.readline().split()[1])
         threading.Thread(target=self.process.stdout.read, daemon=True).start()
 
     def connect(self, timeout=10.0, receive_buffer=None):
@@ -49,6 +52,13 @@ class Server:
         s.settimeout(timeout)
         s.connect(("127.0.0.1", self.port))
         return s
+
+    def client(self):
+        """For a well-behaved one: over TLS where that is attacked."""
+        if self.tls_port is None:
+            return http.client.HTTPConnection("127.0.0.1", self.port, timeout=5)
+        trusting = ssl._create_unverified_context()  # its certificate was made just now
+        return http.client.HTTPSConnection("127.0.0.1", self.tls_port, timeout=5, context=trusting)
 
     def stats(self):
         client = http.client.HTTPConnection("127.0.0.1", self.port, timeout=5)
@@ -131,8 +141,7 @@ class Bystander(threading.Thread):
         while not self.done.wait(0.005):
             start = time.monotonic()
             try:
-                client = client or http.client.HTTPConnection("127.0.0.1", self.server.port,
-                                                              timeout=5)
+                client = client or self.server.client()
                 client.request("GET", "/")
                 answer = client.getresponse()
                 answer.read()
@@ -202,7 +211,7 @@ class AttackTest(unittest.TestCase):
     def assert_recovers(self, server, before):
         """Pools back at their baseline within a second; the one connection asking is its own."""
         pools = ("connections", "read_regions", "write_buffers", "arenas", "pending_streams",
-                 "backpressure")
+                 "backpressure", "handshake_slots")
         end = time.monotonic() + 1.0
         while True:
             now = server.stats()

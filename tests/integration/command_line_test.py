@@ -114,6 +114,9 @@ class CommandLine(ProcessTest):
         port = int(shown.split("gateway  http://127.0.0.1:")[1].split()[0])
         self.assertIn("curl -i http://127.0.0.1:%d/" % port, shown)
         self.assertIn(b"hello from replica", get(port).body)
+        secure = shown.split("  curl -k ")[1].split()[0]
+        curl = subprocess.run(["curl", "-sk", "-m", "10", secure], capture_output=True, timeout=20)
+        self.assertIn(b"hello from replica", curl.stdout)
         demo.signal(signal.SIGINT)
         self.assertEqual(demo.wait(), 0)
 

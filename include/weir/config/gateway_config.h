@@ -49,6 +49,7 @@ struct AdminConfig {
 /// client's address. Nobody is trusted unless listed.
 struct TrustConfig {
   std::vector<IpRange> peers;
+  std::vector<std::string> peer_certificates;  // subjects; "*": every verified one
   std::vector<IpRange> proxies;
   Forwarded forwarded = Forwarded::kSet;
 

@@ -15,7 +15,7 @@ namespace weir::inline v0 {
 /// What went wrong, in words for the operator. Whoever knows how the gateway was configured adds
 /// what to do about it.
 struct GatewayError {
-  enum class About : std::uint8_t { kListen, kAdmin, kBudget, kUpstream, kLog };
+  enum class About : std::uint8_t { kListen, kTls, kAdmin, kBudget, kUpstream, kLog };
   About about = About::kListen;
   std::string message;
 };
@@ -60,6 +60,8 @@ class Gateway {
 
   /// Where clients connect, as text, in the order of the configuration.
   [[nodiscard]] std::vector<std::string> listening() const;
+  /// The same, where TLS is spoken.
+  [[nodiscard]] std::vector<std::string> tls_listening() const;
   /// Where the admin endpoint is; empty when there is none.
   [[nodiscard]] std::string admin_listening() const;
 
