@@ -1,3 +1,6 @@
+#include <iostream>
+#include <string>
+
 #include "weir/gateway/version.h"
 #include "weir/io/tls_memory.h"
 
@@ -13,6 +16,18 @@ constexpr const char* kFooter = R"(Start here:
   weir simulate scenarios/sustained-10x.toml   what would happen, in virtual time
 
 `weir COMMAND --help` says more.)";
+
+/// What is wrong when the first word is no command; empty if it is one, or an option.
+std::string unknown_command(const CLI::App& program, int argc, char** argv) {
+  if (argc < 2 || argv[1][0] == '-') return {};
+  std::string names;
+  for (const CLI::App* command : program.get_subcommands(nullptr)) {
+    if (command->get_name() == argv[1]) return {};
+    names += (names.empty() ? "" : ", ") + command->get_name();
+  }
+  return std::string("weir: there is no command ") + argv[1] + "; there are " + names +
+         ". Try weir --help";
+}
 
 }  // namespace
 
@@ -30,6 +45,14 @@ int main(int argc, char** argv) {
   weir::app::add_check(program, status);
   weir::app::add_budget(program, status);
   weir::app::add_simulate(program, status);
+  if (argc < 2) {
+    std::cerr << program.help();
+    return weir::app::kUsageError;
+  }
+  if (const std::string wrong = unknown_command(program, argc, argv); !wrong.empty()) {
+    std::cerr << wrong << "\n";
+    return weir::app::kUsageError;
+  }
   try {
     program.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -84,6 +84,7 @@ GatewayError cannot_listen(GatewayError::About about, const StartError& error) {
   std::string why(name_of(error.error));
   if (error.error == io::IoError::kInUse) why = "somebody listens there already";
   if (error.error == io::IoError::kDenied) why = "not permitted; ports below 1024 need a privilege";
+  if (error.error == io::IoError::kInvalid) why = "no address of this machine";
   return {about, "cannot listen on " + error.where + ": " + why};
 }
 
@@ -126,7 +127,9 @@ Result<std::vector<std::vector<io::SocketName>>, GatewayError> Gateway::Impl::re
       if (!found) {
         return unexpected(GatewayError{GatewayError::About::kUpstream,
                                        "upstream " + upstream.name + ": the name in " +
-                                           to_string(address) + " cannot be resolved"});
+                                           to_string(address) +
+                                           " cannot be resolved; is it spelt right? An "
+                                           "address needs no name service"});
       }
       endpoints.insert(endpoints.end(), found->begin(), found->end());
     }

@@ -41,6 +41,16 @@ class CommandLine(ProcessTest):
                 self.assertEqual(failed.stdout, "")
                 self.assertNotEqual(failed.stderr.strip(), "")
 
+    def test_mistakes_are_told_with_what_to_do(self):
+        self.assertIn("there is no command rum; there are run, demo", weir("rum").stderr)
+        self.assertIn("weir demo", weir().stderr)
+        nowhere = weir("run", "--to", "no.such.host.invalid:80", "--listen", "0", "--admin", "none")
+        self.assertEqual(nowhere.returncode, 1)
+        self.assertIn("no.such.host.invalid:80 cannot be resolved", nowhere.stderr)
+        foreign = weir("run", "--to", "127.0.0.1:1", "--listen", "192.0.2.1:0", "--admin", "none")
+        self.assertEqual(foreign.returncode, 1)
+        self.assertIn("no address of this machine; choose another", foreign.stderr)
+
     def test_check_names_file_line_key_value_and_range(self):
         path = self.file('[admission]\nmax_concurrent = 0\nmax_concurent = 5\n')
         failed = weir("check", path)
