@@ -127,6 +127,7 @@ void read_verdict(NodeReader& reader, const ScenarioNames& names, const Scenario
   }
   if (out.measure == Measure::kRefused) {
     std::vector<std::string_view> reasons;
+    reasons.reserve(kReasonCount);
     for (const ReasonFacts& reason : kReasonFacts) reasons.push_back(reason.name);
     std::size_t index = index_of(Reason::kOverload);
     reader.choice("reason", index, reasons);

@@ -72,6 +72,7 @@ void World::refuse(Attempt& attempt, Reason reason) {
 void World::collect_ready() {
   if (collecting_) return;  // the outer loop takes them
   collecting_ = true;
+  // NOLINTNEXTLINE(modernize-loop-convert): it grows while it is walked
   for (std::size_t i = 0; i < ready_.size(); ++i) {
     Attempt& attempt = attempts_[ready_[i]];
     Service& service = services_[attempt.service];
