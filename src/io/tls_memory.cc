@@ -8,18 +8,25 @@
 #include <cstring>
 #include <new>
 
+#include <malloc.h>
 #include <openssl/crypto.h>
 #include <pthread.h>
 
 namespace weir::inline v0::io {
 namespace {
 
-/// In front of each piece. 16 bytes, so that what follows is aligned as malloc's is.
-struct Header {
-  std::uint64_t bytes;  // of the whole piece, this header included
-  Header* next;         // while a thread keeps it
+/// A piece that a thread keeps: the link lives in the piece itself.
+struct Kept {
+  Kept* next;
 };
-static_assert(sizeof(Header) == 16);
+// What malloc needs beside the bytes it lends, and the steps in which it lends them.
+constexpr std::uint64_t kOverhead = 8;
+constexpr std::uint64_t kGrain = 16;
+
+/// What a piece costs, as malloc itself has it: no header of ours, nothing forgotten.
+std::uint64_t cost_of(void* piece) noexcept {
+  return malloc_usable_size(piece) + kOverhead;
+}
 
 // Pieces a thread keeps: sizes from 12 KB to 40 KB, rounded so that near sizes share a shelf. That
 // is record and handshake buffers; what a connection keeps for good is smaller, and not rounded.
@@ -39,7 +46,7 @@ struct Budget {
 Budget budget;
 
 struct Shelf {
-  Header* first = nullptr;
+  Kept* first = nullptr;
   std::uint32_t count = 0;
 };
 /// A thread's own part. Plain, so that OpenSSL's last calls at the end of a thread find it whole.
@@ -71,9 +78,9 @@ void give_credit(std::uint64_t bytes) noexcept {
 void empty_shelves(ThreadPart& part) noexcept {
   for (Shelf& shelf : part.shelves) {
     while (shelf.first != nullptr) {
-      Header* piece = shelf.first;
+      Kept* piece = shelf.first;
       shelf.first = piece->next;
-      part.credit += piece->bytes;
+      part.credit += cost_of(piece);
       std::free(piece);
     }
     shelf.count = 0;
@@ -140,49 +147,53 @@ bool is_kept_size(std::uint64_t bytes) noexcept {
 void* allocate(std::size_t size) noexcept {
   ThreadPart& part = own;
   if (!part.known) notice_end(part);
-  std::uint64_t bytes = std::uint64_t{size} + sizeof(Header);
-  if (bytes < size) return nullptr;
-  if (is_kept_size(bytes)) {
-    bytes = (bytes + kKeptStep - 1) / kKeptStep * kKeptStep;
-    if (is_kept_size(bytes)) {
-      Shelf& shelf = part.shelves[shelf_of(bytes)];
-      if (Header* kept = shelf.first; kept != nullptr) {
+  if (is_kept_size(size)) {
+    size = (size + kKeptStep - 1) / kKeptStep * kKeptStep;
+    if (is_kept_size(size)) {
+      Shelf& shelf = part.shelves[shelf_of(size)];
+      if (Kept* kept = shelf.first; kept != nullptr) {
         shelf.first = kept->next;
         --shelf.count;
-        return kept + 1;
+        return kept;
       }
     }
   }
-  if (!spend(part, bytes)) {
+  const std::uint64_t guess = (std::uint64_t{size} + kOverhead + kGrain - 1) / kGrain * kGrain;
+  if (guess < size || !spend(part, guess)) {
     budget.refused.fetch_add(1, std::memory_order_relaxed);
     return nullptr;
   }
-  auto* header = static_cast<Header*>(std::malloc(bytes));
-  if (header == nullptr) {
-    earn(part, bytes);
+  void* piece = std::malloc(size);
+  if (piece == nullptr) {
+    earn(part, guess);
     return nullptr;
   }
-  header->bytes = bytes;
-  header->next = nullptr;
-  return header + 1;
+  const std::uint64_t cost = cost_of(piece);
+  if (cost > guess && !spend(part, cost - guess)) {
+    std::free(piece);
+    earn(part, guess);
+    budget.refused.fetch_add(1, std::memory_order_relaxed);
+    return nullptr;
+  }
+  if (cost < guess) earn(part, guess - cost);
+  return piece;
 }
 
 void release(void* memory) noexcept {
   if (memory == nullptr) return;
   ThreadPart& part = own;
-  Header* header = static_cast<Header*>(memory) - 1;
-  if (!part.over && is_kept_size(header->bytes)) {
-    Shelf& shelf = part.shelves[shelf_of(header->bytes)];
+  const std::uint64_t size = malloc_usable_size(memory);
+  if (!part.over && is_kept_size(size)) {
+    Shelf& shelf = part.shelves[shelf_of(size)];
     if (shelf.count < kPerShelf) {
-      header->next = shelf.first;
-      shelf.first = header;
+      shelf.first = ::new (memory) Kept{shelf.first};
       ++shelf.count;
       return;
     }
   }
-  const std::uint64_t bytes = header->bytes;
-  std::free(header);
-  earn(part, bytes);
+  const std::uint64_t cost = size + kOverhead;
+  std::free(memory);
+  earn(part, cost);
 }
 
 void* openssl_malloc(std::size_t size, const char* /*file*/, int /*line*/) {
@@ -199,7 +210,7 @@ void* openssl_realloc(void* memory, std::size_t size, const char* /*file*/, int 
     release(memory);
     return nullptr;
   }
-  const std::uint64_t had = (static_cast<Header*>(memory) - 1)->bytes - sizeof(Header);
+  const std::size_t had = malloc_usable_size(memory);
   if (size <= had) return memory;
   void* larger = allocate(size);
   if (larger == nullptr) return nullptr;

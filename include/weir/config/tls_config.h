@@ -25,7 +25,7 @@ inline constexpr std::array<std::string_view, 3> kClientCertificateNames = {"off
   return kClientCertificateNames[static_cast<std::size_t>(mode)];
 }
 
-/// What OpenSSL 3.0 holds, measured, with a margin: an idle connection (14.4 KB), a handshake under
+/// What OpenSSL 3.0 holds, measured, with a margin: an idle connection (14 KB), a handshake under
 /// way (109 KB), and for the whole process (algorithms, certificates, what threads keep for reuse).
 inline constexpr std::uint64_t kTlsIdleBytes = 20 * 1024;
 inline constexpr std::uint64_t kTlsHandshakeBytes = 112 * 1024;

@@ -17,7 +17,7 @@ struct TlsMemoryStats {
 /// Past the budget OpenSSL is told that there is no memory, and the handshake or write that asked
 /// for it fails; nothing else does. Large pieces (a record buffer is over 16 KB, taken and given
 /// back with every request) are kept by each thread for its next use, so that releasing buffers
-/// costs next to nothing. Each piece carries 16 bytes of ours, which are counted.
+/// costs next to nothing. A piece counts as what malloc makes of it, its own word included.
 ///
 /// Promises: taken_bytes never exceeds the budget. Thread-safety: OpenSSL's, from any thread.
 /// Cost: a few instructions beside malloc's; a shared counter is touched once per 64 KB.
