@@ -85,38 +85,22 @@ std::string stats_json(const ServerStats& stats, const ServerConfig& config) {
     all.number("tls_memory_refused", stats.tls.memory_refused);
     all.text("pressure", name_of(stats.pressure));
     all.number("ceiling_bytes", worst_case_bytes(config));
-    all.key("handshakes");
-    {
-      JsonObject handshakes(out);
-      for (std::size_t i = 0; i < stats.tls.handshakes.size(); ++i) {
-        handshakes.number(kHandshakeResultNames[i], stats.tls.handshakes[i]);
-      }
-    }
-    all.key("closed");
-    {
-      JsonObject closed(out);
-      for (std::size_t i = 1; i < stats.closed.size(); ++i) {
-        closed.number(kCloseReasonNames[i], stats.closed[i]);
-      }
-    }
     all.number("http2_connections", stats.h2_connections);
     all.number("http2_requests", stats.h2_requests);
     all.number("http2_goaways", stats.h2_goaways);
     const auto each = [&](std::string_view key, const auto& names, const auto& counts) {
       all.key(key);
       JsonObject object(out);
-      for (std::size_t i = 0; i < counts.size(); ++i) object.number(names[i], counts[i]);
+      for (std::size_t i = 0; i < counts.size(); ++i) {
+        if (names[i] != "none") object.number(names[i], counts[i]);
+      }
     };
+    each("handshakes", kHandshakeResultNames, stats.tls.handshakes);
+    each("closed", kCloseReasonNames, stats.closed);
     each("http2_glitches", kH2GlitchNames, stats.h2_glitches);
     each("http2_ended", h2::kSessionEndNames, stats.h2_ended);
     each("http2_aborted", kCloseReasonNames, stats.h2_aborted);
-    all.key("refused");
-    {
-      JsonObject refused(out);
-      for (std::size_t i = 0; i < stats.refused.size(); ++i) {
-        refused.number(kRefuseReasonNames[i], stats.refused[i]);
-      }
-    }
+    each("refused", kRefuseReasonNames, stats.refused);
   }
   out += '\n';
   return out;
