@@ -1,10 +1,14 @@
-"""`weir simulate` as a user meets it: what the guide shows, exit status, bad input, memory."""
+"""`weir simulate` as a user meets it: what the guide shows, exit status, bad input, memory.
+
+    simulate_test.py --write     writes what is printed and drawn now into the guide
+"""
 
 import os
 import pathlib
 import re
 import shlex
 import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -20,23 +24,35 @@ def simulate(*arguments, folder=ROOT):
                           text=True, timeout=60, cwd=folder, check=False)
 
 
+SHOWN = re.compile(r"```console\n\$ weir simulate (.*?)\n(.*?)```", re.DOTALL)
+STALE = "the guide is out of date: tests/integration/simulate_test.py --write"
+
+
+def write_guide():
+    def now(block):
+        return (f"```console\n$ weir simulate {block[1]}\n"
+                f"{simulate(*shlex.split(block[1])).stdout.strip()}\n```")
+    GUIDE.write_text(SHOWN.sub(now, GUIDE.read_text(encoding="utf-8")), encoding="utf-8")
+    simulate(str(LAUNCH_DAY), "--plot", str(GUIDE.parent / "launch-day.svg"))
+
+
 class Simulate(unittest.TestCase):
     maxDiff = None
 
     def test_the_guide_shows_what_is_printed(self):
-        blocks = re.findall(r"```console\n\$ weir simulate (.*?)\n(.*?)```",
-                            GUIDE.read_text(encoding="utf-8"), re.DOTALL)
+        blocks = SHOWN.findall(GUIDE.read_text(encoding="utf-8"))
         self.assertGreaterEqual(len(blocks), 2)
         for arguments, shown in blocks:
             with self.subTest(arguments):
-                self.assertEqual(simulate(*shlex.split(arguments)).stdout.strip(), shown.strip())
+                self.assertEqual(simulate(*shlex.split(arguments)).stdout.strip(), shown.strip(),
+                                 STALE)
 
     def test_the_guides_picture_is_drawn_by_it(self):
         with tempfile.TemporaryDirectory() as folder:
             drawn = pathlib.Path(folder, "day.svg")
             self.assertEqual(simulate(str(LAUNCH_DAY), "--plot", str(drawn)).returncode, 0)
             self.assertEqual(drawn.read_text(encoding="utf-8"),
-                             (GUIDE.parent / "launch-day.svg").read_text(encoding="utf-8"))
+                             (GUIDE.parent / "launch-day.svg").read_text(encoding="utf-8"), STALE)
 
     def test_the_guides_what_ifs_run(self):
         text = GUIDE.read_text(encoding="utf-8")
@@ -85,4 +101,7 @@ class Simulate(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    if sys.argv[1:] == ["--write"]:
+        write_guide()
+    else:
+        unittest.main()
