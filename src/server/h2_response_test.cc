@@ -380,5 +380,35 @@ TEST(H2Response, ResetIsSeenByTheClientAndTheHandler) {
   EXPECT_EQ(why.get_future().get(), CloseReason::kReset);
 }
 
+TEST(H2Response, WithoutWriteBuffersShortAnswersStillGoOut) {
+  // All buffers are held by clients that do not read.
+  ServerConfig config = small_config();
+  config.tcp_write_buffer_pool_size = 2;
+  config.write_buffers_per_connection = 2;
+  config.socket_send_buffer_size = 4096;
+  config.backpressure_timeout = config.stall_grace = std::chrono::seconds(30);
+  Streamer source(5'000'000);
+  RunningServer server(config, every_loop([&](ScriptedHandler& handler) {
+                         source.bind(handler);
+                         handler.headers = [](ServerStream& stream, const ServerRequest& request) {
+                           if (request.meta.path == "/503") stream.send_503();
+                         };
+                       }));
+  H2Client modest(server.port());
+  ASSERT_TRUE(modest.in_step());
+  const H2Client::Options deaf = {
+      .settings = {{kInitialWindow, 0x7fffffff}}, .open_windows = false, .receive_buffer = 4096};
+  H2Client one(server.port(), deaf);
+  H2Client two(server.port(), deaf);
+  ASSERT_TRUE(one.in_step() && two.in_step());
+  for (H2Client* client : {&one, &two}) {
+    client->send(wire::window_update(0, 0x7fffffff - 65535));
+    client->get("/");
+  }
+  ASSERT_TRUE(server.eventually([](const ServerStats& s) { return s.write_buffers.used == 2; }));
+  EXPECT_EQ(modest.finish(modest.get("/503")).status, 503);
+  EXPECT_TRUE(modest.in_step());
+}
+
 }  // namespace
 }  // namespace weir::inline v0
