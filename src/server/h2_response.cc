@@ -270,6 +270,10 @@ H2Stream::Turn H2Stream::send_tail(TimePoint now) {
   const H2Session::Put put = session_.put_data(*this, piece, last, now);
   body_sent_ += put.bytes;
   write_guard_.add(put.bytes);
+  if (wire_over_) {  // that was the last of it, and what was kept is gone
+    end_sent_ = true;
+    return Turn::kOver;
+  }
   if (parked_ == nullptr) {
     tail_.remove_prefix(put.bytes);
   } else {
