@@ -171,6 +171,11 @@ def overload(rounds, seconds, json_path):
                     stats = f"http://127.0.0.1:{origin.port}/origin/stats"
                     urllib.request.urlopen(stats).close()
                     result = goodput(proxy.port, seconds, rate)
+                    strange = result["other"] + result["broken"] + result["unsent"]
+                    if proxy.popen.poll() is not None or strange > 0.02 * result["offered"]:
+                        proxy.log.seek(0)
+                        raise RuntimeError(f"{name}: {result}, ended {proxy.popen.poll()}: "
+                                           f"{proxy.log.read().decode()}")
                     with urllib.request.urlopen(stats) as page:
                         origin_did = json.load(page)
             # On a busy machine a sleep of 20 ms takes longer: what the workers could have done.
