@@ -70,7 +70,9 @@ H2Session::Put H2Session::put_data(const H2Stream& stream, std::string_view byte
     const std::size_t size =
         std::min({left, std::size_t{window}, space.size() - h2::kFrameHeaderBytes});
     // The frame's header goes right in front of its payload: both are one piece of output.
-    std::memcpy(space.data() + h2::kFrameHeaderBytes, bytes.data() + put.bytes, size);
+    if (size > 0) {
+      std::memcpy(space.data() + h2::kFrameHeaderBytes, bytes.data() + put.bytes, size);
+    }
     const std::span<std::byte> header = std::as_writable_bytes(space).first(h2::kFrameHeaderBytes);
     const h2::DataFrame frame = {.header = header.first<h2::kFrameHeaderBytes>(),
                                  .payload_bytes = static_cast<std::uint32_t>(size),
