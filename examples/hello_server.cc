@@ -273,7 +273,11 @@ bool set(weir::ServerConfig& config, std::string_view key, std::uint64_t value) 
   else if (key == "--pending")
     config.pending_stream_pool_size = small;
   else if (key == "--header-timeout-ms")
-    config.header_timeout = millis;
+    config.header_timeout = config.http2.header_block_timeout = millis;
+  else if (key == "--settings-ack-timeout-ms")
+    config.http2.settings_ack_timeout = millis;
+  else if (key == "--body-leases")
+    config.body_lease_pool_size = small;
   else if (key == "--body-timeout-ms")
     config.body_timeout = millis;
   else if (key == "--body-min-rate")
@@ -304,7 +308,8 @@ constexpr const char* kUsage =
     "  [--write-buffers N] [--arenas N] [--arena-size BYTES] [--pending N]\n"
     "  [--header-timeout-ms N] [--body-timeout-ms N] [--body-min-rate N] [--idle-timeout-ms N]\n"
     "  [--write-timeout-ms N] [--write-min-rate N] [--backpressure-timeout-ms N]\n"
-    "  [--send-buffer BYTES] [--receive-buffer BYTES]\n"
+    "  [--send-buffer BYTES] [--receive-buffer BYTES] [--body-leases N]\n"
+    "  [--settings-ack-timeout-ms N] [--tls-port N]\n"
     "serves / /bytes/N /slow/MS /echo /arena /queue /stats on 127.0.0.1\n";
 
 struct Stopper {

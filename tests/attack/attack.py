@@ -110,7 +110,7 @@ endpoints = ["127.0.0.1:{self.origin.port}"]
             if not line:
                 raise RuntimeError(f"weir did not start: {said}")
             said += line
-        self.port = int(re.search(r"listening on 127\.0\.0\.1:(\d+).*TLS", said).group(1))
+        self.port = int(re.search(r"TLS[^\n]*127\.0\.0\.1:(\d+)", said).group(1))
         threading.Thread(target=self.process.stdout.read, daemon=True).start()
         self.context = ssl.create_default_context(cafile=files / "cert.pem")
         self.context.check_hostname = False
