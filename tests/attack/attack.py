@@ -211,7 +211,7 @@ class AttackTest(unittest.TestCase):
     def assert_recovers(self, server, before):
         """Pools back at their baseline within a second; the one connection asking is its own."""
         pools = ("connections", "read_regions", "write_buffers", "arenas", "pending_streams",
-                 "backpressure", "handshake_slots")
+                 "backpressure", "handshake_slots", "http2_sessions", "streams", "body_leases")
         end = time.monotonic() + 1.0
         while True:
             now = server.stats()

@@ -34,7 +34,8 @@ class H2AttackTest(AttackTest):
                 c.flood(data, times)
                 self.assertIn(c.ended(), CALM)
         self.assert_glitches(server, glitch, 100)
-        self.assert_ended(server, "glitches")
+        # Told to leave at three quarters of the score; closed then, or at the whole of it.
+        self.assertGreaterEqual(server.stats()["http2_goaways"], 1)
 
     def assert_deaf_flood_is_bounded(self, server, data, times):
         """A peer that never reads: what waits for it stays small, whatever it sends."""
