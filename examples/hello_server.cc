@@ -276,6 +276,8 @@ bool set(weir::ServerConfig& config, std::string_view key, std::uint64_t value) 
     config.header_timeout = config.http2.header_block_timeout = millis;
   else if (key == "--settings-ack-timeout-ms")
     config.http2.settings_ack_timeout = millis;
+  else if (key == "--http2")
+    config.http2_enabled = value != 0;
   else if (key == "--body-leases")
     config.body_lease_pool_size = small;
   else if (key == "--body-timeout-ms")
@@ -309,7 +311,7 @@ constexpr const char* kUsage =
     "  [--header-timeout-ms N] [--body-timeout-ms N] [--body-min-rate N] [--idle-timeout-ms N]\n"
     "  [--write-timeout-ms N] [--write-min-rate N] [--backpressure-timeout-ms N]\n"
     "  [--send-buffer BYTES] [--receive-buffer BYTES] [--body-leases N]\n"
-    "  [--settings-ack-timeout-ms N] [--tls-port N]\n"
+    "  [--settings-ack-timeout-ms N] [--tls-port N] [--http2 0|1]\n"
     "serves / /bytes/N /slow/MS /echo /arena /queue /stats on 127.0.0.1\n";
 
 struct Stopper {

@@ -183,7 +183,9 @@ void AdmissionController::expire(TimePoint now) noexcept {
 
 void AdmissionController::forgive(TimePoint until) noexcept {
   for (std::size_t i = 0; i < scope_count(); ++i) {
-    impl_->scope_at(static_cast<ScopeId>(i)).room.forgive(until);
+    Scope& scope = impl_->scope_at(static_cast<ScopeId>(i));
+    scope.room.forgive(until);
+    scope.drain.forget();
   }
 }
 

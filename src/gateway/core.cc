@@ -73,6 +73,10 @@ GatewayCore::GatewayCore(const Config& configured,
 void GatewayCore::expire(TimePoint now, Duration late) noexcept {
   constexpr Duration kStall = std::chrono::milliseconds(5);
   constexpr Duration kGrace = std::chrono::milliseconds(20);
+  // Late is who calls, or the first who waits: after a stall, a loop whose own timer was not due
+  // yet may be the first to come here.
+  const TimePoint due = controller.next_expiry();
+  if (due < now) late = std::max(late, now - due);
   if (late > kStall) controller.forgive(now + kGrace);
   controller.expire(now);
 }

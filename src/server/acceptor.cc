@@ -115,8 +115,7 @@ void Acceptor::on_accepted(io::Fd fd, Connection::Arrival arrival) {
   LoopShard* least = *std::min_element(
       shared_.shards.begin(), shared_.shards.end(),
       [](const LoopShard* a, const LoopShard* b) { return a->load() < b->load(); });
-  const Result<Connection*, RefuseReason> connection =
-      shared_.connections.acquire(*least, arrival);
+  const Result<Connection*, RefuseReason> connection = shared_.connections.acquire(*least, arrival);
   if (!connection) return turn_away(std::move(fd), connection.error(), arrival);
   least->hand_over(std::move(fd), **connection);
 }

@@ -30,7 +30,8 @@ class Ceiling(AttackTest):
         for loops in (1, 8):
             with self.subTest(loops=loops):
                 server = self.start("--loops", loops, "--max-connections", 16, "--write-buffers",
-                                    16, "--arenas", 1, "--arena-size", 4096, "--pending", 1)
+                                    16, "--http2", 0, "--arenas", 1, "--arena-size", 4096,
+                                    "--pending", 1)
                 ceiling = server.stats()["ceiling_bytes"]
                 for _ in range(200):
                     server.stats()  # a connection, a request and a small allocation each
@@ -42,6 +43,7 @@ class Ceiling(AttackTest):
         """Every kind of holder as full as clients can make it, at the same time."""
         arena = 4 * MEGA
         server = self.start("--loops", 2, "--max-connections", 512, "--write-buffers", 512,
+                            "--http2", 0,
                             "--arenas", 16, "--arena-size", arena, "--send-buffer", 32 * KILO,
                             "--header-timeout-ms", 30000, "--body-timeout-ms", 30000,
                             "--write-timeout-ms", 30000, "--idle-timeout-ms", 30000)

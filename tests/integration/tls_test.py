@@ -12,7 +12,7 @@ import threading
 import unittest
 
 from end_to_end_test import PythonBackend
-from processes import WEIR, ProcessTest, Weir, wait_until
+from processes import Origin, WEIR, ProcessTest, Weir, wait_until
 
 
 def run(*command, **options):
@@ -107,6 +107,7 @@ private_key = "{self.key}"
         self.assertIn("Cipher is (NONE)", client("-tls1_1", "-cipher", "ALL:@SECLEVEL=0"))
 
     def test_h2load_over_tls(self):
+        self.backend = self.started(Origin(32, 1))  # Python's would drop connections of its own
         gateway = self.gateway()
         for options in (["--h1", "-c", "20"], ["-c", "5", "-m", "4"]):
             done = run("h2load", *options, "-n", "1000", "-t", "1",

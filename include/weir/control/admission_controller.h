@@ -91,7 +91,8 @@ class AdmissionController {
   /// next_expiry() and at least every 100 ms or so.
   void expire(TimePoint now) noexcept;
   /// The caller itself stood still, and nobody could be served meanwhile: those who wait get until
-  /// `until` (not longer than 500 ms in all, nor beyond their deadlines). Call it before expire().
+  /// `until` (not longer than 500 ms in all, nor beyond their deadlines), and how fast requests
+  /// finish is measured anew. Call it before expire().
   void forgive(TimePoint until) noexcept;
   /// What the memory reader saw; an unreadable one counts as 0 % and is reported.
   void set_memory(double usage, bool readable) noexcept;
