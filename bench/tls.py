@@ -62,11 +62,11 @@ def h2load(port, seconds, options, requests=None):
 
 # ---- contenders
 
-def weir_server(directory, certificate, connections=1024):
+def weir_server(connections=1024):
+    """With a certificate of its own making, P-256 like the others'."""
     port = harness.free_port()
     return Process([BUILD / "examples" / "hello_server", "--port", harness.free_port(),
-                    "--tls-port", port, "--tls-certificate", certificate.cert,
-                    "--tls-key", certificate.key, "--loops", 1, "--max-connections", connections,
+                    "--tls-port", port, "--loops", 1, "--max-connections", connections,
                     "--idle-timeout-ms", 600000], SERVER_CORE, port)
 
 
@@ -212,7 +212,7 @@ def one_each(port, count):
 
 
 def server_part(directory, certificate, options):
-    with weir_server(directory, certificate) as ours, \
+    with weir_server() as ours, \
             nginx_server(directory, certificate) as theirs:
         servers = {"weir": ours, "nginx": theirs}
         compare("server: CPU per request", servers, None, options)
@@ -279,7 +279,7 @@ def memory_part(directory, certificate, options):
     rows = []
     for kind in KINDS:
         for count in (1000, 5000):
-            for name, make in (("weir", lambda: weir_server(directory, certificate, 2 * count)),
+            for name, make in (("weir", lambda: weir_server(2 * count)),
                                ("nginx", lambda: nginx_server(directory, certificate))):
                 with make() as process:
                     rows.append({"server": name, "kind": kind, "connections": count,
