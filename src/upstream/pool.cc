@@ -292,6 +292,7 @@ void UpstreamPool::on_hunger(TimePoint now) {
 
 void UpstreamPool::stop() noexcept {
   stopping_ = true;
+  upstream_.remove_pool(*this);  // nobody posts to it any more; what is posted, stopped() awaits
   while (Exchange* exchange = hungry_.front()) {
     fail_waiting(*exchange, UpstreamFailure::kNoConnection);
   }

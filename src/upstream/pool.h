@@ -72,7 +72,9 @@ class UpstreamPool {
   /// Closes idle connections now and the others when their exchange ends. `stopped()` once all are
   /// gone.
   void stop() noexcept;
-  [[nodiscard]] bool stopped() const noexcept { return connections_.stats().used == 0; }
+  [[nodiscard]] bool stopped() const noexcept {
+    return connections_.stats().used == 0 && !give_.queued() && !feed_.queued();
+  }
 
   [[nodiscard]] Upstream& upstream() noexcept { return upstream_; }
   [[nodiscard]] io::Loop& loop() noexcept { return loop_; }
