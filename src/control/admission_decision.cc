@@ -285,11 +285,11 @@ Entered Impl::wait(const AdmissionRequest& request, Waiter& waiter, Scope& scope
     waiter.units_ = 0;
     waiter.global_units_ = 0;
     waiter.entered_at_ = now;
-    waiter.expires_at_ = now + tier;
+    waiter.set_expiry(now + tier);
     waiter.deadline_ =
         live.modes.load(kRelaxed).deadline == RuleMode::kEnforce ? request.deadline : TimePoint{};
     if (waiter.deadline_ != TimePoint{}) {
-      waiter.expires_at_ = std::min(waiter.expires_at_, waiter.deadline_);
+      waiter.set_expiry(std::min(waiter.expires_at(), waiter.deadline_));
     }
     const Waiter::State state =
         scope.room.enter(waiter, live.waiting_max.load(kRelaxed), scope.drain.capacity(now), now);

@@ -40,8 +40,8 @@ Waiter::State WaitingRoom::enter(Waiter& waiter, std::uint32_t waiting_max,
       high_.size() + (waiter.priority_ == Priority::kHigh ? 0 : normal_.size());
   const bool full = high_.size() + normal_.size() >= waiting_max;
   const bool too_long =
-      gate_.sheddable() > 0 && hopeless(ahead, capacity_per_second, waiter.expires_at_ - now);
-  if (full || too_long || waiter.expires_at_ <= now) {
+      gate_.sheddable() > 0 && hopeless(ahead, capacity_per_second, waiter.expires_at() - now);
+  if (full || too_long || waiter.expires_at() <= now) {
     waiter.reason_ = Reason::kOverload;
     waiter.state_.store(Waiter::State::kRefused, std::memory_order_relaxed);
     return Waiter::State::kRefused;
@@ -103,7 +103,7 @@ void WaitingRoom::pump_locked(TimePoint now) noexcept {
 bool WaitingRoom::serve(Line& line, TimePoint now) noexcept {
   Waiter* waiter = line.front();
   if (waiter == nullptr) return false;
-  if (now != TimePoint{} && waiter->expires_at_ <= now) {
+  if (now != TimePoint{} && waiter->expires_at() <= now) {
     const bool deadline = waiter->deadline_ != TimePoint{} && waiter->deadline_ <= now;
     decide(line, *waiter, Waiter::State::kRefused,
            deadline ? Reason::kDeadline : Reason::kOverload);
@@ -135,7 +135,7 @@ bool WaitingRoom::serve(Line& line, TimePoint now) noexcept {
 void WaitingRoom::expire_line(Line& line, TimePoint now) noexcept {
   for (Waiter* waiter = line.front(); waiter != nullptr;) {
     Waiter* next = line.next(*waiter);
-    if (waiter->expires_at_ <= now) {
+    if (waiter->expires_at() <= now) {
       const bool deadline = waiter->deadline_ != TimePoint{} && waiter->deadline_ <= now;
       decide(line, *waiter, Waiter::State::kRefused,
              deadline ? Reason::kDeadline : Reason::kOverload);
@@ -160,7 +160,7 @@ void WaitingRoom::forgive(TimePoint until) noexcept {
     for (Waiter& waiter : *line) {
       TimePoint end = std::min(until, waiter.entered_at_ + kForgivenMax);
       if (waiter.deadline_ != TimePoint{}) end = std::min(end, waiter.deadline_);
-      waiter.expires_at_ = std::max(waiter.expires_at_, end);
+      waiter.set_expiry(std::max(waiter.expires_at(), end));
     }
   }
 }
@@ -170,7 +170,7 @@ TimePoint WaitingRoom::next_expiry() const noexcept {
   if (waiting() == 0) return first;
   const std::scoped_lock lock(mutex_);
   for (const Line* line : {&high_, &normal_}) {
-    for (const Waiter& waiter : *line) first = std::min(first, waiter.expires_at_);
+    for (const Waiter& waiter : *line) first = std::min(first, waiter.expires_at());
   }
   return first;
 }

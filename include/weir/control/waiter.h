@@ -37,11 +37,18 @@ class Waiter {
 
   [[nodiscard]] State state() const noexcept { return state_.load(std::memory_order_acquire); }
   [[nodiscard]] void* context() const noexcept { return context_; }
-  [[nodiscard]] TimePoint expires_at() const noexcept { return expires_at_; }
+  /// May be put off meanwhile (AdmissionController::forgive).
+  [[nodiscard]] TimePoint expires_at() const noexcept {
+    return time_from_ns(expires_ns_.load(std::memory_order_relaxed));
+  }
 
  private:
   friend class AdmissionController;
   friend class WaitingRoom;
+
+  void set_expiry(TimePoint at) noexcept {
+    expires_ns_.store(to_ns(at), std::memory_order_relaxed);
+  }
 
   ListHook<Waiter> hook_;
   std::atomic<State> state_{State::kIdle};
@@ -49,7 +56,7 @@ class Waiter {
   void* context_;
   Permit permit_;  // holds peer, actor and bytes while waiting
   TimePoint entered_at_{};
-  TimePoint expires_at_{};
+  std::atomic<std::int64_t> expires_ns_{0};
   TimePoint deadline_{};
   std::uint32_t cost_ = 1;
   std::uint16_t units_ = 0;         // granted in the scope
