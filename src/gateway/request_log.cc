@@ -74,11 +74,25 @@ class JsonLine {
   std::size_t used_ = 0;
 };
 
+/// As ALPN has it.
+std::string_view name_of(HttpVersion version) noexcept {
+  switch (version) {
+    case HttpVersion::k10:
+      return "http/1.0";
+    case HttpVersion::k11:
+      return "http/1.1";
+    case HttpVersion::k2:
+      break;
+  }
+  return "h2";
+}
+
 }  // namespace
 
 void RequestNote::take(const ServerRequest& request, const Caller& caller,
                        std::string_view request_id) {
   taken = true;
+  version = request.version;
   client = caller.client;
   method = request.meta.method;
   host = request.meta.authority;
@@ -101,6 +115,7 @@ std::string_view format_log_entry(const LogEntry& entry, std::string_view time,
   line.text("time", time);
   line.text("id", note.id.view());
   if (note.client) line.text("client", text_of(*note.client).view());
+  line.text("protocol", name_of(note.version));
   line.text("method", note.method.view());
   line.text("host", note.host.view());
   line.text("path", note.path.view());

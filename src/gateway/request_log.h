@@ -47,6 +47,7 @@ struct RequestNote {
   bool taken = false;
   bool actor_known = false;
   IdentityKind actor_kind = IdentityKind::kHeader;
+  HttpVersion version = HttpVersion::k11;
   std::uint64_t actor_id = 0;
   std::optional<IpAddress> client;
   ShortText<16> method;

@@ -1,6 +1,7 @@
 #include "gateway/request_log.h"
 
 #include <string>
+#include <utility>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -51,6 +52,7 @@ TEST(RequestLog, ALineIsJsonWithEverythingWorthKnowing) {
   EXPECT_EQ(line["time"], "2024-01-02T03:04:05Z");
   EXPECT_EQ(line["id"], "made-up-id");
   EXPECT_EQ(line["client"], "192.0.2.7");
+  EXPECT_EQ(line["protocol"], "http/1.1");
   EXPECT_EQ(line["method"], "GET");
   EXPECT_EQ(line["host"], "example.com");
   EXPECT_EQ(line["path"], "/a/b");
@@ -63,6 +65,19 @@ TEST(RequestLog, ALineIsJsonWithEverythingWorthKnowing) {
   EXPECT_DOUBLE_EQ(line["upstream_ms"], 10.001);
   EXPECT_EQ(line["bytes_out"], 99);
   EXPECT_FALSE(line.contains("reason"));
+}
+
+TEST(RequestLog, TheProtocolIsNamedAsInAlpn) {
+  const TestHead head;
+  ServerRequest request = head.request("GET", "/");
+  for (const auto& [version, name] :
+       {std::pair{HttpVersion::k10, "http/1.0"}, std::pair{HttpVersion::k11, "http/1.1"},
+        std::pair{HttpVersion::k2, "h2"}}) {
+    request.version = version;
+    RequestNote note;
+    note.take(request, Caller{}, "id");
+    EXPECT_EQ(json::parse(line_of(entry_of(note, 200)))["protocol"], name);
+  }
 }
 
 TEST(RequestLog, NoSecretEntersALine) {
