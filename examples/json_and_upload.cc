@@ -98,16 +98,25 @@ class UploadHandler final : public weir::Handler {
   void on_complete(ServerStream& stream) override {
     const State& state = stream.state<State>();
     if (state.file == nullptr) return;
-    answer(stream, 200, "Uploaded " + std::to_string(state.bytes) + " bytes\n");
+    const std::uint64_t bytes = state.bytes;
+    // Closed before it is answered: who reads "Uploaded" may open the file and find all of it.
+    if (!close(stream)) return answer(stream, 507, "not all of it could be written\n");
+    answer(stream, 200, "Uploaded " + std::to_string(bytes) + " bytes\n");
   }
-  void on_finished(ServerStream& stream) override { close(stream); }
-  void on_abort(ServerStream& stream, weir::CloseReason) override { close(stream); }
+  void on_finished(ServerStream& stream) override { static_cast<void>(close(stream)); }
+  void on_abort(ServerStream& stream, weir::CloseReason) override {
+    static_cast<void>(close(stream));
+  }
 
  private:
-  static void close(ServerStream& stream) {
+  /// Whether everything that came is in the file.
+  static bool close(ServerStream& stream) {
     State& state = stream.state<State>();
-    if (state.file != nullptr) static_cast<void>(std::fclose(state.file));
+    if (state.file == nullptr) return false;
+    const bool complete = std::ferror(state.file) == 0;
+    const bool closed = std::fclose(state.file) == 0;
     state.file = nullptr;
+    return complete && closed;
   }
   std::string path_;
 };

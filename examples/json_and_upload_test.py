@@ -56,6 +56,12 @@ class JsonAndUpload(unittest.TestCase):
         files = list(self.folder.iterdir())
         self.assertEqual([f.read_bytes() == body for f in files], [True])
 
+    def test_an_upload_that_cannot_be_written_is_not_called_done(self):
+        client = self.start(arenas=0)
+        for number in range(4):
+            (self.folder / f"up.{number}").symlink_to("/dev/full")
+        self.assertEqual(self.post(client, "/upload", b"x" * 100_000)[0], 507)
+
 
 if __name__ == "__main__":
     unittest.main(argv=sys.argv[:1])
