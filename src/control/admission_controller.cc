@@ -181,12 +181,8 @@ void AdmissionController::expire(TimePoint now) noexcept {
   }
 }
 
-void AdmissionController::forgive(TimePoint until) noexcept {
-  for (std::size_t i = 0; i < scope_count(); ++i) {
-    Scope& scope = impl_->scope_at(static_cast<ScopeId>(i));
-    scope.room.forgive(until);
-    scope.drain.forget();
-  }
+void AdmissionController::forgive_stalls(Duration late) noexcept {
+  impl_->process.stall_ns.store(late.count(), std::memory_order_relaxed);
 }
 
 void AdmissionController::set_memory(double usage, bool readable) noexcept {

@@ -46,12 +46,6 @@ class DrainRate {
                     std::memory_order_relaxed);
   }
 
-  /// Nothing finished because the process itself stood still: the next measurement starts over.
-  void forget() noexcept {
-    capacity_.store(0, std::memory_order_relaxed);
-    measured_ns_.store(0, std::memory_order_release);
-  }
-
   /// Zero when there is no fresh measurement.
   [[nodiscard]] double per_second(TimePoint now) const noexcept {
     const std::int64_t at = measured_ns_.load(std::memory_order_relaxed);

@@ -78,16 +78,6 @@ TEST(DrainRate, AStallSaysNothingAboutCapacity) {
   EXPECT_EQ(rate.capacity(after_ms(500)), 0.0);
 }
 
-TEST(DrainRate, WhatAStallHidIsForgotten) {
-  DrainRate rate;
-  measure(rate, 0, 0, true);
-  rate.forget();  // it stood still for most of the 250 ms that follow
-  measure(rate, 250, 3, true);
-  EXPECT_EQ(rate.capacity(after_ms(250)), 0.0);
-  measure(rate, 350, 103, true);
-  EXPECT_DOUBLE_EQ(rate.capacity(after_ms(350)), 1000.0);
-}
-
 TEST(DrainRate, CountsOnlyWhenAMeasurementIsDue) {
   DrainRate rate;
   int counted = 0;

@@ -103,7 +103,7 @@ void WaitingRoom::pump_locked(TimePoint now) noexcept {
 bool WaitingRoom::serve(Line& line, TimePoint now) noexcept {
   Waiter* waiter = line.front();
   if (waiter == nullptr) return false;
-  if (now != TimePoint{} && waiter->expires_at() <= now) {
+  if (now != TimePoint{} && time_is_over(*waiter, now)) {
     const bool deadline = waiter->deadline_ != TimePoint{} && waiter->deadline_ <= now;
     decide(line, *waiter, Waiter::State::kRefused,
            deadline ? Reason::kDeadline : Reason::kOverload);
@@ -132,10 +132,26 @@ bool WaitingRoom::serve(Line& line, TimePoint now) noexcept {
   return true;
 }
 
+/// Looks at the waiter itself, whoever comes first after a stall: the timer that should have ended
+/// its wait, or an answer that came meanwhile and frees a unit.
+bool WaitingRoom::time_is_over(Waiter& waiter, TimePoint now) noexcept {
+  const TimePoint over_at = waiter.expires_at();
+  if (over_at > now) return false;
+  const Duration stall(process_.stall_ns.load(std::memory_order_relaxed));
+  if (stall == Duration(0) || now - over_at <= stall) return true;
+  const Duration patience = over_at - waiter.entered_at_;
+  TimePoint end = std::min(now + patience, waiter.entered_at_ + kForgivenMax);
+  if (waiter.deadline_ != TimePoint{}) end = std::min(end, waiter.deadline_);
+  if (end <= now) return true;
+  waiter.set_expiry(end);
+  emptied_.store(true, std::memory_order_relaxed);
+  return false;
+}
+
 void WaitingRoom::expire_line(Line& line, TimePoint now) noexcept {
   for (Waiter* waiter = line.front(); waiter != nullptr;) {
     Waiter* next = line.next(*waiter);
-    if (waiter->expires_at() <= now) {
+    if (time_is_over(*waiter, now)) {
       const bool deadline = waiter->deadline_ != TimePoint{} && waiter->deadline_ <= now;
       decide(line, *waiter, Waiter::State::kRefused,
              deadline ? Reason::kDeadline : Reason::kOverload);
@@ -151,18 +167,6 @@ void WaitingRoom::expire(TimePoint now) noexcept {
   expire_line(normal_, now);
   publish();
   pump_locked(now);
-}
-
-void WaitingRoom::forgive(TimePoint until) noexcept {
-  if (waiting() == 0) return;
-  const std::scoped_lock lock(mutex_);
-  for (Line* line : {&high_, &normal_}) {
-    for (Waiter& waiter : *line) {
-      TimePoint end = std::min(until, waiter.entered_at_ + kForgivenMax);
-      if (waiter.deadline_ != TimePoint{}) end = std::min(end, waiter.deadline_);
-      waiter.set_expiry(std::max(waiter.expires_at(), end));
-    }
-  }
 }
 
 TimePoint WaitingRoom::next_expiry() const noexcept {

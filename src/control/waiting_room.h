@@ -22,6 +22,9 @@ struct ProcessGate {
   std::atomic<std::uint32_t> max{0};
   std::atomic<bool> enforced{true};
   bool shared = false;  // false: the only scope's gate enforces the bound itself
+  // Who is found so much later than its time waited for a process that stood still. Zero: nothing
+  // is forgiven.
+  std::atomic<std::int64_t> stall_ns{0};
 
   /// A request dearer than the whole bound is served alone, not never.
   [[nodiscard]] std::uint32_t cost_at_most(std::uint32_t cost) const noexcept {
@@ -65,11 +68,8 @@ class WaitingRoom {
   /// Refuses those whose time is over.
   void expire(TimePoint now) noexcept;
 
-  /// Nobody's time is over before `until`, within kForgivenMax of its coming and its deadline.
-  void forgive(TimePoint until) noexcept;
-
   [[nodiscard]] TimePoint next_expiry() const noexcept;
-  /// Whether somebody has waited at every moment since this was last asked.
+  /// Whether somebody has waited, and could be served, at every moment since this was last asked.
   [[nodiscard]] bool waited_throughout() noexcept { return !emptied_.exchange(waiting() == 0); }
   [[nodiscard]] std::uint32_t waiting() const noexcept {
     return waiting_.load(std::memory_order_relaxed);
@@ -86,6 +86,7 @@ class WaitingRoom {
   void pump_locked(TimePoint now) noexcept;
   [[nodiscard]] bool serve(Line& line, TimePoint now) noexcept;
   void expire_line(Line& line, TimePoint now) noexcept;
+  [[nodiscard]] bool time_is_over(Waiter& waiter, TimePoint now) noexcept;
   void decide(Line& line, Waiter& waiter, Waiter::State state, Reason reason) noexcept;
   void publish() noexcept;
 
@@ -96,7 +97,7 @@ class WaitingRoom {
   Line normal_;
   std::array<WaitHistogram, kPriorityCount> waited_{};
   std::atomic<std::uint32_t> waiting_{0};
-  std::atomic<bool> emptied_{true};  // since waited_throughout() was last asked
+  std::atomic<bool> emptied_{true};  // or stood still, since waited_throughout() was last asked
 };
 
 }  // namespace weir::inline v0

@@ -419,23 +419,45 @@ TEST(WaitingRoom, WhatAQuietServiceWasAskedForSaysNothingAboutWhatItCanDo) {
   for (Waiter& w : burst) EXPECT_TRUE(controller.cancel(w));
 }
 
-TEST_F(WaitingRoomTest, AStallOfTheCallerIsNotHeldAgainstThoseWhoWait) {
+TEST_F(WaitingRoomTest, AStallIsNotHeldAgainstThoseWhoWait) {
+  controller.forgive_stalls(milliseconds(5));
   Waiter normal;
   Waiter hurried;
   AdmissionRequest soon = request_of(Priority::kNormal);
   soon.deadline = after_ms(60);
   ASSERT_EQ(enter(Priority::kNormal, normal), Kind::kWaiting);
   ASSERT_EQ(controller.enter(soon, hurried, kStart).kind, Kind::kWaiting);
-  controller.forgive(after_ms(90));  // it woke up at 70 ms, and gives them 20 more
-  EXPECT_EQ(normal.expires_at(), after_ms(90));
-  EXPECT_EQ(hurried.expires_at(), after_ms(60)) << "a deadline is the client's";
-  controller.expire(after_ms(70));
+  controller.expire(after_ms(70));  // 20 ms after their time: nobody looked before
+  EXPECT_EQ(normal.expires_at(), after_ms(120)) << "as long once more";
   EXPECT_EQ(normal.state(), Waiter::State::kWaiting);
-  EXPECT_EQ(controller.collect(hurried, after_ms(70)).error(), Reason::kDeadline);
-  controller.forgive(after_ms(9000));
+  EXPECT_EQ(controller.collect(hurried, after_ms(70)).error(), Reason::kDeadline)
+      << "a deadline is the client's";
+  controller.expire(after_ms(480));  // and again
   EXPECT_EQ(normal.expires_at(), after_ms(500)) << "nobody waits for ever";
+  controller.expire(after_ms(520));
+  EXPECT_EQ(controller.collect(normal, after_ms(520)).error(), Reason::kOverload);
+}
+
+TEST_F(WaitingRoomTest, AfterAStallAnAnswerMayComeBeforeTheTimer) {
+  controller.forgive_stalls(milliseconds(5));
+  Waiter first;
+  Waiter second;
+  ASSERT_EQ(enter(Priority::kNormal, first), Kind::kWaiting);
+  ASSERT_EQ(enter(Priority::kNormal, second), Kind::kWaiting);
+  std::move(full.back()).finish(Outcome::kOk, after_ms(250));  // pumps, and knows the time
   full.pop_back();
-  EXPECT_TRUE(controller.collect(normal, after_ms(70)).has_value());
+  const auto served = controller.collect(first, after_ms(250));
+  EXPECT_TRUE(served.has_value());
+  EXPECT_EQ(second.state(), Waiter::State::kWaiting);
+  EXPECT_TRUE(controller.cancel(second));
+}
+
+TEST_F(WaitingRoomTest, WhoIsFoundInTimeIsNotForgiven) {
+  controller.forgive_stalls(milliseconds(5));
+  Waiter waiter;
+  ASSERT_EQ(enter(Priority::kNormal, waiter), Kind::kWaiting);
+  controller.expire(after_ms(55));
+  EXPECT_EQ(controller.collect(waiter, after_ms(55)).error(), Reason::kOverload);
 }
 
 }  // namespace

@@ -65,20 +65,11 @@ GatewayCore::GatewayCore(const Config& configured,
     limits.head_bytes_max = upstream.response_head_bytes_max;
     response_limits.push_back(limits);
   }
+  // The loops call expire() at next_expiry(): later than this, nobody was served meanwhile.
+  controller.forgive_stalls(std::chrono::milliseconds(5));
   for (std::uint32_t i = 0; i < loops; ++i) {
     counters.push_back(std::make_unique<LoopCounters>(upstreams.size()));
   }
-}
-
-void GatewayCore::expire(TimePoint now, Duration late) noexcept {
-  constexpr Duration kStall = std::chrono::milliseconds(5);
-  constexpr Duration kGrace = std::chrono::milliseconds(20);
-  // Late is who calls, or the first who waits: after a stall, a loop whose own timer was not due
-  // yet may be the first to come here.
-  const TimePoint due = controller.next_expiry();
-  if (due < now) late = std::max(late, now - due);
-  if (late > kStall) controller.forgive(now + kGrace);
-  controller.expire(now);
 }
 
 }  // namespace weir::inline v0

@@ -49,10 +49,6 @@ struct GatewayCore {
     return static_cast<ScopeId>(upstream);
   }
 
-  /// Ends the wait of those whose time is over. A loop that is `late` itself has had no chance to
-  /// serve them: what came meanwhile is read first.
-  void expire(TimePoint now, Duration late) noexcept;
-
   Config config;  // as it stands: live options changed, the others as at start
   const GatewaySizes sizes;
   Rng rng;

@@ -59,9 +59,8 @@ class Housekeeping {
 
  private:
   void expire(TimePoint now) {
-    core_.expire(now, due_ == TimePoint{} ? Duration(0) : now - due_);
-    due_ = now + kExpireEvery;
-    loop_.arm(expire_, due_);
+    core_.controller.expire(now);
+    loop_.arm(expire_, now + kExpireEvery);
   }
   void read_memory(TimePoint now) {
     const io::MemoryReading reading = io::read_memory();
@@ -72,7 +71,6 @@ class Housekeeping {
   GatewayCore& core_;
   io::Loop& loop_;
   Duration memory_interval_;
-  TimePoint due_{};  // when expire() should be called next
   io::Timer expire_;
   io::Timer memory_;
 };

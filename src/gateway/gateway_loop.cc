@@ -82,8 +82,9 @@ void GatewayLoop::turn_away(ServerStream& stream, const ServerRequest& request,
   const GatewayReason refusal = why;
   std::optional<Duration> hint;
   if (refusal.retry()) hint = retry_hint(upstream);
+  count_refusal(upstream, refusal);
   send_local(stream, answer_for(refusal, hint), wanted_form(*request.headers));
-  note_refusal(upstream, refusal, request.received_at);
+  time_refusal(request.received_at);
   if (!log_.on()) return;
   RequestNote note;
   note.take(request, caller, {});
@@ -97,9 +98,11 @@ void GatewayLoop::turn_away(ServerStream& stream, const ServerRequest& request,
        .total = loop_.now() - request.received_at});
 }
 
-void GatewayLoop::note_refusal(std::size_t upstream, GatewayReason refusal,
-                               TimePoint from) noexcept {
+void GatewayLoop::count_refusal(std::size_t upstream, GatewayReason refusal) noexcept {
   counters(upstream).refused[refusal.index()].add();
+}
+
+void GatewayLoop::time_refusal(TimePoint from) noexcept {
   counters_.refusal.observe(to_seconds(io::monotonic_now() - from));
 }
 
@@ -114,7 +117,7 @@ void GatewayLoop::watch_expiry(TimePoint at) noexcept {
 }
 
 void GatewayLoop::on_expiry(TimePoint now) {
-  core_.expire(now, now - expiry_due_);
+  core_.controller.expire(now);
   const TimePoint next = core_.controller.next_expiry();
   if (next != TimePoint::max()) watch_expiry(std::max(next, now));
 }

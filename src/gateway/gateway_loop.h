@@ -64,8 +64,10 @@ class GatewayLoop {
   void short_of_places(std::uint16_t upstream, const Passage& newcomer);
   /// When a refused client should come back.
   [[nodiscard]] Duration retry_hint(std::size_t upstream) noexcept;
-  /// Counts a refusal and what it took us since `from`.
-  void note_refusal(std::size_t upstream, GatewayReason refusal, TimePoint from) noexcept;
+  /// Before a refusal is sent: who has read it finds it counted.
+  void count_refusal(std::size_t upstream, GatewayReason refusal) noexcept;
+  /// After it is sent: what it took us since `from`.
+  void time_refusal(TimePoint from) noexcept;
 
  private:
   class Door;

@@ -330,9 +330,12 @@ void Passage::refuse(GatewayReason refusal) {
   std::optional<Duration> hint;
   if (refusal.retry()) hint = home_.retry_hint(upstream_);
   finish_permit(Outcome::kIgnored);
-  home_.note_refusal(upstream_, refusal, received_at_ + waited_);
+  home_.count_refusal(upstream_, refusal);
   log({.status = refusal.status(), .reason = refusal.name()});
-  answer(answer_for(refusal, hint));
+  GatewayLoop& home = home_;
+  const TimePoint from = received_at_ + waited_;
+  answer(answer_for(refusal, hint));  // and this passage is over
+  home.time_refusal(from);
 }
 
 void Passage::answer(const LocalAnswer& answer) {

@@ -32,12 +32,6 @@ access_log = "off"
 
 
 class Overload(ProcessTest):
-    def quick_share(self, before, after):
-        """Of the refusals between two readings, those that took less than a millisecond."""
-        counts = [(bound, n - dict(before).get(bound, 0)) for bound, n in after]
-        self.assertGreater(counts[-1][1], 1000)
-        return dict(counts)[0.001] / counts[-1][1]
-
     def test_ten_times_the_capacity(self):
         origin = self.started(Origin(WORKERS, SERVICE_MS))
         gateway = self.started(Weir(config=ROUTES.format(port=origin.port)))
@@ -64,14 +58,9 @@ class Overload(ProcessTest):
             top = result["classes"]["/high"]
             self.assertGreaterEqual(top["ok"] / (top["offered"] - top["unsent"]), 0.99)
         with self.subTest("a refusal takes less than a millisecond"):
-            quick = self.quick_share(before, after)
-            for _ in range(2):  # a pause of the machine is not ours: measured again
-                if quick >= 0.99:
-                    break
-                result_of(start_traffic(gateway.port, 3, classes))
-                before, after = after, gateway.histogram("weir_refusal_duration_seconds")
-                quick = self.quick_share(before, after)
-            self.assertGreaterEqual(quick, 0.99)
+            counts = [(bound, n - dict(before).get(bound, 0)) for bound, n in after]
+            self.assertGreater(counts[-1][1], 1000)
+            self.assertGreaterEqual(dict(counts)[0.001] / counts[-1][1], 0.99, counts)
         with self.subTest("nothing is broken"):
             for name, one in result["classes"].items():
                 self.assertEqual((one["broken"], one["other"]), (0, 0), name)
@@ -107,9 +96,7 @@ initial_limit = 4
             gateway.signal(signal.SIGCONT)
         clients.wait(20)
         requests = gateway.stats()["requests"]
-        # Unforgiven, each of the five stalls refuses a dozen. A machine that itself pauses right
-        # after one may cost the waiters of that one.
-        self.assertLess(requests["refused"], 25)
+        self.assertEqual(requests["refused"], 0)
         self.assertGreater(requests["answered"], 500)
 
     def test_shares_hold_with_a_fixed_limit(self):

@@ -90,10 +90,11 @@ class AdmissionController {
   /// Refuses waiters whose time is over, closes measurement windows that are due. Call it at
   /// next_expiry() and at least every 100 ms or so.
   void expire(TimePoint now) noexcept;
-  /// The caller itself stood still, and nobody could be served meanwhile: those who wait get until
-  /// `until` (not longer than 500 ms in all, nor beyond their deadlines), and how fast requests
-  /// finish is measured anew. Call it before expire().
-  void forgive(TimePoint until) noexcept;
+  /// For owners that call expire() at next_expiry(): who is found more than `late` after its time
+  /// waited for a process that stood still. It may wait as long once more, though not longer than
+  /// 500 ms in all nor beyond its deadline, and what was finished across the stall is not taken for
+  /// what the service can do. Zero, the default: nothing is forgiven.
+  void forgive_stalls(Duration late) noexcept;
   /// What the memory reader saw; an unreadable one counts as 0 % and is reported.
   void set_memory(double usage, bool readable) noexcept;
   /// Every number of `config` but the table sizes and scopes_max, which keep their old values.
