@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """TLS and HTTP/2, as a server beside nginx and as a proxy beside HAProxy, nginx, h2o and nghttpx.
 
   server     CPU per request, 128-byte answers: HTTP/1.1 and HTTP/2 over TLS
@@ -19,6 +19,7 @@ import shutil
 import socket
 import ssl
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -61,6 +62,21 @@ def h2load(port, seconds, options, requests=None):
 
 
 # ---- contenders
+
+# Not needed by any test, so `./dev setup` does not bring them.
+PACKAGES = {"h2o": "h2o", "nghttpx": "nghttp2-proxy"}
+
+
+def program(name):
+    return shutil.which(name) or f"/usr/sbin/{name}"
+
+
+def available(name):
+    if name not in PACKAGES or os.access(program(name), os.X_OK):
+        return True
+    print(f"{name} is left out: install the package {PACKAGES[name]}", file=sys.stderr)
+    return False
+
 
 def weir_server(connections=1024):
     """With a certificate of its own making, P-256 like the others'."""
@@ -128,8 +144,7 @@ frontend f
 backend b
   server s 127.0.0.1:{to}
 """)
-    return Process([shutil.which("haproxy") or "/usr/sbin/haproxy", "-db", "-f", conf], SERVER_CORE,
-                   port)
+    return Process([program("haproxy"), "-db", "-f", conf], SERVER_CORE, port)
 
 
 def h2o(directory, certificate, to):
@@ -155,13 +170,12 @@ hosts:
         proxy.reverse.url: "http://127.0.0.1:{to}/"
         proxy.timeout.keepalive: 10000
 """)
-    return Process([shutil.which("h2o") or "/usr/bin/h2o", "-m", "worker", "-c", conf],
-                   SERVER_CORE, port)
+    return Process([program("h2o"), "-m", "worker", "-c", conf], SERVER_CORE, port)
 
 
 def nghttpx(directory, certificate, to):
     port = harness.free_port()
-    return Process([shutil.which("nghttpx") or "/usr/sbin/nghttpx", "--conf=/dev/null",
+    return Process([program("nghttpx"), "--conf=/dev/null",
                     f"--frontend=127.0.0.1,{port}", f"--backend=127.0.0.1,{to}", "--workers=1",
                     "--no-ocsp", "--log-level=FATAL", "--frontend-max-requests=1000000000",
                     "--frontend-keep-alive-timeout=600s", certificate.key, certificate.cert],
@@ -228,7 +242,7 @@ def proxy_part(directory, certificate, options):
         makers = {"weir": weir_proxy, "haproxy": haproxy, "nginx": nginx_proxy, "h2o": h2o,
                   "nghttpx": nghttpx}
         proxies = {name: stack.enter_context(make(directory, certificate, port))
-                   for name, make in makers.items()}
+                   for name, make in makers.items() if available(name)}
         compare("proxy: CPU per request", proxies, origin, options)
         compare("proxy: CPU per handshake and one request", proxies, origin, options,
                 {"h1+tls": []}, close=200)

@@ -53,5 +53,13 @@ class Summary(unittest.TestCase):
         self.assertEqual(list(summary(row("z", 1, family=0), row("a", 1, family=1))), ["z", "a"])
 
 
+class Scripts(unittest.TestCase):
+    def test_every_program_in_bench_can_be_named(self):
+        programs = {path.stem for path in (bench.ROOT / "bench").glob("*.py")
+                    if "__main__" in path.read_text(encoding="utf-8")}
+        self.assertIn("compare", programs)
+        self.assertEqual(set(bench.macro_scripts()), programs)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <type_traits>
 
 #include <nghttp2/nghttp2.h>
 
@@ -13,7 +14,6 @@ namespace weir::inline v0::h2 {
 namespace {
 
 constexpr std::uint32_t kFieldOverhead = 32;  // RFC 9113 §6.5.2, RFC 7541 §4.1
-constexpr std::uint32_t kFirstCapacity = 16;
 constexpr std::uint32_t kMethodBytesMax = 32;
 
 std::string_view text_of(nghttp2_rcbuf* buffer) noexcept {
@@ -62,8 +62,8 @@ void HeaderBlock::drop_fields() noexcept {
     nghttp2_rcbuf_decref(kept_[i].name);
     nghttp2_rcbuf_decref(kept_[i].value);
   }
-  heap_->release(views_);
-  heap_->release(kept_);
+  if (views_ != first_views_.data()) heap_->release(views_);
+  if (kept_ != first_kept_.data()) heap_->release(kept_);
   heap_->release(cookie_);
   views_ = nullptr;
   kept_ = nullptr;
@@ -88,16 +88,33 @@ void HeaderBlock::fail(BlockFault fault) noexcept {
   drop_fields();
 }
 
+template <class T>
+bool HeaderBlock::grow(T*& entries, const T* in_place, std::uint32_t wanted) noexcept {
+  static_assert(std::is_trivially_copyable_v<T>);
+  if (entries != in_place) {
+    void* larger = heap_->reallocate(entries, wanted * sizeof(T));
+    if (larger != nullptr) entries = static_cast<T*>(larger);
+    return larger != nullptr;
+  }
+  void* first = heap_->allocate(wanted * sizeof(T));
+  if (first == nullptr) return false;
+  std::memcpy(first, in_place, capacity_ * sizeof(T));
+  entries = static_cast<T*>(first);
+  return true;
+}
+
 bool HeaderBlock::reserve() noexcept {
   if (kept_size_ < capacity_) return true;
   const std::uint32_t most = count_max_ + kPseudoCount;
-  const std::uint32_t wanted = std::min(std::max(2 * capacity_, kFirstCapacity), most);
-  void* views = heap_->reallocate(views_, wanted * sizeof(HeaderView));
-  if (views == nullptr) return false;
-  views_ = static_cast<HeaderView*>(views);
-  void* kept = heap_->reallocate(kept_, wanted * sizeof(Kept));
-  if (kept == nullptr) return false;
-  kept_ = static_cast<Kept*>(kept);
+  if (capacity_ == 0) {
+    views_ = first_views_.data();
+    kept_ = first_kept_.data();
+    capacity_ = std::min(kInPlace, most);
+    return true;
+  }
+  const std::uint32_t wanted = std::min(2 * capacity_, most);
+  if (!grow(views_, first_views_.data(), wanted) || !grow(kept_, first_kept_.data(), wanted))
+    return false;
   capacity_ = wanted;
   return true;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -65,6 +66,7 @@ class HeaderBlock {
   [[nodiscard]] bool under_way() const noexcept { return under_way_; }
 
  private:
+  static constexpr std::uint32_t kInPlace = 12;  // fields that need no memory of the heap
   struct Kept {
     nghttp2_rcbuf* name;
     nghttp2_rcbuf* value;
@@ -72,6 +74,8 @@ class HeaderBlock {
   enum Pseudo : std::uint8_t { kMethod, kScheme, kAuthority, kPath, kPseudoCount };
 
   [[nodiscard]] bool reserve() noexcept;
+  template <class T>
+  [[nodiscard]] bool grow(T*& entries, const T* in_place, std::uint32_t wanted) noexcept;
   void drop_fields() noexcept;
   void fail(BlockFault fault) noexcept;
   void add_pseudo(std::string_view name, std::string_view value) noexcept;
@@ -81,6 +85,8 @@ class HeaderBlock {
   [[nodiscard]] bool join_cookies() noexcept;
 
   RegionHeap* heap_;
+  std::array<HeaderView, kInPlace> first_views_;
+  std::array<Kept, kInPlace> first_kept_;
   HeaderView* views_ = nullptr;
   Kept* kept_ = nullptr;
   char* cookie_ = nullptr;

@@ -176,6 +176,35 @@ TEST(H2HeaderBlock, CookieCrumbsBecomeOneField) {
             (Fields{{"a", "1"}, {"cookie", "x=1; y=2; "}, {"b", "2"}, {"c", "3"}}));
 }
 
+TEST(H2HeaderBlock, AnyNumberOfFieldsArrivesWholeAndInOrder) {
+  TestPeer peer;
+  peer.handshake();
+  for (StreamId id = 1; id < 2 * 90; id += 2) {
+    Fields fields;
+    for (StreamId i = 0; i < id / 2; ++i)
+      fields.emplace_back("x-" + std::to_string(i), std::string(i, 'v'));
+    peer.send(headers(id, with(get(), fields)));
+    EXPECT_EQ(peer.status_of(id), "200");
+    EXPECT_EQ(peer.streams[id].fields, fields) << id / 2;
+  }
+}
+
+TEST(H2HeaderBlock, WithoutMemoryForItsFieldsTheSessionEndsInOrder) {
+  Fields fields;
+  for (int i = 0; i < 60; ++i) fields.emplace_back("x-" + std::to_string(i), "v");
+  for (std::uint64_t allowed = 0; allowed < 400; ++allowed) {
+    TestPeer peer;
+    peer.handshake();
+    peer.library_session().heap().refuse_after(allowed);
+    peer.send(headers(1, with(get(), fields)));
+    peer.library_session().heap().check();
+    if (!peer.alive()) continue;
+    peer.library_session().heap().refuse_after(~std::uint64_t{0});
+    peer.send(headers(3, get()));
+    EXPECT_EQ(peer.status_of(3), "200") << allowed << ": what lives is well";
+  }
+}
+
 TEST(H2HeaderBlock, BoundsAreExact) {
   H2Limits limits;
   limits.header_count_max = 10;

@@ -10,8 +10,8 @@ namespace {
 
 /// The table stands at the front of the memory, the heap behind it: on a page of its own, if that
 /// costs little, so that what an idle connection needs lies on few pages.
+constexpr std::size_t kPage = 4096;
 std::span<std::byte> behind_table(std::span<std::byte> memory, const H2Limits& limits) noexcept {
-  constexpr std::size_t kPage = 4096;
   const std::size_t table =
       (StreamTable::bytes_for(limits.concurrent_streams_max) + 15) & ~std::size_t{15};
   const std::size_t over = reinterpret_cast<std::uintptr_t>(memory.data() + table) % kPage;
@@ -19,6 +19,11 @@ std::span<std::byte> behind_table(std::span<std::byte> memory, const H2Limits& l
   const bool roomy = memory.size() - table >= 16 * kPage;
   return memory.subspan(table + (roomy ? skip : 0));
 }
+
+/// What the library keeps for an idle peer, some 9 KB, and what a small request adds for a while;
+/// in the rest of the third page its output buffer begins, of which small heads use no more than
+/// that.
+constexpr std::size_t kHeapFront = 3 * kPage - 768;
 
 RegionHeap& heap_of(void* user) noexcept {
   return *static_cast<RegionHeap*>(user);
@@ -40,7 +45,7 @@ Nghttp2Session::Nghttp2Session(const Shared& shared, std::span<std::byte> memory
                                SessionEvents& events)
     : limits_(&shared.limits),
       events_(&events),
-      heap_(behind_table(memory, shared.limits)),
+      heap_(behind_table(memory, shared.limits), kHeapFront),
       memory_(memory_over(heap_)),
       guard_(shared.limits, memory.data()),
       block_(heap_),

@@ -105,5 +105,18 @@ TEST(H2Session, MemoryOfAnIdleSessionIsSmall) {
   EXPECT_EQ(stats.outbound_frames, 0U);
 }
 
+/// What an idle connection costs is counted in pages: one of the session and its first streams,
+/// three of the library, the beginning of its output buffer among them.
+TEST(H2Session, AfterSmallRequestsFourPagesAreInUse) {
+  TestPeer peer;
+  peer.handshake();
+  EXPECT_EQ(peer.touched_pages(), 4U);
+  for (StreamId id = 1; id < 20; id += 2) {
+    peer.send(headers(id, get("/page?number=1")));
+    EXPECT_EQ(peer.status_of(id), "200");
+  }
+  EXPECT_EQ(peer.touched_pages(), 4U);
+}
+
 }  // namespace
 }  // namespace weir::inline v0::h2

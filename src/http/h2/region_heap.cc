@@ -32,15 +32,13 @@ constexpr std::size_t round_up(std::size_t bytes) noexcept {
 }
 }  // namespace
 
-RegionHeap::RegionHeap(std::span<std::byte> region) : region_(region) {
+RegionHeap::RegionHeap(std::span<std::byte> region, std::size_t front_bytes)
+    : region_(region), front_(static_cast<std::uint32_t>(front_bytes & ~std::size_t{7})) {
   const auto address = reinterpret_cast<std::uintptr_t>(region.data());
   WEIR_ASSERT(address % kAlignment == 0);
   WEIR_ASSERT(region.size() >= kRegionBytesMin && region.size() <= kRegionBytesMax);
   region_ = region.first(region.size() & ~std::size_t{7});
   for (auto& level : heads_) level.fill(kNone);
-  Piece& all = *::new (static_cast<void*>(region_.data())) Piece{};
-  all.size_and_flags = static_cast<std::uint32_t>(region_.size());
-  insert(all);
 }
 
 RegionHeap::Place RegionHeap::place_of(std::uint32_t bytes) noexcept {
@@ -59,7 +57,7 @@ std::uint32_t RegionHeap::offset_of(const Piece& piece) const noexcept {
 
 RegionHeap::Piece* RegionHeap::next(const Piece& piece) const noexcept {
   const std::uint32_t end = offset_of(piece) + piece.size();
-  return end == region_.size() ? nullptr : &at(end);
+  return end == end_ ? nullptr : &at(end);
 }
 
 void RegionHeap::insert(Piece& piece) noexcept {
@@ -87,8 +85,8 @@ void RegionHeap::remove(Piece& piece) noexcept {
   piece.size_and_flags &= ~Piece::kFree;
 }
 
-/// The head of the first list all of whose pieces are large enough; failing that, of the list the
-/// size itself falls in, whose pieces may or may not be.
+/// The head of the list the size itself falls in, if it is large enough (its pieces may or may not
+/// be), or of the first list all of whose pieces are.
 RegionHeap::Piece* RegionHeap::find(std::uint32_t bytes) noexcept {
   const Place exact = place_of(bytes);
   const std::uint32_t first = heads_[exact.level][exact.slot];
@@ -103,11 +101,41 @@ RegionHeap::Piece* RegionHeap::find(std::uint32_t bytes) noexcept {
     }
   }
   if (slots != 0) return &at(heads_[level][static_cast<unsigned>(std::countr_zero(slots))]);
-  // The last resort, and the only walk: one list, when nothing larger is left anywhere.
-  for (std::uint32_t i = first; i != kNone; i = at(i).list_next) {
+  return nullptr;
+}
+
+/// The last resort, and the only walk: one list, when nothing larger is left anywhere.
+RegionHeap::Piece* RegionHeap::search(std::uint32_t bytes) noexcept {
+  const Place exact = place_of(bytes);
+  for (std::uint32_t i = heads_[exact.level][exact.slot]; i != kNone; i = at(i).list_next) {
     if (at(i).size() >= bytes) return &at(i);
   }
   return nullptr;
+}
+
+/// A piece of `bytes` behind the last one, or nullptr. The first large one skips what is left of
+/// the front, which becomes a free piece.
+RegionHeap::Piece* RegionHeap::extend(std::uint32_t bytes) noexcept {
+  const bool skips = bytes >= kLargeBytes && end_ + Piece::kSmallest <= front_ &&
+                     front_ + std::size_t{bytes} <= region_.size();
+  if (!skips && bytes > region_.size() - end_) return nullptr;
+  const auto append = [this](std::uint32_t size) -> Piece& {
+    Piece& added = *::new (static_cast<void*>(region_.data() + end_)) Piece;
+    added.before = last_bytes_;
+    added.size_and_flags = size;
+    end_ += size;
+    last_bytes_ = size;
+    return added;
+  };
+  if (skips) insert(append(front_ - end_));
+  return &append(bytes);
+}
+
+/// Forgets the last piece, which nobody needs any more.
+void RegionHeap::withdraw(Piece& last) noexcept {
+  last.size_and_flags |= Piece::kFree;  // so that freeing it again is noticed
+  end_ = offset_of(last);
+  last_bytes_ = last.before;
 }
 
 /// Cuts what `piece` (in use) does not need off its end, and gives it back.
@@ -116,30 +144,13 @@ void RegionHeap::trim(Piece& piece, std::uint32_t bytes) noexcept {
   if (rest < Piece::kSmallest) return;
   Piece* behind = next(piece);
   piece.size_and_flags = bytes;
+  // It was free, and behind a free piece stands one in use: there are no others to merge with.
+  WEIR_ASSERT(behind != nullptr && !behind->is_free());
   Piece& cut = *::new (static_cast<void*>(region_.data() + offset_of(piece) + bytes)) Piece;
   cut.before = bytes;
   cut.size_and_flags = rest;
-  if (behind != nullptr && behind->is_free()) {
-    remove(*behind);
-    cut.size_and_flags += behind->size();
-    behind = next(cut);
-  }
-  if (behind != nullptr) behind->before = cut.size();
+  behind->before = rest;
   insert(cut);
-}
-
-/// Cuts `bytes` off the end of `piece`, which was free, and gives its front back.
-RegionHeap::Piece& RegionHeap::take_end(Piece& piece, std::uint32_t bytes) noexcept {
-  const std::uint32_t front = piece.size() - bytes;
-  if (front < Piece::kSmallest) return piece;
-  Piece* behind = next(piece);
-  Piece& cut = *::new (static_cast<void*>(region_.data() + offset_of(piece) + front)) Piece;
-  cut.before = front;
-  cut.size_and_flags = bytes;
-  if (behind != nullptr) behind->before = bytes;
-  piece.size_and_flags = front;
-  insert(piece);
-  return cut;
 }
 
 void* RegionHeap::allocate(std::size_t bytes) noexcept {
@@ -151,17 +162,17 @@ void* RegionHeap::allocate(std::size_t bytes) noexcept {
   const auto wanted = static_cast<std::uint32_t>(
       std::max<std::size_t>(round_up(bytes + Piece::kHeader), Piece::kSmallest));
   Piece* piece = find(wanted);
-  if (piece == nullptr) {
+  Piece* added = piece == nullptr ? extend(wanted) : nullptr;
+  if (piece == nullptr && added == nullptr) piece = search(wanted);
+  if (piece != nullptr) {
+    remove(*piece);
+    trim(*piece, wanted);
+  } else if (piece = added; piece == nullptr) {
     ++refused_;
     return nullptr;
   }
-  remove(*piece);
-  if (wanted >= kLargeBytes) {
-    piece = &take_end(*piece, wanted);
-  } else {
-    trim(*piece, wanted);
+  if (wanted < kLargeBytes)
     touched_ = std::max(touched_, std::size_t{offset_of(*piece)} + piece->size());
-  }
   used_ += piece->size();
   peak_ = std::max(peak_, used_);
   return piece->memory();
@@ -214,7 +225,11 @@ void RegionHeap::release(void* pointer) noexcept {
     }
   }
   behind = next(*piece);
-  if (behind != nullptr) behind->before = piece->size();
+  if (behind == nullptr) {
+    withdraw(*piece);
+    return;
+  }
+  behind->before = piece->size();
   insert(*piece);
 }
 
@@ -222,14 +237,15 @@ void RegionHeap::check() const {
   std::size_t used = 0;
   std::uint32_t before = 0;
   bool previous_free = false;
-  for (const Piece* piece = &at(0); piece != nullptr; piece = next(*piece)) {
+  for (const Piece* piece = end_ == 0 ? nullptr : &at(0); piece != nullptr; piece = next(*piece)) {
     WEIR_ASSERT(piece->before == before && piece->size() >= Piece::kSmallest);
     WEIR_ASSERT(!(previous_free && piece->is_free()));
     previous_free = piece->is_free();
     before = piece->size();
     if (!previous_free) used += piece->size();
   }
-  WEIR_ASSERT(used == used_);
+  WEIR_ASSERT(used == used_ && before == last_bytes_ && end_ <= region_.size());
+  WEIR_ASSERT(!previous_free);  // a free piece at the end is not a piece any more
 }
 
 }  // namespace weir::inline v0::h2

@@ -11,11 +11,12 @@ namespace weir::inline v0::h2 {
 /// through it can never cost more than the block, fragmentation included.
 ///
 /// Two-level segregated fit: free pieces are kept in lists by size (powers of two, each cut in
-/// eight), found through bitmaps, and merged with free neighbours at once.
+/// eight), found through bitmaps, and merged with free neighbours at once. Behind the last piece
+/// lies what was never needed, or is not any more: it has no header, so nothing there is touched.
 ///
 /// Promises: returns nullptr when no piece is large enough, and counts it; what it gave never
 /// moves. Memory inside a piece is not touched, so a large buffer that its user fills only in part
-/// commits only that part; large pieces come from the far end, so small ones stay close together.
+/// commits only that part; large pieces leave the front to small ones, which stay close together.
 /// Freeing what it did not give, or twice, aborts where that can be seen. Thread-safety: none.
 /// Cost: O(1); eight bytes per piece. Alignment: 8 bytes. Lifetime: the block outlives the heap,
 /// the heap its pieces.
@@ -26,8 +27,10 @@ class RegionHeap {
   static constexpr std::size_t kLargeBytes = 8192;
   static constexpr std::size_t kRegionBytesMax = std::size_t{1} << 24U;
 
-  /// `region` is aligned to kAlignment and of a size between the two bounds.
-  explicit RegionHeap(std::span<std::byte> region);
+  /// `region` is aligned to kAlignment and of a size between the two bounds. Large pieces are laid
+  /// behind its first `front_bytes`: the first of them right there, so that its beginning shares a
+  /// page with what lies before.
+  explicit RegionHeap(std::span<std::byte> region, std::size_t front_bytes = 0);
   RegionHeap(const RegionHeap&) = delete;
   RegionHeap& operator=(const RegionHeap&) = delete;
   ~RegionHeap() = default;
@@ -71,11 +74,16 @@ class RegionHeap {
   void insert(Piece& piece) noexcept;
   void remove(Piece& piece) noexcept;
   [[nodiscard]] Piece* find(std::uint32_t bytes) noexcept;
+  [[nodiscard]] Piece* search(std::uint32_t bytes) noexcept;
   void trim(Piece& piece, std::uint32_t bytes) noexcept;
-  [[nodiscard]] Piece& take_end(Piece& piece, std::uint32_t bytes) noexcept;
+  [[nodiscard]] Piece* extend(std::uint32_t bytes) noexcept;
+  void withdraw(Piece& last) noexcept;
   [[nodiscard]] Piece& owner_of(void* pointer) const;
 
   std::span<std::byte> region_;
+  std::uint32_t front_ = 0;
+  std::uint32_t end_ = 0;         // of the last piece
+  std::uint32_t last_bytes_ = 0;  // its size
   std::uint32_t level_map_ = 0;
   std::array<std::uint8_t, kLevels> slot_maps_{};
   std::array<std::array<std::uint32_t, kSplit>, kLevels> heads_{};

@@ -96,6 +96,57 @@ TEST(RegionHeap, DoesNotTouchTheInsideOfALargePiece) {
   EXPECT_LE(heap.touched_bytes(), 16394U + 16U);
 }
 
+TEST(RegionHeap, TheFirstLargePieceBeginsRightBehindTheFront) {
+  Region region(64 * 1024);
+  RegionHeap heap(region.span(), 5000);
+  const auto at = [&](const void* piece) {
+    return static_cast<std::size_t>(static_cast<const std::byte*>(piece) - region.span().data());
+  };
+  void* before = heap.allocate(100);
+  void* large = heap.allocate(16394);
+  EXPECT_EQ(at(large), 5008U) << "5000, and its header";
+  heap.check();
+  // Small ones fill the front, then go behind.
+  std::vector<void*> small;
+  while (heap.used_bytes() < 5000 + 16394 - 600) {
+    small.push_back(heap.allocate(500));
+    EXPECT_LT(at(small.back()), 5000U);
+  }
+  heap.check();
+  void* late = heap.allocate(2000);
+  EXPECT_GT(at(late), 5000U + 16394U);
+  void* second = heap.allocate(16394);
+  EXPECT_GT(at(second), at(late)) << "the front is skipped once";
+  for (void* piece : small) heap.release(piece);
+  for (void* piece : {before, large, late, second}) heap.release(piece);
+  heap.check();
+  EXPECT_EQ(heap.used_bytes(), 0U);
+}
+
+TEST(RegionHeap, WhatWouldNotFitBehindTheFrontMayUseIt) {
+  Region region(16 * 1024);
+  RegionHeap heap(region.span(), 8000);
+  void* large = heap.allocate(9000);  // 8000 + 9000 is more than there is
+  ASSERT_NE(large, nullptr);
+  EXPECT_EQ(static_cast<std::byte*>(large), region.span().data() + 8);
+  heap.check();
+}
+
+TEST(RegionHeap, DoesNotTouchWhatLiesBehindTheLastPiece) {
+  Region region(64 * 1024);
+  std::memset(region.words.data(), 0xee, region.words.size() * 8);
+  RegionHeap heap(region.span(), 4000);
+  void* small = heap.allocate(100);
+  void* large = heap.allocate(16394);
+  heap.release(heap.allocate(20000));
+  heap.release(large);
+  heap.release(small);
+  EXPECT_NE(heap.allocate(100), nullptr);
+  heap.check();
+  const auto* bytes = reinterpret_cast<const unsigned char*>(region.words.data());
+  for (std::size_t i = 4000 + 16408 + 16; i < 64 * 1024; ++i) ASSERT_EQ(bytes[i], 0xee) << i;
+}
+
 TEST(RegionHeap, CanBeToldToRefuse) {
   Region region(1024);
   RegionHeap heap(region.span());
@@ -122,7 +173,7 @@ TEST(RegionHeap, HoldsUnderRandomTraffic) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     Rng rng(seed);
     Region region(32 * 1024);
-    RegionHeap heap(region.span());
+    RegionHeap heap(region.span(), seed % 2 == 0 ? 0 : seed * 512);
     std::vector<Held> held;
     for (int step = 0; step < 3000; ++step) {
       if (held.empty() || rng.below(100) < 55) {

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <map>
 #include <memory>
 #include <optional>
@@ -58,12 +60,21 @@ struct PeerOptions {
 };
 
 class TestPeer final : public SessionEvents {
+  struct alignas(4096) Page {
+    std::array<unsigned char, 4096> bytes;
+  };
+  static constexpr unsigned char kUntouched = 0xa5;
+  static constexpr std::size_t kBeforeSession = 384;  // the owner's own state, as in the server
+
  public:
   explicit TestPeer(const H2Limits& limits = {}, PeerOptions options = {})
       : options_(std::move(options)),
         kit_(limits),
-        memory_(limits.session_bytes_max / sizeof(std::max_align_t)) {
-    session_ = kit_.make(std::as_writable_bytes(std::span(memory_)), *this, now);
+        memory_(limits.session_bytes_max / sizeof(Page) + 1) {
+    std::memset(memory_.data(), kUntouched, memory_.size() * sizeof(Page));
+    session_ = kit_.make(std::as_writable_bytes(std::span(memory_))
+                             .subspan(kBeforeSession, limits.session_bytes_max),
+                         *this, now);
   }
   ~TestPeer() {
     session_.reset();
@@ -134,6 +145,17 @@ class TestPeer final : public SessionEvents {
     }
     if (!body.empty() && last_submit == SubmitStatus::kOk)
       unsent_[id] = {std::move(body), 0, false};
+  }
+
+  /// Pages of the session's memory that were ever written to, with what its owner keeps in front.
+  [[nodiscard]] std::size_t touched_pages() const {
+    std::size_t touched = 0;
+    for (const Page& page : memory_) {
+      const bool whole = std::all_of(page.bytes.begin(), page.bytes.end(),
+                                     [](unsigned char c) { return c == kUntouched; });
+      touched += whole ? 0 : 1;
+    }
+    return touched;
   }
 
   Session& session() { return *session_; }
@@ -311,7 +333,7 @@ class TestPeer final : public SessionEvents {
 
   PeerOptions options_;
   SessionKit kit_;
-  std::vector<std::max_align_t> memory_;
+  std::vector<Page> memory_;
   SessionPtr session_;
   std::string raw_;
   std::map<StreamId, Unsent> unsent_;
