@@ -25,6 +25,7 @@ import unittest
 
 HELLO_SERVER = None  # set by main(): path of the program under attack
 WEIR = None          # of the gateway, if a test is to go through it: `--through PATH`
+TLS = True           # unless `--cleartext` follows it
 
 
 class Server:
@@ -79,9 +80,10 @@ class Server:
 
 
 class Gateway(Server):
-    """`weir run` in front of examples/hello_server; clients come by TLS and ask for HTTP/2."""
+    """`weir run --to` examples/hello_server, as an operator would start it. Clients come by TLS and
+    ask for HTTP/2, or in cleartext by prior knowledge."""
 
-    def __init__(self, *options):
+    def __init__(self, *options, tls=True):
         self.origin = Server(*options)
         self.files = tempfile.TemporaryDirectory()
         files = pathlib.Path(self.files.name)
@@ -89,35 +91,32 @@ class Gateway(Server):
                         "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj",
                         "/CN=localhost", "-keyout", files / "key.pem", "-out", files / "cert.pem"],
                        check=True, capture_output=True)
-        (files / "weir.toml").write_text(f"""
-[listen]
-addresses = ["127.0.0.1:0"]
-[tls]
-listen = ["127.0.0.1:0"]
-certificate = "{files}/cert.pem"
-private_key = "{files}/key.pem"
-[admin]
-listen = "127.0.0.1:0"
-[[upstream]]
-name = "app"
-endpoints = ["127.0.0.1:{self.origin.port}"]
-""")
-        self.process = subprocess.Popen([WEIR, "run", "--config", files / "weir.toml"],
-                                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.process = subprocess.Popen(
+            [WEIR, "run", "--to", f"127.0.0.1:{self.origin.port}", "--listen", "127.0.0.1:0",
+             "--tls-listen", "127.0.0.1:0", "--tls-cert", files / "cert.pem", "--tls-key",
+             files / "key.pem", "--admin", "none"],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         said = ""
         while "ready" not in said:
             line = self.process.stdout.readline()
             if not line:
                 raise RuntimeError(f"weir did not start: {said}")
             said += line
-        self.port = int(re.search(r"TLS[^\n]*127\.0\.0\.1:(\d+)", said).group(1))
+        self.port = int(re.search(r"TLS[^\n]*127\.0\.0\.1:(\d+)" if tls else
+                                  r"listening on 127\.0\.0\.1:(\d+)", said).group(1))
         threading.Thread(target=self.process.stdout.read, daemon=True).start()
-        self.context = ssl.create_default_context(cafile=files / "cert.pem")
-        self.context.check_hostname = False
-        self.context.set_alpn_protocols(["h2"])
+        self.context = None
+        if tls:
+            self.context = ssl.create_default_context(cafile=files / "cert.pem")
+            self.context.check_hostname = False
+            self.context.set_alpn_protocols(["h2"])
 
     def connect(self, timeout=10.0, receive_buffer=None):
-        s = self.context.wrap_socket(super().connect(timeout, receive_buffer))
+        s = super().connect(timeout, receive_buffer)
+        if self.context is None:
+            return s
+        # An end without close_notify is told from a clean one.
+        s = self.context.wrap_socket(s, suppress_ragged_eofs=False)
         if s.selected_alpn_protocol() != "h2":
             raise RuntimeError(f"ALPN chose {s.selected_alpn_protocol()}")
         return s
@@ -259,8 +258,10 @@ def raise_open_files():
 
 
 def main(argv):
-    global HELLO_SERVER, WEIR
+    global HELLO_SERVER, WEIR, TLS
     HELLO_SERVER, rest = argv[1], argv[2:]
     if rest[:1] == ["--through"]:
         WEIR, rest = rest[1], rest[2:]
+    if rest[:1] == ["--cleartext"]:
+        TLS, rest = False, rest[1:]
     unittest.main(module="__main__", argv=[argv[0], *rest], verbosity=1)

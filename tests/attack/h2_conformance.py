@@ -1,11 +1,19 @@
 #!/usr/bin/python3
 """The rules of RFC 9113 and RFC 7541 on the wire, as an outside judge would check them: each case
-is what a client sends on a fresh connection and what it must see. The frames are hand-made."""
+is what a client sends on a fresh connection and what it must see. The frames are hand-made.
+
+`Rules` holds the server to the 147 cases by which HTTP/2 servers are compared, one test per case,
+named by suite, section and number; the other classes go beside and beyond them. Three servers can
+be judged: examples/hello_server in cleartext; with `--through WEIR` the gateway in front of it, by
+TLS; with `--through WEIR --cleartext` the same by prior knowledge."""
 
 import struct
 import sys
 
 import attack
+import h2_judge
+import h2_rules
+import h2_rules_generic
 import h2_wire as wire
 from h2_wire import (ACK, CONTINUATION, DATA, END_HEADERS, END_STREAM, GOAWAY, HEADERS, PING,
                      PRIORITY, PUSH_PROMISE, RST_STREAM, SETTINGS, WINDOW_UPDATE, Client, frame,
@@ -22,8 +30,9 @@ class Conformance(attack.AttackTest):
 
     @classmethod
     def setUpClass(cls):
-        kind = attack.Gateway if attack.WEIR else attack.Server
-        cls.server = kind("--max-connections", 64)
+        options = ("--max-connections", 64)
+        cls.server = (attack.Gateway(*options, tls=attack.TLS) if attack.WEIR else
+                      attack.Server(*options))
 
     @classmethod
     def tearDownClass(cls):
@@ -347,6 +356,34 @@ class Hpack(Conformance):
                             (b"", b"\x0f\x2b" + text("agent")),  # user-agent by its index
                             (b"", huffman)):
             self.served(lambda c: get(c, front=front, back=back))
+
+
+class Rules(Conformance):
+    """Filled from the tables below."""
+
+    def test_there_are_as_many_as_there_must_be(self):
+        names = [rule.name for rule in RULES]
+        self.assertEqual(len(set(names)), len(names))
+        count = {suite: sum(name.startswith(suite + "/") for name in names)
+                 for suite in ("http2", "generic", "hpack")}
+        self.assertEqual(count, {"http2": 95, "generic": 44, "hpack": 8})
+
+    def hold(self, rule):
+        for way in h2_judge.WAYS:
+            with self.subTest(rule.says, way=way):
+                with h2_judge.Peer(self.server, way) as p:
+                    if rule.greets:
+                        p.greet()
+                    frames = rule.sends(p)
+                    if rule.then:
+                        p.write(*frames)
+                        rule.then(p)
+
+
+RULES = h2_rules.RULES + h2_rules_generic.RULES
+for one in RULES:
+    setattr(Rules, "test_" + one.name.replace("/", "_").replace(".", "_"),
+            lambda self, one=one: self.hold(one))
 
 
 if __name__ == "__main__":

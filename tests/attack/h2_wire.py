@@ -135,6 +135,10 @@ class Client:
         if not piece:
             self.closed = True
             return
+        self.take(piece)
+
+    def take(self, piece):
+        """Bytes from the server, as frames."""
         self.rest += piece
         while len(self.rest) >= 9:
             parsed, length = Frame.parse_frame_header(memoryview(self.rest[:9]))

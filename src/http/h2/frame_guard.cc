@@ -280,7 +280,9 @@ Judgement FrameGuard::judge_continuation(const FrameHeader& h, TimePoint now) no
   return count_fragment(h, now);
 }
 
-/// Checked as RFC 7540 says, then forgotten: there is no priority tree here.
+/// Checked as RFC 7540 says, then forgotten: there is no priority tree here. A stream that is over
+/// may be named, so a bad frame for it is answered like one for a stream that is open: it may have
+/// been sent when it was.
 Judgement FrameGuard::judge_priority(const FrameHeader& h, Prefix prefix, TimePoint now) noexcept {
   if (h.stream == 0) return kProtocol;
   if (!priority_.take(now)) glitch(H2Glitch::kPriorityFlood, now);
@@ -289,7 +291,6 @@ Judgement FrameGuard::judge_priority(const FrameHeader& h, Prefix prefix, TimePo
   if (!bad_length && !itself) return kSkip;
   if (is_idle(h.stream)) return bad_length ? kFrameSize : kProtocol;  // there is none to reset
   glitch(bad_length ? H2Glitch::kBadPriority : H2Glitch::kSelfDependency, now);
-  if (find_open(h.stream) == nullptr) return kSkip;
   return reset(h.stream, bad_length ? ErrorCode::kFrameSizeError : ErrorCode::kProtocolError,
                Action::kSkip);
 }

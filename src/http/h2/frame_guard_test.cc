@@ -126,6 +126,26 @@ TEST(FrameGuard, AStreamThatTheOwnerHoldsIsClosedAllTheSame) {
   EXPECT_EQ(g.headers(1).end, SessionEnd::kStreamClosed);
 }
 
+TEST(FrameGuard, ABadPriorityIsAnsweredAlsoWhenItsStreamIsJustOver) {
+  Guard g;
+  g.headers(1);
+  Stream* stream = g.guard.streams().find(1);
+  stream->open = false;
+  g.guard.on_closed(1, ClosedHow::kEnded);
+  g.guard.streams().close(*stream);
+  const Judgement length = g.judge(FrameType::kPriority, 0, 1, 4);
+  EXPECT_EQ(length.reset, 1U);
+  EXPECT_EQ(length.code, ErrorCode::kFrameSizeError);
+  EXPECT_EQ(length.action, Action::kSkip);
+  const Judgement itself = g.judge(FrameType::kPriority, 0, 1, 5, {0, 0, 0, 1, 9});
+  EXPECT_EQ(itself.reset, 1U);
+  EXPECT_EQ(itself.code, ErrorCode::kProtocolError);
+  EXPECT_EQ(g.guard.score().count(H2Glitch::kBadPriority), 1U);
+  EXPECT_EQ(g.guard.score().count(H2Glitch::kSelfDependency), 1U);
+  const Judgement good = g.judge(FrameType::kPriority, 0, 1, 5, {0, 0, 0, 3, 9});
+  EXPECT_EQ(good.reset, 0U);
+}
+
 TEST(FrameGuard, SettingsPayloadsAreBounded) {
   Guard g;
   EXPECT_EQ(g.judge(FrameType::kSettings, 0, 0, 32 * 6).action, Action::kPass);
