@@ -84,7 +84,8 @@ class Echo final : public Handler {
     // The view dies with this call, so it must be taken now or never: reset when it cannot be.
     if (!start(stream)) return stream.reset();
     if (stream.send_data(chunk.text()) < chunk.len) stream.reset();
-    if (stream.writable_bytes() < 64 * 1024) stream.pause();
+    // Not after the last one: nothing would be under way whose departure could end the pause.
+    if (!chunk.last() && stream.writable_bytes() < 64 * 1024) stream.pause();
   }
   void on_complete(ServerStream& stream) override {
     stream.state<State>().ended = true;

@@ -15,6 +15,7 @@ import pathlib
 import re
 import resource
 import socket
+import socketserver
 import ssl
 import subprocess
 import sys
@@ -79,12 +80,45 @@ class Server:
         return code
 
 
-class Gateway(Server):
-    """`weir run --to` examples/hello_server, as an operator would start it. Clients come by TLS and
-    ask for HTTP/2, or in cleartext by prior knowledge."""
+class HastyOrigin:
+    """A service that answers as soon as it has seen the head of a request, whatever follows."""
 
-    def __init__(self, *options, tls=True):
-        self.origin = Server(*options)
+    ANSWER = b"HTTP/1.1 200 OK\r\ncontent-length: 6\r\nconnection: close\r\n\r\nhasty\n"
+
+    class Exchange(socketserver.BaseRequestHandler):
+        def handle(self):
+            head = b""
+            with contextlib.suppress(OSError):
+                while b"\r\n\r\n" not in head:
+                    piece = self.request.recv(65536)
+                    if not piece:
+                        return
+                    head += piece
+                self.request.sendall(HastyOrigin.ANSWER)
+                self.request.shutdown(socket.SHUT_WR)
+                while self.request.recv(65536):
+                    pass
+
+    class Listener(socketserver.ThreadingTCPServer):
+        daemon_threads, request_queue_size = True, 128
+
+    def __init__(self):
+        self.listener = self.Listener(("127.0.0.1", 0), self.Exchange)
+        self.port = self.listener.server_address[1]
+        threading.Thread(target=self.listener.serve_forever, daemon=True).start()
+
+    def stop(self):
+        self.listener.shutdown()
+        self.listener.server_close()
+        return 0
+
+
+class Gateway(Server):
+    """`weir run --to` an origin, as an operator would start it. Clients come by TLS and ask for
+    HTTP/2, or in cleartext by prior knowledge."""
+
+    def __init__(self, origin, tls=True):
+        self.origin = origin
         self.files = tempfile.TemporaryDirectory()
         files = pathlib.Path(self.files.name)
         subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",

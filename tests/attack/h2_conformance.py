@@ -30,9 +30,12 @@ class Conformance(attack.AttackTest):
 
     @classmethod
     def setUpClass(cls):
-        options = ("--max-connections", 64)
-        cls.server = (attack.Gateway(*options, tls=attack.TLS) if attack.WEIR else
-                      attack.Server(*options))
+        origin = cls.origin()
+        cls.server = attack.Gateway(origin, tls=attack.TLS) if attack.WEIR else origin
+
+    @staticmethod
+    def origin():
+        return attack.Server("--max-connections", 256)
 
     @classmethod
     def tearDownClass(cls):
@@ -48,6 +51,8 @@ class Conformance(attack.AttackTest):
         c = c or self.client()
         c.send(data(c) if callable(data) else data)
         self.assertEqual(c.response(stream)[0], status)
+        self.assertTrue(any(f.stream_id == stream and "END_STREAM" in f.flags for f in c.frames),
+                        "the answer has no end")
         self.assertIsNone(c.goaway())
         return c
 
@@ -378,6 +383,14 @@ class Rules(Conformance):
                     if rule.then:
                         p.write(*frames)
                         rule.then(p)
+
+
+class HastyRules(Rules):
+    """The same, when the answer is there before the request is whole. Through the gateway only."""
+
+    @staticmethod
+    def origin():
+        return attack.HastyOrigin()
 
 
 RULES = h2_rules.RULES + h2_rules_generic.RULES

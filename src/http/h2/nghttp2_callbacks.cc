@@ -59,10 +59,12 @@ int Nghttp2Session::Callbacks::on_frame_recv(nghttp2_session* /*library*/,
       seen.stream = id;
       seen.block = true;
       seen.block_end = end;
+      if (end) self.end_lingering(id);
       break;
     case NGHTTP2_DATA:
       seen.stream = id;
       seen.body_end = end;
+      if (end) self.end_lingering(id);
       break;
     case NGHTTP2_SETTINGS:
       if ((frame->hd.flags & NGHTTP2_FLAG_ACK) == 0) {
@@ -143,13 +145,7 @@ int Nghttp2Session::Callbacks::on_frame_send(nghttp2_session* /*library*/,
   const bool carries_end = frame->hd.type == NGHTTP2_DATA || frame->hd.type == NGHTTP2_HEADERS;
   if (!carries_end || (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) == 0) return 0;
   stream->we_ended = true;
-  // All was said; what the client still wants to send is of no use (RFC 9113 §8.1).
-  if (!stream->peer_ended && !stream->reset_by_us) {
-    stream->reset_by_us = true;
-    stream->discarding = true;
-    return nghttp2_submit_rst_stream(self.library_, NGHTTP2_FLAG_NONE, frame->hd.stream_id,
-                                     NGHTTP2_NO_ERROR);
-  }
+  if (!stream->peer_ended && !stream->reset_by_us) self.linger(*stream);
   return 0;
 }
 
@@ -170,11 +166,10 @@ int Nghttp2Session::Callbacks::on_stream_close(nghttp2_session* /*library*/, std
   }
   stream->open = false;
   self.guard_.on_closed(stream_id, how);
-  if (stream->held) {
-    stream->next_told = self.ends_;
-    self.ends_ = self.guard_.streams().index_of(*stream);
-  } else {
+  if (!stream->held) {
     self.guard_.streams().close(*stream);
+  } else if (!stream->lingers) {  // else its owner was told when we had said all
+    self.add_end(*stream);
   }
   return 0;
 }

@@ -338,6 +338,7 @@ void Nghttp2Session::tell_body(Stream& stream) {
   stream.received += seen_.data_bytes;
   if (seen_.body_end) stream.peer_ended = true;
   if (end_ != SessionEnd::kNone || !stream.open) return;
+  if (stream.lingers) return cut_off_if_large(stream);
   if (stream.reset_by_us || stream.discarding || !stream.held) return;
   events_->on_body(stream.id, stream.user,
                    {.data = seen_.data,
@@ -360,10 +361,15 @@ void Nghttp2Session::tell_ends() {
     stream.told = true;
     if (stream.user != nullptr)
       events_->on_stream_end(id, stream.user, how, static_cast<ErrorCode>(stream.end_code));
-    if (Stream* still = guard_.streams().find(id); still != nullptr && !still->held)
-      guard_.streams().close(*still);
+    Stream* still = guard_.streams().find(id);
+    if (still != nullptr && !still->held && !still->open) guard_.streams().close(*still);
   }
   telling_ = false;
+}
+
+void Nghttp2Session::add_end(Stream& stream) noexcept {
+  stream.next_told = ends_;
+  ends_ = guard_.streams().index_of(stream);
 }
 
 // ---- The end -----------------------------------------------------------------------------------
@@ -431,6 +437,8 @@ TimePoint Nghttp2Session::next_expiry() const noexcept {
     const TimePoint block = block_began_ + limits_->header_block_timeout;
     next = next == TimePoint{} ? block : std::min(next, block);
   }
+  if (linger_until_ != TimePoint{})
+    next = next == TimePoint{} ? linger_until_ : std::min(next, linger_until_);
   return next;
 }
 
@@ -439,6 +447,7 @@ void Nghttp2Session::expire(TimePoint now) {
   if (end_ != SessionEnd::kNone) return;
   if (!settings_acked_ && now >= settings_sent_ + limits_->settings_ack_timeout)
     return end_session(SessionEnd::kSettingsTimeout, ErrorCode::kSettingsTimeout);
+  if (linger_until_ != TimePoint{} && now >= linger_until_) cut_off_lingering(now);
   const bool in_block = guard_.in_header_block() || block_.under_way();
   if (in_block && now >= block_began_ + limits_->header_block_timeout)
     end_session(SessionEnd::kHeaderTimeout, ErrorCode::kEnhanceYourCalm);

@@ -103,6 +103,13 @@ class Nghttp2Session final : public Session {
   void tell_ends();
   void refuse_block(Stream& stream, BlockFault fault);
 
+  // Streams that we have answered before the request was whole: see linger().
+  void linger(Stream& stream);
+  void end_lingering(StreamId id) noexcept;
+  void cut_off_if_large(Stream& stream);
+  void cut_off_lingering(TimePoint now);
+  void add_end(Stream& stream) noexcept;
+
   // Output.
   /// The library still has a say: all is well, or was until the end.
   [[nodiscard]] bool library_speaks() const noexcept {
@@ -156,6 +163,7 @@ class Nghttp2Session final : public Session {
   SessionEnd end_ = SessionEnd::kNone;
   TimePoint settings_sent_{};
   TimePoint block_began_{};
+  TimePoint linger_until_{};  // zero: no stream lingers
   bool settings_said_ = false;
   bool settings_acked_ = false;
   bool peer_goaway_ = false;

@@ -158,11 +158,15 @@ TEST(H2Peaceful, LateFramesAfterWeRefusedAnUpload) {
     peer.send(headers(id, post(), 0));
     peer.respond(id, "", {}, 503);
     peer.drain();
-    EXPECT_EQ(peer.reset_code(id), ErrorCode::kNoError) << "stop sending, nothing is wrong";
     EXPECT_EQ(peer.streams[id].end, StreamEnd::kDone);
-    // It had not seen that yet.
-    for (int k = 0; k < 8; ++k) peer.send(data(id, std::string(1000, 'x')));
+    // It had not seen that yet. Nor has it seen what follows from half of the window being used.
+    for (int k = 0; k < 16; ++k) {
+      peer.send(data(id, std::string(1000, 'x')));
+      EXPECT_EQ(peer.reset_code(id).has_value(), k >= 8) << k;
+    }
+    EXPECT_EQ(peer.reset_code(id), ErrorCode::kNoError) << "stop sending, nothing is wrong";
     peer.send(data(id, "", kEnd) + rst(id));
+    peer.frames.clear();
   }
   EXPECT_TRUE(peer.alive());
   EXPECT_EQ(peer.all_glitches(), 0U);

@@ -34,7 +34,9 @@ struct Stream {
   bool has_head : 1 = false;                 // its request head is complete
   bool reset_by_us : 1 = false;
   bool reset_by_peer : 1 = false;
-  bool told : 1 = false;  // its owner knows that it has ended
+  bool told : 1 = false;        // its owner knows that it has ended
+  bool lingers : 1 = false;     // we have said all, and let the rest of its body come
+  bool lingers_on : 1 = false;  // … for a whole period already
 };
 
 /// The streams of one connection, found by number. Memory is given; nothing is allocated.
