@@ -6,7 +6,8 @@ from h2_judge import (COMPRESSION, PADDED, WITH_PRIORITY, Rule, acknowledged, an
                       connection_error, data, dependency, get, has_data, headers, more, ping,
                       pinged, pinged_or_ended, post, priority, stream_over)
 from h2_rules import GREETING, first_is_settings
-from h2_wire import DATA, END_STREAM, GOAWAY, SETTINGS, frame, integer, reset, settings, window_update
+from h2_wire import (DATA, END_STREAM, GOAWAY, SETTINGS, frame, integer, reset, settings,
+                     window_update)
 
 AGENT = b"\x0auser-agent\x06h2spec"
 AGENT_HUFFMAN = b"\x87\xb5\x05\xb1\x61\xcc\x5a\x93\x84\x9c\x48\xac\xa4"
