@@ -33,6 +33,7 @@ function(weir_test name)
     math(EXPR ARG_TIMEOUT "4 * ${ARG_TIMEOUT}")  # Instrumented code is that much slower.
   endif()
   add_executable(${name} ${ARG_SOURCES})
+  weir_unity(${name})
   target_link_libraries(${name} PRIVATE weir_compile ${ARG_LINK} GTest::gmock GTest::gtest_main)
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
     PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT}

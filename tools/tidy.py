@@ -12,10 +12,11 @@ import time
 
 sys.dont_write_bytecode = True
 
-from tidy_rules import calls, docs, layers, layout, sizes, sources, tables, words  # noqa: E402
+from tidy_rules import (calls, docs, layers, layout, private_names, sizes, sources,  # noqa: E402
+                        tables, words)
 from tidy_rules.tree import Tree  # noqa: E402
 
-RULES = (layers, calls, layout, sizes, sources, docs, tables, words)
+RULES = (layers, calls, layout, sizes, sources, private_names, docs, tables, words)
 
 
 def main(arguments):

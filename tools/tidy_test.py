@@ -8,7 +8,8 @@ import unittest
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
-from tidy_rules import calls, docs, layers, layout, sizes, sources, tables, words  # noqa: E402
+from tidy_rules import (calls, docs, layers, layout, private_names, sizes, sources,  # noqa: E402
+                        tables, words)
 from tidy_rules.tree import EXCEPTIONS_PATH, File, Tree  # noqa: E402
 
 
@@ -291,6 +292,36 @@ class Sources(Rule):
         tree = Tree({EXCEPTIONS_PATH: '[untested]\n"src/base/gone.cc" = "why"\n'})
         list(sources.check(tree))
         self.assertIn("no longer needed", str(tree.exceptions.unused()[0]))
+
+
+class PrivateNames(Rule):
+    def both(self, first, second, path="src/base/b.cc", around="weir::inline v0"):
+        wrap = "namespace {} {{\nnamespace {{\n\n{}\n\n}}  // namespace\n}}\n"
+        return findings(private_names, {"src/base/a.cc": wrap.format("weir::inline v0", first),
+                                        path: wrap.format(around, second)})
+
+    def test_two_files_of_a_layer(self):
+        for text in ("constexpr int kMax = 1;", "constexpr std::array<int, 2> kMax = {1, 2};",
+                     "struct kMax {", "enum class kMax : std::uint8_t { kA };", "int kMax(int x) {",
+                     "[[nodiscard]] std::vector<int> kMax(", "const char* kMax[] = {",
+                     "template <class T>\nT kMax(T x) {", "std::atomic<int> kMax{0};",
+                     "thread_local int kMax = 0;", "std::string kMax(std::string_view a = {}) {"):
+            found = self.both("constexpr int kMax = 1;", text)
+            self.assertEqual(len(found), 1, text)
+            self.assertIn("`kMax` is a private name of src/base/a.cc already", found[0])
+
+    def test_what_does_not_meet(self):
+        text = "constexpr int kMax = 1;"
+        self.assertEqual(self.both(text, text, path="src/base/b_test.cc"), [])
+        self.assertEqual(self.both(text, text, path="src/http/b.cc"), [])
+        self.assertEqual(self.both(text, text, around="weir::inline v0::h2"), [])
+        self.assertEqual(len(self.both(text, text, around="weir")), 1)
+        self.assertEqual(self.both("using A = int;", "using A = int;"), [])
+        self.assertEqual(len(self.both("using A = int;", "using A = long;")), 1)
+        self.assertEqual(len(self.both("using enum A;", "using enum B;")), 1)
+        self.assertEqual(self.both("void f() {\n  int kMax = 1;\n}", text), [])
+        self.assertEqual(self.both("struct A;\nTEST(B, C) {", "struct A;\nTEST(B, C) {"), [])
+        self.assertEqual(self.both("int f(int);\nint f(long);", "using std::f;"), [])
 
 
 class Docs(Rule):

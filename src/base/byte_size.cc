@@ -8,22 +8,22 @@
 namespace weir::inline v0 {
 namespace {
 
-struct Unit {
+struct SizeUnit {
   std::string_view lower_name;
   std::uint64_t bytes;
 };
 
-constexpr std::array kUnits = {
-    Unit{"", 1},
-    Unit{"b", 1},
-    Unit{"kb", 1'000},
-    Unit{"mb", 1'000'000},
-    Unit{"gb", 1'000'000'000},
-    Unit{"tb", 1'000'000'000'000},
-    Unit{"kib", std::uint64_t{1} << 10U},
-    Unit{"mib", std::uint64_t{1} << 20U},
-    Unit{"gib", std::uint64_t{1} << 30U},
-    Unit{"tib", std::uint64_t{1} << 40U},
+constexpr std::array kSizeUnits = {
+    SizeUnit{"", 1},
+    SizeUnit{"b", 1},
+    SizeUnit{"kb", 1'000},
+    SizeUnit{"mb", 1'000'000},
+    SizeUnit{"gb", 1'000'000'000},
+    SizeUnit{"tb", 1'000'000'000'000},
+    SizeUnit{"kib", std::uint64_t{1} << 10U},
+    SizeUnit{"mib", std::uint64_t{1} << 20U},
+    SizeUnit{"gib", std::uint64_t{1} << 30U},
+    SizeUnit{"tib", std::uint64_t{1} << 40U},
 };
 
 constexpr std::array<std::string_view, 5> kBinaryNames = {"B", "KiB", "MiB", "GiB", "TiB"};
@@ -66,7 +66,7 @@ Result<ByteSize, ByteSizeFault> parse_byte_size(std::string_view text) noexcept 
   text.remove_prefix(static_cast<std::size_t>(end - text.data()));
   if (text.starts_with('.')) return unexpected(ByteSizeFault::kNotWhole);
   while (text.size() > 1 && text.starts_with(' ')) text.remove_prefix(1);
-  for (const Unit& unit : kUnits) {
+  for (const SizeUnit& unit : kSizeUnits) {
     if (!same_ignoring_case(text, unit.lower_name)) continue;
     // Only now: "99999999999999999999 apples" is wrong about its unit first.
     if (fault != std::errc{}) return unexpected(ByteSizeFault::kOverflow);

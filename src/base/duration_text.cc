@@ -8,15 +8,15 @@
 namespace weir::inline v0 {
 namespace {
 
-struct Unit {
+struct TimeUnit {
   std::string_view name;
   std::int64_t ns;
 };
 
-constexpr std::array kUnits = {
+constexpr std::array kTimeUnits = {
     // largest first
-    Unit{"h", 3'600'000'000'000}, Unit{"m", 60'000'000'000}, Unit{"s", 1'000'000'000},
-    Unit{"ms", 1'000'000},        Unit{"us", 1'000},         Unit{"ns", 1},
+    TimeUnit{"h", 3'600'000'000'000}, TimeUnit{"m", 60'000'000'000}, TimeUnit{"s", 1'000'000'000},
+    TimeUnit{"ms", 1'000'000},        TimeUnit{"us", 1'000},         TimeUnit{"ns", 1},
 };
 
 }  // namespace
@@ -48,7 +48,7 @@ Result<Duration, DurationFault> parse_duration(std::string_view text) noexcept {
   if (text.starts_with('.')) return unexpected(DurationFault::kNotWhole);
   while (text.starts_with(' ')) text.remove_prefix(1);
   if (text.empty()) return unexpected(DurationFault::kMissingUnit);
-  for (const Unit& unit : kUnits) {
+  for (const TimeUnit& unit : kTimeUnits) {
     if (text != unit.name) continue;
     if (fault != std::errc{} || number > Duration::max().count() / unit.ns) {
       return unexpected(DurationFault::kOverflow);
@@ -61,7 +61,7 @@ Result<Duration, DurationFault> parse_duration(std::string_view text) noexcept {
 std::string to_string(Duration duration) {
   const std::int64_t ns = duration.count();
   if (ns == 0) return "0s";
-  for (const Unit& unit : kUnits) {
+  for (const TimeUnit& unit : kTimeUnits) {
     if (ns % unit.ns == 0) return std::to_string(ns / unit.ns).append(unit.name);
   }
   WEIR_UNREACHABLE();

@@ -7,12 +7,9 @@
 #include "weir/policy/retry_hint.h"
 
 #include "control/admission_impl.h"
+#include "control/memory_orders.h"
 
 namespace weir::inline v0 {
-
-namespace {
-constexpr auto kRelaxed = std::memory_order_relaxed;
-}  // namespace
 
 using Impl = AdmissionController::Impl;
 

@@ -3,12 +3,11 @@
 #include <utility>
 
 #include "control/admission_impl.h"
+#include "control/memory_orders.h"
 
 namespace weir::inline v0 {
 
 namespace {
-constexpr auto kRelaxed = std::memory_order_relaxed;
-
 bool critical(const AdmissionRequest& request) noexcept {
   return request.priority == Priority::kCritical;
 }

@@ -15,10 +15,6 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-LimitConfig vegas(std::uint32_t initial, std::uint32_t min_limit) {
-  return {.policy = LimitKind::kVegas, .initial_limit = initial, .min_limit = min_limit};
-}
-
 std::uint32_t limit_of(const AdmissionController& controller) {
   return controller.scope_stats(ScopeId::kFirst, kStart).limit;
 }

@@ -111,10 +111,6 @@ TEST(AdmissionOverload, AFastServerStillAsksForFiftyMilliseconds) {
 
 // ---- the limiter, driven by requests
 
-LimitConfig vegas(std::uint32_t initial, std::uint32_t min_limit) {
-  return {.policy = LimitKind::kVegas, .initial_limit = initial, .min_limit = min_limit};
-}
-
 /// One second: one request that took `latency`, `running` more in flight when the window closes.
 void one_window(AdmissionController& controller, int second, std::size_t running,
                 Duration latency) {

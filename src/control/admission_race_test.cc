@@ -104,7 +104,7 @@ TEST(ActorAdmissionRace, DoesNotExceedByteCap) {
 }
 
 // The others with fewer threads and several tries each: more of them are truly at the same time.
-constexpr std::size_t kThreads = 4;
+constexpr std::size_t kRacers = 4;
 
 TEST(AdmissionRace, DoesNotExceedTheActorsCapAmongManyActors) {
   AdmissionConfig config = wide_config();
@@ -116,7 +116,7 @@ TEST(AdmissionRace, DoesNotExceedTheActorsCapAmongManyActors) {
   for (std::size_t a = 0; a < requests.size(); ++a) {
     requests[a].actor = race.controller.identify(kNames[a]);
   }
-  race.run(kThreads, [&](std::size_t i) { return race.admit(i, requests[i % 4]); });
+  race.run(kRacers, [&](std::size_t i) { return race.admit(i, requests[i % 4]); });
 }
 
 TEST(AdmissionRace, DoesNotExceedThePeersLimit) {
@@ -125,7 +125,7 @@ TEST(AdmissionRace, DoesNotExceedThePeersLimit) {
   Race race(config);
   AdmissionRequest request = request_of(Priority::kNormal);
   request.peer = race.controller.identify("node");
-  race.run(kThreads, [&](std::size_t i) { return race.admit(i, request); });
+  race.run(kRacers, [&](std::size_t i) { return race.admit(i, request); });
 }
 
 TEST(AdmissionRace, DoesNotExceedTheProcessWideBytes) {
@@ -135,14 +135,14 @@ TEST(AdmissionRace, DoesNotExceedTheProcessWideBytes) {
   AdmissionRequest request = request_of(Priority::kNormal);
   request.bytes = 100;
   race.at_the_bound = [&] { return race.controller.stats().bytes == 100 * kBound; };
-  race.run(kThreads, [&](std::size_t i) { return race.admit(i, request); });
+  race.run(kRacers, [&](std::size_t i) { return race.admit(i, request); });
 }
 
 TEST(AdmissionRace, DoesNotExceedTheClassCap) {
   AdmissionConfig config = wide_config();
   config.classes.caps[index_of(Priority::kLow)] = kBound;
   Race race(config);
-  race.run(kThreads, [&](std::size_t i) { return race.admit(i, request_of(Priority::kLow)); });
+  race.run(kRacers, [&](std::size_t i) { return race.admit(i, request_of(Priority::kLow)); });
 }
 
 TEST(AdmissionRace, DoesNotExceedTheScopesLimit) {
@@ -150,7 +150,7 @@ TEST(AdmissionRace, DoesNotExceedTheScopesLimit) {
   config.limit.initial_limit = kBound;
   Race race(config);
   race.at_the_bound = [&] { return race.controller.stats().in_flight == kBound; };
-  race.run(kThreads, [&](std::size_t i) {
+  race.run(kRacers, [&](std::size_t i) {
     return race.admit(i, request_of(i % 2 == 0 ? Priority::kHigh : Priority::kNormal));
   });
 }
@@ -159,7 +159,7 @@ TEST(AdmissionRace, DoesNotExceedMaxConcurrentInOneScope) {
   AdmissionConfig config = wide_config();
   config.max_concurrent = kBound;
   Race race(config);
-  race.run(kThreads, [&](std::size_t i) { return race.admit(i, request_of(Priority::kNormal)); });
+  race.run(kRacers, [&](std::size_t i) { return race.admit(i, request_of(Priority::kNormal)); });
 }
 
 TEST(AdmissionRace, DoesNotExceedMaxConcurrentOverTwoScopes) {
@@ -169,7 +169,7 @@ TEST(AdmissionRace, DoesNotExceedMaxConcurrentOverTwoScopes) {
   Race race(config);
   const ScopeId other = race.controller.add_scope("other", config.limit);
   race.at_the_bound = [&] { return race.controller.stats().in_flight == kBound; };
-  race.run(kThreads, [&](std::size_t i) {
+  race.run(kRacers, [&](std::size_t i) {
     return race.admit(i, request_of(Priority::kNormal, i % 2 == 0 ? ScopeId::kFirst : other));
   });
 }
@@ -187,7 +187,7 @@ TEST(AdmissionRace, DoesNotExceedStreamsMax) {
     const AdmissionStats stats = race.controller.stats();
     return stats.streaming == kBound && stats.in_flight == kTries - kBound;
   };
-  race.run(kThreads, [&](std::size_t i) { return race.held[i].to_streaming(kStart); });
+  race.run(kRacers, [&](std::size_t i) { return race.held[i].to_streaming(kStart); });
 }
 
 // Growth by many requests of one actor, which has two budgets to keep.
@@ -203,7 +203,7 @@ TEST(AdmissionRace, GrowthExceedsNeitherTheActorsNorTheProcessWideBytes) {
       for (std::size_t i = 0; i < kTries; ++i) EXPECT_TRUE(race.admit(i, request));
     };
     race.at_the_bound = [&] { return race.controller.stats().bytes == 10 * kBound; };
-    race.run(kThreads, [&](std::size_t i) { return race.held[i].try_grow(10); });
+    race.run(kRacers, [&](std::size_t i) { return race.held[i].try_grow(10); });
   }
 }
 
@@ -220,7 +220,7 @@ TEST(AdmissionRace, DoesNotExceedTheWaitingRoom) {
     for (Waiter& w : waiters) cancelled += race.controller.cancel(w) ? 1U : 0U;
   };
   race.after_all = [&] { full = Permit(); };
-  race.run(kThreads, [&](std::size_t i) {
+  race.run(kRacers, [&](std::size_t i) {
     return race.controller.enter(request_of(Priority::kNormal), waiters[i], kStart).kind ==
            Entered::Kind::kWaiting;
   });

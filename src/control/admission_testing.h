@@ -52,6 +52,10 @@ inline constexpr TimePoint kStart = time_from_ns(1'000'000'000);
   return config;
 }
 
+[[nodiscard]] inline LimitConfig vegas(std::uint32_t initial, std::uint32_t min_limit) {
+  return {.policy = LimitKind::kVegas, .initial_limit = initial, .min_limit = min_limit};
+}
+
 /// A fixed limit of `limit`, the same in the process, and no share smaller than the whole.
 [[nodiscard]] inline AdmissionConfig plain_config(std::uint32_t limit) {
   AdmissionConfig config;

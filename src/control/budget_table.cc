@@ -7,14 +7,11 @@
 
 #include "weir/base/assert.h"
 
+#include "control/memory_orders.h"
+
 namespace weir::inline v0 {
 
 namespace {
-
-constexpr auto kRelaxed = std::memory_order_relaxed;
-constexpr auto kAcquire = std::memory_order_acquire;
-constexpr auto kRelease = std::memory_order_release;
-constexpr auto kAcqRel = std::memory_order_acq_rel;
 
 std::size_t bucket_count(std::size_t entries, std::size_t ways) {
   return std::bit_ceil(std::max<std::size_t>(entries, 64)) / ways;

@@ -2,12 +2,9 @@
 
 #include <algorithm>
 
-namespace weir::inline v0 {
+#include "control/memory_orders.h"
 
-namespace {
-constexpr auto kRelaxed = std::memory_order_relaxed;
-constexpr auto kAcqRel = std::memory_order_acq_rel;
-}  // namespace
+namespace weir::inline v0 {
 
 void ClassGate::set_rules(const ClassRules& rules, const RuleModes& modes, std::uint32_t limit,
                           std::uint32_t process_max) noexcept {

@@ -24,24 +24,24 @@ void set_up(ClassGate& gate, const GateSetup& setup) {
 }
 
 // Takes until refused; returns how many were taken and, through `last`, what refused.
-std::uint32_t fill(ClassGate& gate, const ClassRequest& request, Take& last) {
+std::uint32_t take_all(ClassGate& gate, const ClassRequest& request, Take& last) {
   for (std::uint32_t taken = 0;; ++taken) {
     last = gate.try_take(request, false).take;
     if (last != Take::kTaken) return taken;
   }
 }
-std::uint32_t fill(ClassGate& gate, const ClassRequest& request) {
+std::uint32_t take_all(ClassGate& gate, const ClassRequest& request) {
   Take last{};
-  return fill(gate, request, last);
+  return take_all(gate, request, last);
 }
 
 TEST(ClassGate, EachClassFillsTheScopeUpToItsShare) {
   ClassGate gate;
   set_up(gate, {.limit = 100});
-  EXPECT_EQ(fill(gate, {Priority::kHigh, true, 1}), 50U);  // hedges
-  EXPECT_EQ(fill(gate, {Priority::kLow}), 25U);
-  EXPECT_EQ(fill(gate, {Priority::kNormal}), 15U);
-  EXPECT_EQ(fill(gate, {Priority::kHigh}), 10U);
+  EXPECT_EQ(take_all(gate, {Priority::kHigh, true, 1}), 50U);  // hedges
+  EXPECT_EQ(take_all(gate, {Priority::kLow}), 25U);
+  EXPECT_EQ(take_all(gate, {Priority::kNormal}), 15U);
+  EXPECT_EQ(take_all(gate, {Priority::kHigh}), 10U);
   EXPECT_EQ(gate.counts().units, (std::array<std::uint32_t, 4>{0, 60, 15, 25}));
   EXPECT_EQ(gate.sheddable(), 100U);
   EXPECT_EQ(gate.bound(Priority::kHigh), 100U);
@@ -54,7 +54,7 @@ TEST(ClassGate, AHedgeHasTheSmallerOfItsOwnAndItsClassesShare) {
   GateSetup setup{.limit = 100};
   setup.rules.share_low_permille = 300;
   set_up(gate, setup);
-  EXPECT_EQ(fill(gate, {Priority::kLow, true, 1}), 30U);
+  EXPECT_EQ(take_all(gate, {Priority::kLow, true, 1}), 30U);
 }
 
 TEST(ClassGate, ACapHoldsItsClassAloneAndIsToldFromTheLimit) {
@@ -63,9 +63,9 @@ TEST(ClassGate, ACapHoldsItsClassAloneAndIsToldFromTheLimit) {
   setup.rules.caps[index_of(Priority::kNormal)] = 30;
   set_up(gate, setup);
   Take why{};
-  EXPECT_EQ(fill(gate, {Priority::kNormal}, why), 30U);
+  EXPECT_EQ(take_all(gate, {Priority::kNormal}, why), 30U);
   EXPECT_EQ(why, Take::kClassCap);
-  EXPECT_EQ(fill(gate, {Priority::kHigh}, why), 70U);
+  EXPECT_EQ(take_all(gate, {Priority::kHigh}, why), 70U);
   EXPECT_EQ(why, Take::kLimit);
   EXPECT_EQ(gate.cap(Priority::kNormal), 30U);
   EXPECT_EQ(gate.cap(Priority::kHigh), 0U);
@@ -75,7 +75,7 @@ TEST(ClassGate, TheProcessWideBoundIsToldFromTheLimit) {
   ClassGate gate;
   set_up(gate, {.limit = 100, .process_max = 7});
   Take why{};
-  EXPECT_EQ(fill(gate, {Priority::kHigh}, why), 7U);
+  EXPECT_EQ(take_all(gate, {Priority::kHigh}, why), 7U);
   EXPECT_EQ(why, Take::kProcess);
   EXPECT_EQ(gate.try_take({Priority::kCritical}, false).take, Take::kTaken);
 }
@@ -87,9 +87,9 @@ TEST(ClassGate, CostWeighsAndARequestDearerThanItsShareIsServedAlone) {
   ASSERT_EQ(dear.take, Take::kTaken);
   EXPECT_EQ(dear.seat.units, 9U);  // all of normal's share
   EXPECT_EQ(dear.in_flight, 9U);
-  EXPECT_EQ(fill(gate, {Priority::kNormal}), 0U);
+  EXPECT_EQ(take_all(gate, {Priority::kNormal}), 0U);
   EXPECT_FALSE(gate.give_back(dear.seat, Priority::kNormal));
-  EXPECT_EQ(fill(gate, {Priority::kHigh, false, 3}), 3U);
+  EXPECT_EQ(take_all(gate, {Priority::kHigh, false, 3}), 3U);
   EXPECT_EQ(gate.sheddable(), 9U);
   EXPECT_EQ(gate.try_take({Priority::kHigh, false, 0}, false).seat.units, 1U);  // never for nothing
 }
@@ -109,7 +109,7 @@ TEST(ClassGate, ACostAboveCapOrProcessBoundIsServedAloneToo) {
 TEST(ClassGate, ALowerLimitRefusesAtOnceAndWhatIsInFlightDrains) {
   ClassGate gate;
   set_up(gate, {.limit = 10});
-  EXPECT_EQ(fill(gate, {Priority::kHigh}), 10U);
+  EXPECT_EQ(take_all(gate, {Priority::kHigh}), 10U);
   set_up(gate, {.limit = 4});
   EXPECT_EQ(gate.sheddable(), 10U);
   for (int left = 9; left >= 4; --left) {
@@ -165,9 +165,9 @@ TEST(ClassGate, OperatorStateFollowsTheBounds) {
   ClassGate gate;
   set_up(gate, {.limit = 100});
   EXPECT_EQ(gate.state(), OperatorState::kHealthy);
-  EXPECT_EQ(fill(gate, {Priority::kLow}), 75U);
+  EXPECT_EQ(take_all(gate, {Priority::kLow}), 75U);
   EXPECT_EQ(gate.state(), OperatorState::kPressured);
-  EXPECT_EQ(fill(gate, {Priority::kNormal}), 15U);
+  EXPECT_EQ(take_all(gate, {Priority::kNormal}), 15U);
   EXPECT_EQ(gate.state(), OperatorState::kOverloaded);
 }
 
@@ -217,12 +217,12 @@ TEST(ClassGate, WithTheCapInShadowLimitProcessBoundAndOrderStillHold) {
   ClassGate by_process;
   set_up(by_process, setup);
   Take why{};
-  EXPECT_EQ(fill(by_process, {Priority::kHigh}, why), 4U);
+  EXPECT_EQ(take_all(by_process, {Priority::kHigh}, why), 4U);
   EXPECT_EQ(why, Take::kProcess);
   setup.process_max = 0;
   ClassGate by_limit;
   set_up(by_limit, setup);
-  EXPECT_EQ(fill(by_limit, {Priority::kHigh}, why), 10U);
+  EXPECT_EQ(take_all(by_limit, {Priority::kHigh}, why), 10U);
   EXPECT_EQ(why, Take::kLimit);
   ClassGate waited_for;
   set_up(waited_for, setup);
@@ -238,7 +238,7 @@ TEST(ClassGate, WithTheLimitInShadowTheCapStillHolds) {
   setup.modes.limit = RuleMode::kShadow;
   set_up(gate, setup);
   Take why{};
-  EXPECT_EQ(fill(gate, {Priority::kHigh}, why), 5U);
+  EXPECT_EQ(take_all(gate, {Priority::kHigh}, why), 5U);
   EXPECT_EQ(why, Take::kClassCap);
 }
 

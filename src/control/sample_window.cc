@@ -2,11 +2,9 @@
 
 #include <algorithm>
 
-namespace weir::inline v0 {
+#include "control/memory_orders.h"
 
-namespace {
-constexpr auto kRelaxed = std::memory_order_relaxed;
-}  // namespace
+namespace weir::inline v0 {
 
 void SampleWindow::set_rules(const WindowRules& rules) noexcept {
   duration_ns_.store(rules.duration.count(), kRelaxed);

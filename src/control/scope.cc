@@ -3,11 +3,9 @@
 #include <algorithm>
 #include <utility>
 
-namespace weir::inline v0 {
+#include "control/memory_orders.h"
 
-namespace {
-constexpr auto kRelaxed = std::memory_order_relaxed;
-}  // namespace
+namespace weir::inline v0 {
 
 class Scope::Claim {
  public:

@@ -199,13 +199,9 @@ TEST_F(ScopeTest, PolicySwapsUnderLoadLeaveOneOfTheirLimits) {
 
 // ---- two scopes
 
-LimitConfig vegas(std::uint32_t limit) {
-  return {.policy = LimitKind::kVegas, .initial_limit = limit, .min_limit = 1};
-}
-
 // One second of traffic in one scope: `in_flight` requests that all take `latency`.
-void one_window(AdmissionController& controller, ScopeId scope, int window, std::size_t in_flight,
-                Duration latency) {
+void one_window_of(AdmissionController& controller, ScopeId scope, int window,
+                   std::size_t in_flight, Duration latency) {
   const TimePoint granted = kStart + seconds(window) + milliseconds(1);
   std::vector<Permit> permits =
       admit_all(controller, request_of(Priority::kHigh, scope), in_flight, granted);
@@ -222,13 +218,13 @@ TEST(TwoScopes, OverloadOfOneLeavesTheOthersLimitAlone) {
   AdmissionConfig config;
   config.scopes_max = 3;
   AdmissionController controller(config, Rng(1));
-  const ScopeId slow = controller.add_scope("slow", vegas(100));
-  const ScopeId idle = controller.add_scope("idle", vegas(100));
+  const ScopeId slow = controller.add_scope("slow", vegas(100, 1));
+  const ScopeId idle = controller.add_scope("idle", vegas(100, 1));
   const auto limit = [&](ScopeId scope) { return controller.scope_stats(scope, kStart).limit; };
   controller.expire(kStart);
-  one_window(controller, slow, 0, 1, milliseconds(5));  // the baseline: 5 ms
+  one_window_of(controller, slow, 0, 1, milliseconds(5));  // the baseline: 5 ms
   const std::uint32_t before = limit(slow);
-  for (int w = 1; w <= 20; ++w) one_window(controller, slow, w, 90, milliseconds(500));
+  for (int w = 1; w <= 20; ++w) one_window_of(controller, slow, w, 90, milliseconds(500));
   EXPECT_EQ(limit(slow), before - 20);  // one down each window
   EXPECT_EQ(limit(idle), 100U);
   EXPECT_EQ(limit(ScopeId::kFirst), config.limit.initial_limit);

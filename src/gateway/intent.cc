@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::uint64_t kDeadlineMsMax = std::uint64_t{24} * 60 * 60 * 1000;
 
-std::optional<std::uint64_t> number_in(std::string_view text) noexcept {
+std::optional<std::uint64_t> whole_number(std::string_view text) noexcept {
   std::uint64_t value = 0;
   const char* const end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, value);
@@ -23,11 +23,11 @@ Intent read_intent(const HeaderList& headers, const Caller& caller, const Route&
   if (caller.peer) {
     intent.priority =
         priority_named(headers.value(FieldId::kXWeirPriority)).value_or(Priority::kNormal);
-    if (const auto ms = number_in(headers.value(FieldId::kXWeirDeadlineMs))) {
+    if (const auto ms = whole_number(headers.value(FieldId::kXWeirDeadlineMs))) {
       intent.time_left =
           std::chrono::milliseconds(static_cast<std::int64_t>(std::min(*ms, kDeadlineMsMax)));
     }
-    intent.hedge = number_in(headers.value(FieldId::kXWeirAttempt)).value_or(1) > 1;
+    intent.hedge = whole_number(headers.value(FieldId::kXWeirAttempt)).value_or(1) > 1;
   }
   if (route.priority) intent.priority = *route.priority;
   return intent;

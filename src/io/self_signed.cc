@@ -1,7 +1,5 @@
 #include "weir/io/self_signed.h"
 
-#include <memory>
-
 #include <openssl/bio.h>
 #include <openssl/ec.h>
 #include <openssl/evp.h>
@@ -9,19 +7,10 @@
 #include <openssl/rand.h>
 #include <openssl/x509v3.h>
 
+#include "io/openssl_ptr.h"
+
 namespace weir::inline v0::io {
 namespace {
-
-template <auto Free>
-struct Freed {
-  template <class T>
-  void operator()(T* object) const noexcept {
-    Free(object);
-  }
-};
-using KeyPtr = std::unique_ptr<EVP_PKEY, Freed<EVP_PKEY_free>>;
-using CertificatePtr = std::unique_ptr<X509, Freed<X509_free>>;
-using BioPtr = std::unique_ptr<BIO, Freed<BIO_free>>;
 
 std::string text_of(BIO* bio) {
   char* data = nullptr;

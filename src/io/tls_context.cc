@@ -10,21 +10,10 @@
 
 #include "weir/base/assert.h"
 
+#include "io/openssl_ptr.h"
+
 namespace weir::inline v0::io {
 namespace {
-
-struct BioDeleter {
-  void operator()(BIO* bio) const noexcept { BIO_free(bio); }
-};
-struct X509Deleter {
-  void operator()(X509* x) const noexcept { X509_free(x); }
-};
-struct KeyDeleter {
-  void operator()(EVP_PKEY* key) const noexcept { EVP_PKEY_free(key); }
-};
-using BioPtr = std::unique_ptr<BIO, BioDeleter>;
-using X509Ptr = std::unique_ptr<X509, X509Deleter>;
-using KeyPtr = std::unique_ptr<EVP_PKEY, KeyDeleter>;
 
 BioPtr open_pem(const std::string& file, const std::string& text) {
   if (!text.empty()) return BioPtr(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
@@ -41,7 +30,7 @@ Result<void, TlsSetupError> fault(const std::string& where, const char* otherwis
 Result<void, TlsSetupError> load_chain(SSL_CTX* context, const TlsIdentity& identity) {
   const BioPtr bio = open_pem(identity.certificate_file, identity.certificate_pem);
   if (bio == nullptr) return fault(identity.certificate_file, "cannot be opened");
-  const X509Ptr leaf(PEM_read_bio_X509_AUX(bio.get(), nullptr, nullptr, nullptr));
+  const CertificatePtr leaf(PEM_read_bio_X509_AUX(bio.get(), nullptr, nullptr, nullptr));
   if (leaf == nullptr || SSL_CTX_use_certificate(context, leaf.get()) != 1)
     return fault(identity.certificate_file, "holds no certificate");
   while (X509* next = PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr)) {
@@ -70,7 +59,7 @@ Result<void, TlsSetupError> trust(SSL_CTX* context, const TlsSetup& setup) {
   if (bio == nullptr) return fault(setup.ca_file, "cannot be opened");
   int found = 0;
   while (X509* next = PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr)) {
-    const X509Ptr owned(next);
+    const CertificatePtr owned(next);
     if (X509_STORE_add_cert(SSL_CTX_get_cert_store(context), next) != 1)
       return fault(setup.ca_file, "has a certificate that cannot be used");
     if (setup.role == TlsRole::kServer) SSL_CTX_add_client_CA(context, next);

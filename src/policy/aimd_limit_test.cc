@@ -7,7 +7,7 @@
 namespace weir {
 namespace {
 
-LimitConfig starting_at(std::uint32_t limit) {
+LimitConfig aimd_at(std::uint32_t limit) {
   return {.policy = LimitKind::kAimd, .initial_limit = limit};
 }
 
@@ -20,7 +20,7 @@ LimitSample overloaded() {
 }
 
 TEST(Aimd, GrowsByOneWhenHalfTheLimitWasUsed) {
-  AimdLimit aimd(starting_at(100));
+  AimdLimit aimd(aimd_at(100));
   LimitDecision decision = aimd.on_window(used(49));
   EXPECT_EQ(decision.limit, 100U);
   EXPECT_EQ(decision.reason, LimitReason::kNotUsed);
@@ -30,7 +30,7 @@ TEST(Aimd, GrowsByOneWhenHalfTheLimitWasUsed) {
 }
 
 TEST(Aimd, OneOverloadBacksOffOnceAWindow) {
-  AimdLimit aimd(starting_at(100));
+  AimdLimit aimd(aimd_at(100));
   LimitSample window = overloaded();
   window.overload_count = 50;
   const LimitDecision decision = aimd.on_window(window);
@@ -39,12 +39,12 @@ TEST(Aimd, OneOverloadBacksOffOnceAWindow) {
 }
 
 TEST(Aimd, OverloadWithoutSamplesCounts) {
-  AimdLimit aimd(starting_at(100));
+  AimdLimit aimd(aimd_at(100));
   EXPECT_EQ(aimd.on_window({.overload_count = 3}).limit, 90U);
 }
 
 TEST(Aimd, SmallLimitsStillShrinkAndStopAtTheFloor) {
-  LimitConfig config = starting_at(10);
+  LimitConfig config = aimd_at(10);
   config.min_limit = 2;
   config.aimd_backoff = 0.99;
   AimdLimit aimd(config);
@@ -57,14 +57,14 @@ TEST(Aimd, SmallLimitsStillShrinkAndStopAtTheFloor) {
 }
 
 TEST(Aimd, ShrinksEvenByAFactorThatDoesNot) {
-  LimitConfig config = starting_at(100);
+  LimitConfig config = aimd_at(100);
   config.aimd_backoff = 1.0;  // validate() refuses it; the promise holds all the same
   AimdLimit aimd(config);
   EXPECT_EQ(aimd.on_window(overloaded()).limit, 99U);
 }
 
 TEST(Aimd, IsNeverStuckAtTheFloor) {
-  LimitConfig config = starting_at(1);
+  LimitConfig config = aimd_at(1);
   config.min_limit = 1;
   AimdLimit aimd(config);
   EXPECT_EQ(aimd.on_window(overloaded()).limit, 1U);
@@ -72,20 +72,20 @@ TEST(Aimd, IsNeverStuckAtTheFloor) {
 }
 
 TEST(Aimd, EmptyWindowDecidesNothing) {
-  AimdLimit aimd(starting_at(100));
+  AimdLimit aimd(aimd_at(100));
   EXPECT_EQ(aimd.on_window({}).reason, LimitReason::kNoSamples);
   EXPECT_EQ(aimd.limit(), 100U);
 }
 
 TEST(Aimd, StopsAtTheCeiling) {
-  LimitConfig config = starting_at(16);
+  LimitConfig config = aimd_at(16);
   config.max_limit = 16;
   AimdLimit aimd(config);
   EXPECT_EQ(aimd.on_window(used(16)).reason, LimitReason::kAtCeiling);
 }
 
 TEST(Aimd, NewBoundsApplyAtOnce) {
-  AimdLimit aimd(starting_at(100));
+  AimdLimit aimd(aimd_at(100));
   aimd.set_bounds({.min = 8, .initial = 50, .max = 60});
   EXPECT_EQ(aimd.limit(), 60U);
 }
@@ -115,7 +115,7 @@ TEST(Aimd, StaysInBoundsWhateverItSees) {
 }
 
 TEST(Aimd, FactoryMakesIt) {
-  const auto policy = make_limit_policy(starting_at(77), Rng(1));
+  const auto policy = make_limit_policy(aimd_at(77), Rng(1));
   EXPECT_EQ(policy->name(), "aimd");
   EXPECT_EQ(policy->limit(), 77U);
   EXPECT_EQ(policy->window_rules().duration, std::chrono::seconds(1));

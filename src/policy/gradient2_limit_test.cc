@@ -16,12 +16,12 @@ LimitSample window(milliseconds avg, std::uint32_t in_flight) {
       .sample_count = 100, .latency_avg = avg, .in_flight = in_flight, .in_flight_max = in_flight};
 }
 
-LimitConfig starting_at(std::uint32_t limit) {
+LimitConfig gradient2_at(std::uint32_t limit) {
   return {.policy = LimitKind::kGradient2, .initial_limit = limit};
 }
 
 TEST(Gradient2, GrowsByItsHeadroomWhileLatencyIsSteady) {
-  Gradient2Limit limit(starting_at(100));
+  Gradient2Limit limit(gradient2_at(100));
   // 0.8 × 100 + 0.2 × (100 × 1 + 4)
   EXPECT_EQ(limit.on_window(window(milliseconds(10), 100)).limit, 100U);  // 100.8
   EXPECT_EQ(limit.on_window(window(milliseconds(10), 100)).limit, 101U);  // 101.6
@@ -29,7 +29,7 @@ TEST(Gradient2, GrowsByItsHeadroomWhileLatencyIsSteady) {
 }
 
 TEST(Gradient2, ShrinksByAtMostTheSmoothedHalf) {
-  Gradient2Limit limit(starting_at(100));
+  Gradient2Limit limit(gradient2_at(100));
   for (int i = 0; i < 20; ++i) {
     static_cast<void>(limit.on_window(window(milliseconds(10), 200)));
   }
@@ -40,7 +40,7 @@ TEST(Gradient2, ShrinksByAtMostTheSmoothedHalf) {
 }
 
 TEST(Gradient2, ToleratesOneAndAHalfTimesTheLongAverage) {
-  Gradient2Limit limit(starting_at(100));
+  Gradient2Limit limit(gradient2_at(100));
   for (int i = 0; i < 20; ++i) {
     static_cast<void>(limit.on_window(window(milliseconds(10), 200)));
   }
@@ -48,20 +48,20 @@ TEST(Gradient2, ToleratesOneAndAHalfTimesTheLongAverage) {
 }
 
 TEST(Gradient2, AnUnusedLimitStaysWhereItIs) {
-  Gradient2Limit limit(starting_at(100));
+  Gradient2Limit limit(gradient2_at(100));
   const LimitDecision decision = limit.on_window(window(milliseconds(10), 49));
   EXPECT_EQ(decision.limit, 100U);
   EXPECT_EQ(decision.reason, LimitReason::kNotUsed);
 }
 
 TEST(Gradient2, AnEmptyWindowDecidesNothing) {
-  Gradient2Limit limit(starting_at(100));
+  Gradient2Limit limit(gradient2_at(100));
   EXPECT_EQ(limit.on_window({}).reason, LimitReason::kNoSamples);
 }
 
 // The weakness for which it is not the default: an overload that lasts becomes the new normal.
 TEST(Gradient2, ItsLongAverageFollowsAnOverload) {
-  Gradient2Limit limit(starting_at(100));
+  Gradient2Limit limit(gradient2_at(100));
   for (int i = 0; i < 30; ++i) {
     static_cast<void>(limit.on_window(window(milliseconds(10), 200)));
   }
@@ -73,7 +73,7 @@ TEST(Gradient2, ItsLongAverageFollowsAnOverload) {
 }
 
 TEST(Gradient2, TheLongAverageComesDownQuicklyFromASlowSpell) {
-  Gradient2Limit limit(starting_at(100));
+  Gradient2Limit limit(gradient2_at(100));
   for (int i = 0; i < 50; ++i) {
     static_cast<void>(limit.on_window(window(milliseconds(1000), 200)));
   }
@@ -84,7 +84,7 @@ TEST(Gradient2, TheLongAverageComesDownQuicklyFromASlowSpell) {
 
 TEST(Gradient2, StaysInBoundsWhateverItSees) {
   Rng rng(5);
-  LimitConfig config = starting_at(50);
+  LimitConfig config = gradient2_at(50);
   config.min_limit = 20;
   config.max_limit = 90;
   Gradient2Limit limit(config);
@@ -101,7 +101,7 @@ TEST(Gradient2, StaysInBoundsWhateverItSees) {
 }
 
 TEST(Gradient2, FactoryMakesIt) {
-  const auto policy = make_limit_policy(starting_at(77), Rng(1));
+  const auto policy = make_limit_policy(gradient2_at(77), Rng(1));
   EXPECT_EQ(policy->name(), "gradient2");
   EXPECT_EQ(policy->limit(), 77U);
 }

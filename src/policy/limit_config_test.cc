@@ -10,11 +10,11 @@
 
 #include "weir/policy/class_admission.h"
 
+#include "policy/odd_numbers_testing.h"
+
 namespace weir {
 namespace {
 
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr std::uint32_t kWordMax = std::numeric_limits<std::uint32_t>::max();
 
 template <class F>

@@ -10,37 +10,37 @@
 
 #include "weir/base/rng.h"
 
+#include "policy/odd_numbers_testing.h"
+
 namespace weir {
 namespace {
 
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-
-Reason decide(double usage, Priority priority, std::uint64_t ordinal = 0, double ratio = 1.0) {
+Reason shed_at(double usage, Priority priority, std::uint64_t ordinal = 0, double ratio = 1.0) {
   const MemoryLevel level = next_memory_level(MemoryLevel::kNormal, usage, {});
   return decide_memory(level, priority, ordinal, ShedShare(ratio));
 }
 
 TEST(MemoryShedding, PressureShedsLowPriority) {
-  EXPECT_EQ(decide(0.90, Priority::kCritical), Reason::kAdmitted);
-  EXPECT_EQ(decide(0.90, Priority::kHigh), Reason::kAdmitted);
-  EXPECT_EQ(decide(0.90, Priority::kNormal), Reason::kAdmitted);
-  EXPECT_EQ(decide(0.90, Priority::kLow), Reason::kMemory);
+  EXPECT_EQ(shed_at(0.90, Priority::kCritical), Reason::kAdmitted);
+  EXPECT_EQ(shed_at(0.90, Priority::kHigh), Reason::kAdmitted);
+  EXPECT_EQ(shed_at(0.90, Priority::kNormal), Reason::kAdmitted);
+  EXPECT_EQ(shed_at(0.90, Priority::kLow), Reason::kMemory);
 }
 
 TEST(MemoryShedding, CriticalAdmitsOnlyHigh) {
-  EXPECT_EQ(decide(0.96, Priority::kCritical), Reason::kAdmitted);
-  EXPECT_EQ(decide(0.96, Priority::kHigh), Reason::kAdmitted);
-  EXPECT_EQ(decide(0.96, Priority::kNormal), Reason::kMemory);
-  EXPECT_EQ(decide(0.96, Priority::kLow), Reason::kMemory);
+  EXPECT_EQ(shed_at(0.96, Priority::kCritical), Reason::kAdmitted);
+  EXPECT_EQ(shed_at(0.96, Priority::kHigh), Reason::kAdmitted);
+  EXPECT_EQ(shed_at(0.96, Priority::kNormal), Reason::kMemory);
+  EXPECT_EQ(shed_at(0.96, Priority::kLow), Reason::kMemory);
 }
 
 TEST(MemoryShedding, ThresholdItselfIsNotPressure) {
-  EXPECT_EQ(decide(0.85, Priority::kLow), Reason::kAdmitted);
-  EXPECT_EQ(decide(0.95, Priority::kNormal), Reason::kAdmitted);
+  EXPECT_EQ(shed_at(0.85, Priority::kLow), Reason::kAdmitted);
+  EXPECT_EQ(shed_at(0.95, Priority::kNormal), Reason::kAdmitted);
 }
 
 TEST(MemoryShedding, RatioDoesNotSoftenCritical) {
-  EXPECT_EQ(decide(0.96, Priority::kLow, 0, 0.0), Reason::kMemory);
+  EXPECT_EQ(shed_at(0.96, Priority::kLow, 0, 0.0), Reason::kMemory);
 }
 
 TEST(MemoryShedding, LevelIsLeftAtTheThresholdMinusTheMargin) {

@@ -11,13 +11,12 @@
 
 #include "weir/base/rng.h"
 
+#include "policy/odd_numbers_testing.h"
+
 namespace weir {
 namespace {
 
 using namespace std::chrono_literals;
-
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 constexpr std::array<double PressureState::*, 4> kUsages = {
     &PressureState::tcp_write_slab_usage, &PressureState::arena_slab_usage,

@@ -1,20 +1,18 @@
 #include "weir/policy/retry_hint.h"
 
 #include <chrono>
-#include <limits>
 #include <set>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "policy/odd_numbers_testing.h"
+
 namespace weir {
 namespace {
 
 using namespace std::chrono_literals;
-
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 DrainState drain(double per_second, std::uint32_t ahead) {
   return {.drained_per_second = per_second, .ahead = ahead, .fresh = true};

@@ -17,17 +17,17 @@ struct Seen {
   std::uint32_t in_flight = 0;
 };
 
-LimitSample window(Seen seen) {
+LimitSample window_of(Seen seen) {
   return {.sample_count = 100, .latency_avg = seen.latency, .in_flight = seen.in_flight};
 }
 
-LimitConfig starting_at(std::uint32_t limit) {
+LimitConfig vegas_at(std::uint32_t limit) {
   return {.policy = LimitKind::kVegas, .initial_limit = limit};
 }
 
 TEST(Vegas, IncreaseOnLowQueue) {
-  VegasLimit vegas(starting_at(100), milliseconds(5));
-  const LimitDecision decision = vegas.on_window(window({milliseconds(5), 10}));
+  VegasLimit vegas(vegas_at(100), milliseconds(5));
+  const LimitDecision decision = vegas.on_window(window_of({milliseconds(5), 10}));
   EXPECT_EQ(decision.limit, 101U);
   EXPECT_EQ(decision.reason, LimitReason::kGrow);
   EXPECT_EQ(decision.queue_estimate, 0.0);
@@ -36,56 +36,57 @@ TEST(Vegas, IncreaseOnLowQueue) {
 }
 
 TEST(Vegas, DecreaseOnHighQueue) {
-  VegasLimit vegas(starting_at(100), milliseconds(5));
-  const LimitDecision decision = vegas.on_window(window({milliseconds(50), 100}));
+  VegasLimit vegas(vegas_at(100), milliseconds(5));
+  const LimitDecision decision = vegas.on_window(window_of({milliseconds(50), 100}));
   EXPECT_EQ(decision.limit, 99U);
   EXPECT_EQ(decision.reason, LimitReason::kQueueing);
   EXPECT_DOUBLE_EQ(decision.queue_estimate, 90.0);
 }
 
 TEST(Vegas, RespectsMinLimit) {
-  VegasLimit vegas(starting_at(9), milliseconds(1));
-  EXPECT_EQ(vegas.on_window(window({milliseconds(100), 100})).limit, 8U);
-  // The second adjustment finds an empty window; one full of slow requests changes as little.
+  VegasLimit vegas(vegas_at(9), milliseconds(1));
+  EXPECT_EQ(vegas.on_window(window_of({milliseconds(100), 100})).limit, 8U);
+  // The second adjustment finds an empty window_of; one full of slow requests changes as little.
   EXPECT_EQ(vegas.on_window({}).limit, 8U);
-  const LimitDecision decision = vegas.on_window(window({milliseconds(100), 100}));
+  const LimitDecision decision = vegas.on_window(window_of({milliseconds(100), 100}));
   EXPECT_EQ(decision.limit, 8U);
   EXPECT_EQ(decision.reason, LimitReason::kAtFloor);
 }
 
 // The published trace of the rule, as far as it follows it. Windows 1, 2 and the single steps of
 // windows 50, 51, 80 and 100 do. What contradicts the rule is how the trace gets from one to the
-// next: 49 calm windows from 128 lead to 177 at window 50, not 178; 28 more steps from 176 lead to
-// 148 at window 80, not 64; 19 from 63 lead to 44 at window 100, not 45.
+// next: 49 calm windows from 128 lead to 177 at window_of 50, not 178; 28 more steps from 176 lead
+// to 148 at window_of 80, not 64; 19 from 63 lead to 44 at window_of 100, not 45.
 TEST(Vegas, FollowsThePublishedTraceStepByStep) {
-  VegasLimit vegas(starting_at(128));
-  EXPECT_EQ(vegas.on_window(window({milliseconds(5), 50})).limit, 129U);
-  EXPECT_EQ(vegas.on_window(window({milliseconds(5), 50})).limit, 130U);
-  for (int w = 3; w <= 49; ++w) static_cast<void>(vegas.on_window(window({milliseconds(5), 50})));
+  VegasLimit vegas(vegas_at(128));
+  EXPECT_EQ(vegas.on_window(window_of({milliseconds(5), 50})).limit, 129U);
+  EXPECT_EQ(vegas.on_window(window_of({milliseconds(5), 50})).limit, 130U);
+  for (int w = 3; w <= 49; ++w)
+    static_cast<void>(vegas.on_window(window_of({milliseconds(5), 50})));
   EXPECT_EQ(vegas.limit(), 177U);
 
-  VegasLimit spike(starting_at(178), milliseconds(5));
-  LimitDecision decision = spike.on_window(window({milliseconds(50), 178}));
+  VegasLimit spike(vegas_at(178), milliseconds(5));
+  LimitDecision decision = spike.on_window(window_of({milliseconds(50), 178}));
   EXPECT_EQ(decision.limit, 177U);
   EXPECT_NEAR(decision.queue_estimate, 160, 0.5);
-  decision = spike.on_window(window({milliseconds(45), 177}));
+  decision = spike.on_window(window_of({milliseconds(45), 177}));
   EXPECT_EQ(decision.limit, 176U);
   EXPECT_NEAR(decision.queue_estimate, 157, 0.5);
 
-  VegasLimit shrinking(starting_at(64), milliseconds(5));
-  decision = shrinking.on_window(window({milliseconds(8), 64}));
+  VegasLimit shrinking(vegas_at(64), milliseconds(5));
+  decision = shrinking.on_window(window_of({milliseconds(8), 64}));
   EXPECT_EQ(decision.limit, 63U);
   EXPECT_DOUBLE_EQ(decision.queue_estimate, 24);
 
-  VegasLimit stable(starting_at(45), milliseconds(5));
-  decision = stable.on_window(window({milliseconds(6), 45}));
+  VegasLimit stable(vegas_at(45), milliseconds(5));
+  decision = stable.on_window(window_of({milliseconds(6), 45}));
   EXPECT_EQ(decision.limit, 45U);
   EXPECT_EQ(decision.reason, LimitReason::kHold);
   EXPECT_NEAR(decision.queue_estimate, 7.5, 1e-9);
 }
 
 TEST(Vegas, SpikeAfterCalmDescendsOneByOneToTheBand) {
-  VegasLimit vegas(starting_at(128), milliseconds(5));
+  VegasLimit vegas(vegas_at(128), milliseconds(5));
   // The service holds 40 at 5 ms; beyond that latency grows with what is in flight.
   for (int w = 0; w < 200; ++w) {
     const std::uint32_t limit = vegas.limit();
@@ -101,54 +102,54 @@ TEST(Vegas, SpikeAfterCalmDescendsOneByOneToTheBand) {
 }
 
 TEST(Vegas, EmptyWindowDecidesNothing) {
-  VegasLimit vegas(starting_at(100), milliseconds(5));
+  VegasLimit vegas(vegas_at(100), milliseconds(5));
   const LimitDecision decision = vegas.on_window({.in_flight = 100});
   EXPECT_EQ(decision.limit, 100U);
   EXPECT_EQ(decision.reason, LimitReason::kNoSamples);
 }
 
 TEST(Vegas, BaselineIsTheSmallestWindowAverageAndNeverRises) {
-  VegasLimit vegas(starting_at(100));
+  VegasLimit vegas(vegas_at(100));
   EXPECT_EQ(vegas.on_window({}).baseline, Duration(0));  // unknown
-  EXPECT_EQ(vegas.on_window(window({milliseconds(9), 1})).baseline, milliseconds(9));
-  EXPECT_EQ(vegas.on_window(window({milliseconds(4), 1})).baseline, milliseconds(4));
-  EXPECT_EQ(vegas.on_window(window({milliseconds(30), 1})).baseline, milliseconds(4));
+  EXPECT_EQ(vegas.on_window(window_of({milliseconds(9), 1})).baseline, milliseconds(9));
+  EXPECT_EQ(vegas.on_window(window_of({milliseconds(4), 1})).baseline, milliseconds(4));
+  EXPECT_EQ(vegas.on_window(window_of({milliseconds(30), 1})).baseline, milliseconds(4));
 }
 
 TEST(Vegas, ZeroBaselineDecidesNothing) {
-  VegasLimit vegas(starting_at(100));
-  EXPECT_EQ(vegas.on_window(window({milliseconds(0), 50})).limit, 100U);
-  EXPECT_EQ(vegas.on_window(window({milliseconds(-3), 50})).limit, 100U);
-  EXPECT_EQ(vegas.on_window(window({milliseconds(10), 50})).limit, 100U);  // it never rises
+  VegasLimit vegas(vegas_at(100));
+  EXPECT_EQ(vegas.on_window(window_of({milliseconds(0), 50})).limit, 100U);
+  EXPECT_EQ(vegas.on_window(window_of({milliseconds(-3), 50})).limit, 100U);
+  EXPECT_EQ(vegas.on_window(window_of({milliseconds(10), 50})).limit, 100U);  // it never rises
 }
 
 TEST(Vegas, AlphaAndBetaThemselvesHold) {
-  VegasLimit vegas(starting_at(100), milliseconds(5));
-  EXPECT_EQ(vegas.on_window(window({milliseconds(10), 4})).reason, LimitReason::kHold);   // 2.0
-  EXPECT_EQ(vegas.on_window(window({milliseconds(10), 16})).reason, LimitReason::kHold);  // 8.0
-  EXPECT_EQ(vegas.on_window(window({milliseconds(10), 3})).reason, LimitReason::kGrow);
-  EXPECT_EQ(vegas.on_window(window({milliseconds(10), 17})).reason, LimitReason::kQueueing);
+  VegasLimit vegas(vegas_at(100), milliseconds(5));
+  EXPECT_EQ(vegas.on_window(window_of({milliseconds(10), 4})).reason, LimitReason::kHold);   // 2.0
+  EXPECT_EQ(vegas.on_window(window_of({milliseconds(10), 16})).reason, LimitReason::kHold);  // 8.0
+  EXPECT_EQ(vegas.on_window(window_of({milliseconds(10), 3})).reason, LimitReason::kGrow);
+  EXPECT_EQ(vegas.on_window(window_of({milliseconds(10), 17})).reason, LimitReason::kQueueing);
 }
 
 TEST(Vegas, StopsAtTheCeiling) {
-  LimitConfig config = starting_at(10);
+  LimitConfig config = vegas_at(10);
   config.max_limit = 11;
   VegasLimit vegas(config, milliseconds(5));
-  EXPECT_EQ(vegas.on_window(window({milliseconds(5), 1})).limit, 11U);
-  const LimitDecision decision = vegas.on_window(window({milliseconds(5), 1}));
+  EXPECT_EQ(vegas.on_window(window_of({milliseconds(5), 1})).limit, 11U);
+  const LimitDecision decision = vegas.on_window(window_of({milliseconds(5), 1}));
   EXPECT_EQ(decision.limit, 11U);
   EXPECT_EQ(decision.reason, LimitReason::kAtCeiling);
 }
 
 TEST(Vegas, StartBelowTheMinimumMovesTheFloor) {
-  VegasLimit vegas(starting_at(4), milliseconds(1));
+  VegasLimit vegas(vegas_at(4), milliseconds(1));
   EXPECT_EQ(vegas.limit(), 4U);
-  EXPECT_EQ(vegas.on_window(window({milliseconds(100), 100})).reason, LimitReason::kAtFloor);
+  EXPECT_EQ(vegas.on_window(window_of({milliseconds(100), 100})).reason, LimitReason::kAtFloor);
   EXPECT_EQ(vegas.limit(), 4U);
 }
 
 TEST(Vegas, NewBoundsApplyAtOnce) {
-  VegasLimit vegas(starting_at(100), milliseconds(5));
+  VegasLimit vegas(vegas_at(100), milliseconds(5));
   vegas.set_bounds({.min = 8, .initial = 50, .max = 60});
   EXPECT_EQ(vegas.limit(), 60U);
   vegas.set_bounds({.min = 70, .initial = 80, .max = 90});
@@ -181,7 +182,7 @@ TEST(Vegas, StaysInBoundsAndStepsByOneWhateverItSees) {
 }
 
 TEST(Vegas, FactoryMakesIt) {
-  const auto policy = make_limit_policy(starting_at(77), Rng(1));
+  const auto policy = make_limit_policy(vegas_at(77), Rng(1));
   EXPECT_EQ(policy->name(), "vegas");
   EXPECT_EQ(policy->limit(), 77U);
   EXPECT_EQ(policy->window_rules().duration, std::chrono::seconds(1));

@@ -18,10 +18,6 @@ namespace {
 constexpr int kReadsPerTurn = 4;  // of one connection, before others get theirs
 constexpr int kRoundsPerTurn = 16;
 
-RateGuard::Rule write_rule(const ServerConfig& config) {
-  return {.window = config.write_timeout, .bytes_per_second = config.write_min_rate};
-}
-
 }  // namespace
 
 Connection::Connection(LoopShard& shard, const Arrival& arrival) noexcept

@@ -11,6 +11,7 @@ namespace {
 
 using testkit::Answer;
 using testkit::Client;
+using testkit::count_body;
 using testkit::every_loop;
 using testkit::reply;
 using testkit::RunningServer;
@@ -19,12 +20,6 @@ using testkit::small_config;
 
 constexpr std::string_view kExpecting =
     "POST / HTTP/1.1\r\nhost: t\r\nexpect: 100-continue\r\ncontent-length: 5\r\n\r\n";
-
-void count_body(ScriptedHandler& h) {
-  h.complete = [](ServerStream& s) {
-    EXPECT_EQ(reply(s, 200, std::to_string(s.body_bytes_received())), SendResult::kSent);
-  };
-}
 
 TEST(ExpectContinue, ClientWaitsServerInvitesBodyComes) {
   RunningServer server(small_config(), every_loop(count_body));

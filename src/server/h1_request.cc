@@ -13,10 +13,6 @@
 namespace weir::inline v0 {
 namespace {
 
-RateGuard::Rule body_rule(const ServerConfig& config) {
-  return {.window = config.body_timeout, .bytes_per_second = config.body_min_rate};
-}
-
 std::span<const char> chars(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }

@@ -12,20 +12,15 @@ namespace {
 
 using testkit::every_loop;
 using testkit::H2Client;
-using testkit::reply;
+using testkit::pattern;
 using testkit::Reply;
+using testkit::reply;
 using testkit::RunningServer;
 using testkit::ScriptedHandler;
 using testkit::small_config;
 namespace wire = h2::wire;
 
 constexpr std::uint32_t kRefused = 7;
-
-std::string pattern(std::size_t size) {
-  std::string text(size, ' ');
-  for (std::size_t i = 0; i < size; ++i) text[i] = static_cast<char>('a' + (i * 7 + i / 251) % 26);
-  return text;
-}
 
 /// Sends `body` in frames of `piece` bytes, as windows that are never closed let it.
 void send_body(H2Client& client, std::uint32_t id, std::string_view body, std::size_t piece) {

@@ -15,17 +15,17 @@ namespace weir::inline v0 {
 namespace {
 
 constexpr std::size_t kFieldsMax = 160;
-constexpr std::size_t kHeadOverhead = 256;  // frame header, :status, date, content-length
-constexpr std::size_t kFieldOverhead = 12;  // lengths of name and value, however coded
+constexpr std::size_t kFrameOverhead = 256;      // frame header, :status, date, content-length
+constexpr std::size_t kCodedFieldOverhead = 12;  // lengths of name and value, however coded
 
 bool bodiless_status(std::uint16_t status) {
   return status == 204 || status == 304;
 }
 
 std::size_t head_bytes_estimate(const ResponseHead& head) {
-  std::size_t size = kHeadOverhead;
+  std::size_t size = kFrameOverhead;
   for (const ResponseField& field : head.fields) {
-    size += field.name.size() + field.value.size() + kFieldOverhead;
+    size += field.name.size() + field.value.size() + kCodedFieldOverhead;
   }
   return size;
 }

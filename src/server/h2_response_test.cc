@@ -12,22 +12,16 @@ namespace weir::inline v0 {
 namespace {
 
 using testkit::every_loop;
-using testkit::Frame;
 using testkit::H2Client;
-using testkit::reply;
+using testkit::pattern;
 using testkit::Reply;
+using testkit::reply;
 using testkit::RunningServer;
 using testkit::ScriptedHandler;
 using testkit::small_config;
 namespace wire = h2::wire;
 
 constexpr unsigned kInitialWindow = 4;
-
-std::string pattern(std::size_t size) {
-  std::string text(size, ' ');
-  for (std::size_t i = 0; i < size; ++i) text[i] = static_cast<char>('a' + (i * 7 + i / 251) % 26);
-  return text;
-}
 
 RunningServer::Make answers(std::string body, BodyLife life = BodyLife::kCall) {
   auto kept = std::make_shared<std::string>(std::move(body));

@@ -8,22 +8,12 @@ namespace weir::inline v0 {
 namespace {
 
 using testkit::Client;
-using testkit::every_loop;
 using testkit::H2Client;
-using testkit::reply;
 using testkit::Reply;
 using testkit::RunningServer;
-using testkit::ScriptedHandler;
+using testkit::says_hello;
 using testkit::small_config;
 namespace wire = h2::wire;
-
-RunningServer::Make says_hello() {
-  return every_loop([](ScriptedHandler& handler) {
-    handler.complete = [](ServerStream& stream) {
-      EXPECT_EQ(reply(stream, 200, "hello"), SendResult::kSent);
-    };
-  });
-}
 
 TEST(H2Server, BothProtocolsOnOnePort) {
   RunningServer server(small_config(), says_hello());

@@ -12,11 +12,10 @@ namespace weir::inline v0 {
 namespace {
 
 using testkit::every_loop;
-using testkit::Frame;
 using testkit::H2Client;
 using testkit::reply;
-using testkit::Reply;
 using testkit::RunningServer;
+using testkit::says_hello;
 using testkit::ScriptedHandler;
 using testkit::small_config;
 namespace wire = h2::wire;
@@ -24,14 +23,6 @@ namespace wire = h2::wire;
 constexpr std::uint32_t kNoError = 0;
 constexpr std::uint32_t kProtocolError = 1;
 constexpr std::uint32_t kCalm = 11;
-
-RunningServer::Make says_hello() {
-  return every_loop([](ScriptedHandler& handler) {
-    handler.complete = [](ServerStream& stream) {
-      EXPECT_EQ(reply(stream, 200, "hello"), SendResult::kSent);
-    };
-  });
-}
 
 bool at_rest(const ServerStats& s) {
   return s.streams.used == 0 && s.body_leases.used == 0 && s.h2_sessions.used == 0 &&

@@ -15,13 +15,6 @@ namespace {
 
 constexpr std::size_t kPieceMax = h2::kFramePayloadMax;  // of kept bytes, between looks at pause()
 
-RateGuard::Rule body_rule(const ServerConfig& config) {
-  return {.window = config.body_timeout, .bytes_per_second = config.body_min_rate};
-}
-RateGuard::Rule write_rule(const ServerConfig& config) {
-  return {.window = config.write_timeout, .bytes_per_second = config.write_min_rate};
-}
-
 }  // namespace
 
 H2Stream::H2Stream(H2Session& session, h2::StreamId wire_id) noexcept

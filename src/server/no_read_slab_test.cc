@@ -11,17 +11,11 @@ namespace weir::inline v0 {
 namespace {
 
 using testkit::Client;
+using testkit::count_body;
 using testkit::every_loop;
-using testkit::reply;
 using testkit::RunningServer;
 using testkit::ScriptedHandler;
 using testkit::small_config;
-
-void count_body(ScriptedHandler& h) {
-  h.complete = [](ServerStream& s) {
-    EXPECT_EQ(reply(s, 200, std::to_string(s.body_bytes_received())), SendResult::kSent);
-  };
-}
 
 std::string post_head(std::size_t length) {
   return "POST / HTTP/1.1\r\nhost: t\r\ncontent-length: " + std::to_string(length) + "\r\n\r\n";

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "weir/base/time.h"
+#include "weir/config/server_config.h"
 
 namespace weir::inline v0 {
 
@@ -48,5 +49,12 @@ class RateGuard {
   std::uint64_t bytes_ = 0;
   bool running_ = false;
 };
+
+[[nodiscard]] inline RateGuard::Rule body_rule(const ServerConfig& config) {
+  return {.window = config.body_timeout, .bytes_per_second = config.body_min_rate};
+}
+[[nodiscard]] inline RateGuard::Rule write_rule(const ServerConfig& config) {
+  return {.window = config.write_timeout, .bytes_per_second = config.write_min_rate};
+}
 
 }  // namespace weir::inline v0

@@ -131,6 +131,29 @@ inline RunningServer::Make every_loop(std::function<void(ScriptedHandler&)> scri
   };
 }
 
+/// Says how much body came.
+inline void count_body(ScriptedHandler& h) {
+  h.complete = [](ServerStream& s) {
+    EXPECT_EQ(reply(s, 200, std::to_string(s.body_bytes_received())), SendResult::kSent);
+  };
+}
+
+/// Answers every request with 200 "hello".
+inline RunningServer::Make says_hello() {
+  return every_loop([](ScriptedHandler& handler) {
+    handler.complete = [](ServerStream& stream) {
+      EXPECT_EQ(reply(stream, 200, "hello"), SendResult::kSent);
+    };
+  });
+}
+
+/// `size` bytes in which a piece that is missing, doubled or out of place shows.
+inline std::string pattern(std::size_t size) {
+  std::string text(size, ' ');
+  for (std::size_t i = 0; i < size; ++i) text[i] = static_cast<char>('a' + (i * 7 + i / 251) % 26);
+  return text;
+}
+
 struct Answer {
   int status = 0;  // 0: none came
   std::string head;

@@ -14,10 +14,10 @@
 namespace weir::inline v0 {
 namespace {
 
-using testkit::Answer;
 using testkit::answer_path;
 using testkit::every_loop;
 using testkit::localhost;
+using testkit::pattern;
 using testkit::reply;
 using testkit::RunningServer;
 using testkit::ScriptedHandler;
@@ -26,12 +26,6 @@ using testkit::tls_config;
 using testkit::TlsClient;
 
 constexpr std::size_t kBig = 3 * 1024 * 1024 + 17;
-
-std::string pattern(std::size_t size) {
-  std::string out(size, '\0');
-  for (std::size_t i = 0; i < size; ++i) out[i] = static_cast<char>('a' + (i * 7 + i / 251) % 26);
-  return out;
-}
 
 /// GET /big sends a large body as fast as there is room.
 void send_big(ScriptedHandler& handler) {

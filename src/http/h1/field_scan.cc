@@ -25,10 +25,6 @@ void record(HeaderList& out, std::string_view name, const char* value, const cha
   out.append({name, {value, static_cast<std::size_t>(end - value)}, id, is_hop_by_hop(id)});
 }
 
-[[nodiscard]] HeadResult refuse(ParseError error) noexcept {
-  return {.status = ParseStatus::kError, .error = error};
-}
-
 [[nodiscard]] HeadCursor cursor_at(const char* base, const char* p, const char* mark,
                                    FieldState state) noexcept {
   return {.pos = static_cast<std::uint32_t>(p - base),

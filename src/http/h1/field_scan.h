@@ -22,6 +22,10 @@ enum FieldState : std::uint8_t {
   return {.pos = pos, .mark = pos, .count = 0, .state = kLineStart};
 }
 
+[[nodiscard]] inline HeadResult refuse(ParseError error) noexcept {
+  return {.status = ParseStatus::kError, .error = error};
+}
+
 /// The bytes of a message as far as they may be looked at.
 struct HeadBytes {
   const char* base;

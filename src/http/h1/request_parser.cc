@@ -23,10 +23,6 @@ struct RequestLine {
 
 constexpr std::size_t kVersionBytes = 8;  // "HTTP/1.1"
 
-[[nodiscard]] HeadResult refuse(ParseError error) noexcept {
-  return {.status = ParseStatus::kError, .error = error};
-}
-
 [[nodiscard]] std::string_view between(const char* from, const char* to) noexcept {
   return {from, static_cast<std::size_t>(to - from)};
 }
@@ -175,7 +171,7 @@ constexpr std::size_t kVersionBytes = 8;  // "HTTP/1.1"
   return ParseError::kHostMismatch;
 }
 
-[[nodiscard]] ParseError read_framing(RequestHead& head) noexcept {
+[[nodiscard]] ParseError read_request_framing(RequestHead& head) noexcept {
   const auto framing = framing_of(head.headers, head.version);
   if (!framing) return framing.error();
   head.body = *framing;
@@ -203,14 +199,14 @@ constexpr std::size_t kVersionBytes = 8;  // "HTTP/1.1"
   });
 }
 
-[[nodiscard]] ParseError understand(const RequestLine& line, RequestHead& head) noexcept {
+[[nodiscard]] ParseError understand_request(const RequestLine& line, RequestHead& head) noexcept {
   head.meta.method = line.method;
   head.meta.authority = {};
   head.method = method_of(line.method);
   head.version = line.version;
   ParseError error = read_target(line.target, head);
   if (error == ParseError::kNone) error = read_host(head);
-  if (error == ParseError::kNone) error = read_framing(head);
+  if (error == ParseError::kNone) error = read_request_framing(head);
   if (error == ParseError::kNone) error = read_expect(head);
   if (error != ParseError::kNone) return error;
 
@@ -258,7 +254,7 @@ HeadResult RequestParser::parse_head(std::span<const char> bytes, std::span<Head
   cursor_ = {};
   if (result.status != ParseStatus::kComplete) return result;
   head.meta.scheme = scheme_;
-  if (const ParseError error = understand(line, head); error != ParseError::kNone)
+  if (const ParseError error = understand_request(line, head); error != ParseError::kNone)
     return refuse(error);
   return result;
 }

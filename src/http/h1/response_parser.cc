@@ -22,10 +22,6 @@ struct StatusLine {
 
 constexpr std::size_t kFixedBytes = 13;  // "HTTP/1.1 200" and the byte behind it
 
-[[nodiscard]] HeadResult refuse(ParseError error) noexcept {
-  return {.status = ParseStatus::kError, .error = error};
-}
-
 /// `p` has kFixedBytes bytes.
 [[nodiscard]] ParseError read_fixed_part(const char* p, StatusLine& line) noexcept {
   if (std::memcmp(p, "HTTP/1.", 7) != 0 || (p[7] != '0' && p[7] != '1')) {
@@ -83,7 +79,8 @@ constexpr std::size_t kFixedBytes = 13;  // "HTTP/1.1 200" and the byte behind i
 }
 
 /// RFC 9112 §6.3, in its order, with framing where none may be refused instead of ignored.
-[[nodiscard]] ParseError read_framing(ResponseContext context, ResponseHead& head) noexcept {
+[[nodiscard]] ParseError read_response_framing(ResponseContext context,
+                                               ResponseHead& head) noexcept {
   const auto framing = framing_of(head.headers, head.version);
   if (!framing) return framing.error();
   head.body = *framing;
@@ -102,13 +99,13 @@ constexpr std::size_t kFixedBytes = 13;  // "HTTP/1.1 200" and the byte behind i
   return ParseError::kNone;
 }
 
-[[nodiscard]] ParseError understand(const StatusLine& line, ResponseContext context,
-                                    ResponseHead& head) noexcept {
+[[nodiscard]] ParseError understand_response(const StatusLine& line, ResponseContext context,
+                                             ResponseHead& head) noexcept {
   head.reason = line.reason;
   head.status = line.status;
   head.version = line.version;
   head.informational = head.tunnel = false;
-  if (const ParseError error = read_framing(context, head); error != ParseError::kNone)
+  if (const ParseError error = read_response_framing(context, head); error != ParseError::kNone)
     return error;
   const auto options = connection_options(head.headers);
   if (!options) return options.error();
@@ -148,7 +145,8 @@ HeadResult ResponseParser::parse_head(std::span<const char> bytes, std::span<Hea
   }
   cursor_ = {};
   if (result.status != ParseStatus::kComplete) return result;
-  if (const ParseError error = understand(line, context_, head); error != ParseError::kNone)
+  if (const ParseError error = understand_response(line, context_, head);
+      error != ParseError::kNone)
     return refuse(error);
   if (head.informational && ++informational_ > limits_->informational_max)
     return refuse(ParseError::kTooManyInformational);

@@ -26,7 +26,7 @@ std::string written(F&& fill) {
 }
 
 template <class F>
-WriteError error_of(F&& fill) {
+WriteError write_error_of(F&& fill) {
   std::array<char, 512> buffer;
   HeadWriter writer(buffer);
   fill(writer);
@@ -82,28 +82,29 @@ TEST(HeadWriter, NothingBreaksOutOfItsPlace) {
   for (unsigned c = 0; c < 256; ++c) {
     const std::string byte(1, static_cast<char>(c));
     if (!is_valid_field_name(byte)) {
-      EXPECT_EQ(error_of(field("x" + byte + "y", "v")), WriteError::kBadName) << c;
+      EXPECT_EQ(write_error_of(field("x" + byte + "y", "v")), WriteError::kBadName) << c;
     }
     if (!is_valid_field_value(byte)) {
-      EXPECT_EQ(error_of(field("x", "v" + byte + "w")), WriteError::kBadValue) << c;
+      EXPECT_EQ(write_error_of(field("x", "v" + byte + "w")), WriteError::kBadValue) << c;
     }
   }
-  EXPECT_EQ(error_of(field("", "v")), WriteError::kBadName);
-  EXPECT_EQ(error_of(field("x", "v\r\nset-cookie: a")), WriteError::kBadValue);
+  EXPECT_EQ(write_error_of(field("", "v")), WriteError::kBadName);
+  EXPECT_EQ(write_error_of(field("x", "v\r\nset-cookie: a")), WriteError::kBadValue);
   for (const auto& line : std::vector<std::pair<std::string, std::string>>{
            {"GET", "/a b"}, {"GET", "/\r\n"}, {"GET", ""}, {"G T", "/"}, {"", "/"}, {"GET", "/#"}})
-    EXPECT_EQ(error_of([&](HeadWriter& w) { w.request(line.first, line.second); }),
+    EXPECT_EQ(write_error_of([&](HeadWriter& w) { w.request(line.first, line.second); }),
               WriteError::kBadStartLine);
   for (const unsigned code : {0U, 99U, 600U, 1000U})
-    EXPECT_EQ(error_of([&](HeadWriter& w) { w.status(code); }), WriteError::kBadStartLine);
-  EXPECT_EQ(error_of([](HeadWriter& w) { w.status(200, "O\nK"); }), WriteError::kBadStartLine);
+    EXPECT_EQ(write_error_of([&](HeadWriter& w) { w.status(code); }), WriteError::kBadStartLine);
+  EXPECT_EQ(write_error_of([](HeadWriter& w) { w.status(200, "O\nK"); }),
+            WriteError::kBadStartLine);
 }
 
 TEST(HeadWriter, AHeadBeginsWithOneStartLine) {
-  EXPECT_EQ(error_of([](HeadWriter& w) { w.field("a", "b"); }), WriteError::kBadStartLine);
-  EXPECT_EQ(error_of([](HeadWriter& w) { w.fields("a: b\r\n"); }), WriteError::kBadStartLine);
-  EXPECT_EQ(error_of([](HeadWriter&) {}), WriteError::kBadStartLine);
-  EXPECT_EQ(error_of([](HeadWriter& w) {
+  EXPECT_EQ(write_error_of([](HeadWriter& w) { w.field("a", "b"); }), WriteError::kBadStartLine);
+  EXPECT_EQ(write_error_of([](HeadWriter& w) { w.fields("a: b\r\n"); }), WriteError::kBadStartLine);
+  EXPECT_EQ(write_error_of([](HeadWriter&) {}), WriteError::kBadStartLine);
+  EXPECT_EQ(write_error_of([](HeadWriter& w) {
               w.status(200);
               w.status(200);
             }),
@@ -112,7 +113,7 @@ TEST(HeadWriter, AHeadBeginsWithOneStartLine) {
 
 TEST(HeadWriter, FramingIsGivenOnceAndByItsOwnCalls) {
   const auto fails = [](auto&& fill) {
-    EXPECT_EQ(error_of([&](HeadWriter& w) {
+    EXPECT_EQ(write_error_of([&](HeadWriter& w) {
                 w.status(200);
                 fill(w);
               }),
@@ -129,13 +130,13 @@ TEST(HeadWriter, FramingIsGivenOnceAndByItsOwnCalls) {
     w.content_length(5);
   });
   for (const unsigned code : {100U, 101U, 204U}) {
-    EXPECT_EQ(error_of([&](HeadWriter& w) {
+    EXPECT_EQ(write_error_of([&](HeadWriter& w) {
                 w.status(code);
                 w.content_length(0);
               }),
               WriteError::kBadFraming);
   }
-  EXPECT_EQ(error_of([](HeadWriter& w) {
+  EXPECT_EQ(write_error_of([](HeadWriter& w) {
               w.status(200, {}, Version::k10);
               w.chunked();
             }),
@@ -167,7 +168,7 @@ TEST(HeadWriter, SaysWhenItDoesNotFitAndNeverWritesBeyond) {
 }
 
 TEST(HeadWriter, TheFirstErrorStays) {
-  EXPECT_EQ(error_of([](HeadWriter& w) {
+  EXPECT_EQ(write_error_of([](HeadWriter& w) {
               w.status(200);
               w.field("bad name", "x");
               w.field("x", "\n");

@@ -16,12 +16,6 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using Code = ErrorCode;
 
-PeerOptions quiet() {
-  PeerOptions options;
-  options.answer = false;
-  return options;
-}
-
 /// A peer that never reads what we send.
 PeerOptions deaf() {
   PeerOptions options;
@@ -44,10 +38,6 @@ void expect_closed_for_glitches(TestPeer& peer, H2Glitch glitch) {
   EXPECT_EQ(peer.goaway_code(), Code::kEnhanceYourCalm);
   EXPECT_GT(peer.glitches(glitch), 100U) << name_of(glitch);
   EXPECT_TRUE(peer.session().finished());
-}
-
-StreamId id_of(int i) {
-  return static_cast<StreamId>(2 * i + 1);
 }
 
 // ---- Rapid reset and its kin --------------------------------------------------------------------

@@ -36,7 +36,7 @@ bool is_connection_specific(FieldId id) noexcept {
 }
 
 /// Backends that map '_' to '-' (CGI and its heirs) would read these as framing.
-bool is_framing_with_underscores(std::string_view name) noexcept {
+bool is_framing_spelt_with_underscores(std::string_view name) noexcept {
   return name == "content_length" || name == "transfer_encoding";
 }
 
@@ -153,7 +153,7 @@ void HeaderBlock::add_pseudo(std::string_view name, std::string_view value) noex
 }
 
 void HeaderBlock::add_field(std::string_view name, std::string_view value) noexcept {
-  if (!is_valid_field_name(name) || has_upper_case(name) || is_framing_with_underscores(name))
+  if (!is_valid_field_name(name) || has_upper_case(name) || is_framing_spelt_with_underscores(name))
     return fail(BlockFault::kMalformed);
   if (!is_valid_field_value(value) || has_outer_blank(value)) return fail(BlockFault::kMalformed);
   const FieldId id = field_id(name);

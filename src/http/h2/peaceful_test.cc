@@ -13,15 +13,6 @@ using namespace wire;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-PeerOptions quiet() {
-  PeerOptions options;
-  options.answer = false;
-  return options;
-}
-StreamId id_of(int i) {
-  return static_cast<StreamId>(2 * i + 1);
-}
-
 TEST(H2Peaceful, ABrowserThatCancelsAHundredStreams) {
   TestPeer peer({}, quiet());
   peer.handshake();

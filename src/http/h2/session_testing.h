@@ -59,6 +59,18 @@ struct PeerOptions {
   bool drain = true;        // what the session has to say is read after each input
 };
 
+/// Requests stay unanswered.
+inline PeerOptions quiet() {
+  PeerOptions options;
+  options.answer = false;
+  return options;
+}
+
+/// The client's stream `i`, counted from 0.
+inline StreamId id_of(int i) {
+  return static_cast<StreamId>(2 * i + 1);
+}
+
 class TestPeer final : public SessionEvents {
   struct alignas(4096) Page {
     std::array<unsigned char, 4096> bytes;
