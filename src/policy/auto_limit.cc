@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "policy/limit_range.h"
 
@@ -31,6 +32,7 @@ constexpr std::uint32_t kFloorPatienceMin = 2;  // windows at the floor before a
 constexpr std::uint32_t kFloorPatienceMax = 64;
 constexpr std::uint32_t kFullWindows = 3;  // in a row, before a probe
 constexpr std::uint32_t kFullWindowsFew = 6;
+constexpr double kAccounted = 0.6;     // of what is in flight, by the first answers
 constexpr double kCrowd = 0.1;         // refused or made to wait, per answer
 constexpr std::uint32_t kThinMax = 5;  // windows grow to 2^5 times their length at most
 constexpr Duration kProbeMin = seconds(30);
@@ -88,13 +90,16 @@ LimitDecision AutoLimit::on_window(const LimitSample& window) noexcept {
           .samples_from = samples_from_};
 }
 
-// The first answers of all are the quick ones: nothing is decided before the slow ones are in.
+// The first answers of all are the quick ones: nothing is decided before the slow ones are in, that
+// is, before those that came account for most of what was in flight (by Little's law).
 void AutoLimit::note_latency(const LimitSample& window) noexcept {
   const bool first = latency_.count() == 0;
   latency_ = std::max(window.latency_avg, Duration(1));
   even_ = window.latency_p10 * 10 > window.latency_p50 * 6 &&
           window.latency_avg * 10 < window.latency_p50 * 13;
-  if (first) settle(window.closed_at);
+  const double accounted =
+      window.sample_count * to_seconds(window.latency_avg) / seconds_of(window);
+  if (first && accounted < kAccounted * window.in_flight_max) settle(window.closed_at);
 }
 
 AutoLimit::View AutoLimit::view_of(const LimitSample& window) const noexcept {
@@ -126,10 +131,13 @@ LimitReason AutoLimit::watch(const View& view, const LimitSample& window) noexce
   }
   full_windows_ = view.full ? full_windows_ + 1 : 0;
   if (view.full && !verified_ && !descending_) {
-    // A crowd at the door, or a few that stay there; a peak that touches the limit is neither.
+    // More turned away than answered, a crowd at the door, or a few that stay there; a peak that
+    // touches the limit is none of these.
+    const bool most = window.refused_count > window.sample_count;
     const bool crowd = window.refused_count > kCrowd * window.sample_count;
-    const std::uint32_t enough = crowd ? 2 : kFullWindowsFew;
-    return full_windows_ >= enough ? begin_probe(view, now) : LimitReason::kHold;
+    const std::uint32_t enough = most ? 1 : crowd ? 2 : kFullWindowsFew;
+    if (full_windows_ < enough) return LimitReason::kHold;
+    return begin_probe(view, most ? kStepDownDeep : kStepDown, now);
   }
   const double bearable = slack(view.busy);
   if (view.queue > bearable) {
@@ -145,7 +153,9 @@ LimitReason AutoLimit::watch(const View& view, const LimitSample& window) noexce
   descending_ = doubted_ = false;
   // Somebody refused now and then is no reason to disturb everybody: the limit must be full for
   // long.
-  if (full_windows_ >= kFullWindows && now >= next_probe_) return begin_probe(view, now);
+  if (full_windows_ >= kFullWindows && now >= next_probe_) {
+    return begin_probe(view, kStepDown, now);
+  }
   learn_quietly(view);
   if (view.queue >= bearable / 2) {
     starting_ = false;
@@ -177,14 +187,20 @@ LimitReason AutoLimit::shrink(const View& view, TimePoint now) noexcept {
   if (descending_ && view.in_flight <= 0.8 * mark_.in_flight) {
     const Effect effect = effect_of(view);
     if (effect == Effect::kNoQueue) {
+      // Asked twice: by chance alone one window in a hundred says so, and what is believed here
+      // opens the limit.
+      if (!std::exchange(slower_, true)) return LimitReason::kHold;
+      slower_ = false;
       const std::uint32_t before = mark_.limit;
       adopt(view, now);
       step_to(before, now);
       return LimitReason::kProbeEnded;
     }
+    slower_ = false;
     mark_ = mark_of(view);
   }
   if (!descending_) {
+    slower_ = false;
     descending_ = true;
     mark_ = mark_of(view);
   }
@@ -213,7 +229,7 @@ LimitReason AutoLimit::grow(double room) noexcept {
 
 // ---- measuring the baseline under load
 
-LimitReason AutoLimit::begin_probe(const View& view, TimePoint now) noexcept {
+LimitReason AutoLimit::begin_probe(const View& view, double step, TimePoint now) noexcept {
   schedule_probe(now);
   if (limit_ <= lowest(bounds_)) {
     verified_ = true;  // nothing lower to compare with: believe what is seen
@@ -225,7 +241,7 @@ LimitReason AutoLimit::begin_probe(const View& view, TimePoint now) noexcept {
   mark_ = mark_of(view);
   probing_ = true;
   samples_from_ = now;
-  step_to(limit_ * kStepDown, now);
+  step_to(limit_ * step, now);
   return LimitReason::kProbe;
 }
 

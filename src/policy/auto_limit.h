@@ -29,8 +29,8 @@ namespace weir::inline v0 {
 ///   · under load it is measured by lowering the limit in steps and watching both latency and
 ///     throughput. A saturated service answers as much as before and faster; so go on. One that
 ///     answers less, as slowly as before, has no queue: that is the baseline
-///   · the same test is made whenever queueing shrinks the limit: if shrinking does not help, the
-///     service has become slower, and what was taken away comes back
+///   · the same test is made whenever queueing shrinks the limit: if two windows in a row say that
+///     shrinking does not help, the service has become slower, and what was taken away comes back
 /// A probe comes every 30 to 60 s (jittered), at once when a start finds the limit full, and soon
 /// after a baseline was raised, to confirm it.
 ///
@@ -76,7 +76,7 @@ class AutoLimit final : public LimitPolicy {
   [[nodiscard]] LimitReason on_overload(const LimitSample& window) noexcept;
   [[nodiscard]] LimitReason shrink(const View& view, TimePoint now) noexcept;
   [[nodiscard]] LimitReason grow(double room) noexcept;
-  [[nodiscard]] LimitReason begin_probe(const View& view, TimePoint now) noexcept;
+  [[nodiscard]] LimitReason begin_probe(const View& view, double step, TimePoint now) noexcept;
   [[nodiscard]] LimitReason probe_step(const View& view, TimePoint now) noexcept;
   [[nodiscard]] LimitReason end_probe(const View& view, TimePoint now) noexcept;
   [[nodiscard]] LimitReason rise_from_floor(const View& view, TimePoint now) noexcept;
@@ -104,6 +104,7 @@ class AutoLimit final : public LimitPolicy {
   double baseline_in_flight_ = 0;  // the concurrency it was taken at
   bool descending_ = false;        // queueing shrinks the limit; mark_ is where that began
   bool doubted_ = false;           // the last window was a little above the bearable
+  bool slower_ = false;            // the last window said that shrinking does not help
   bool rising_ = false;            // the step under test goes up from the floor
   Mark mark_{};
   std::uint32_t probe_from_ = 0;  // the limit before the probe

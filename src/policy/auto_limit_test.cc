@@ -80,10 +80,65 @@ void learn(AutoLimit& policy, Model& model) {
 TEST(AutoLimit, NothingIsDecidedBeforeTheSlowAnswersAreIn) {
   Model model;
   AutoLimit policy(config_of(), Rng(1));
-  const LimitDecision first = policy.on_window(model.window(policy));
+  LimitSample quick = model.window(policy);  // half of what is in flight has not come back
+  quick.latency_avg = quick.latency_avg / 2;
+  const LimitDecision first = policy.on_window(quick);
   EXPECT_EQ(first.limit, 128U);
   EXPECT_EQ(first.reason, LimitReason::kHold);
   EXPECT_EQ(first.baseline, Duration(0));
+}
+
+TEST(AutoLimit, AnOverloadFromTheStartIsProbedAtOnce) {
+  Model model;
+  AutoLimit policy(config_of(), Rng(1));
+  LimitSample full = model.window(policy);
+  full.refused_count = full.sample_count + 1;
+  const LimitDecision first = policy.on_window(full);
+  EXPECT_EQ(first.limit, 64U);
+  EXPECT_EQ(first.reason, LimitReason::kProbe);
+}
+
+/// The decisions until shrinking was found not to help for the first time.
+LimitDecision until_first_doubt(AutoLimit& policy, Model& model) {
+  bool shrunk = false;
+  for (int i = 0; i < 1000; ++i) {
+    const LimitSample window = model.window(policy);
+    const LimitDecision decision = policy.on_window(window);
+    const bool stale = window.in_flight_max > policy.limit();
+    if (shrunk && !stale && decision.reason == LimitReason::kHold && decision.queue_estimate > 0) {
+      return decision;
+    }
+    shrunk = shrunk || decision.reason == LimitReason::kQueueing;
+  }
+  ADD_FAILURE() << "it never shrank";
+  return {};
+}
+
+TEST(AutoLimit, OneWindowThatSaysSlowerIsNotBelieved) {
+  Model model;
+  AutoLimit policy(config_of(), Rng(1));
+  learn(policy, model);
+  const std::uint32_t before = policy.limit();
+  model.time = milliseconds(30);
+  const LimitDecision doubt = until_first_doubt(policy, model);
+  EXPECT_LT(policy.limit(), before);
+  EXPECT_LT(doubt.baseline, milliseconds(11));
+  model.time = milliseconds(10);  // it was a moment's noise
+  run_for(policy, model, seconds(3), [&](const LimitDecision& d) {
+    EXPECT_LT(d.baseline, milliseconds(11));
+    EXPECT_LE(d.limit, before * 5 / 4);
+  });
+}
+
+TEST(AutoLimit, TwoWindowsThatSaySlowerAreBelieved) {
+  Model model;
+  AutoLimit policy(config_of(), Rng(1));
+  learn(policy, model);
+  model.time = milliseconds(30);
+  static_cast<void>(until_first_doubt(policy, model));
+  const LimitDecision second = policy.on_window(model.window(policy));
+  EXPECT_EQ(second.reason, LimitReason::kProbeEnded);
+  EXPECT_GT(second.baseline, milliseconds(25));
 }
 
 TEST(AutoLimit, ComesDownFromALimitThatIsFarTooHigh) {
