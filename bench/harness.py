@@ -140,12 +140,12 @@ def spread(values):
     return f"{min(values):.1f}–{max(values):.1f}"
 
 
-def nginx(directory, body):
+def nginx(directory, body, connections=16384):
     """nginx with one worker; `body` is the inside of its http block. Returns the command."""
     conf = pathlib.Path(directory) / "nginx.conf"
     conf.write_text(f"""
 worker_processes 1; daemon off; pid {directory}/nginx.pid; error_log stderr crit;
-events {{ worker_connections 16384; }}
+events {{ worker_connections {connections}; }}
 http {{ access_log off; keepalive_requests 1000000000; keepalive_timeout 600s;
   client_body_temp_path {directory}/b; proxy_temp_path {directory}/p;
   fastcgi_temp_path {directory}/f; uwsgi_temp_path {directory}/u; scgi_temp_path {directory}/s;

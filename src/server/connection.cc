@@ -35,8 +35,7 @@ Connection::Connection(LoopShard& shard, const Arrival& arrival) noexcept
 bool Connection::open(io::Fd fd) {
   if (!socket_.open(shard_.loop(), std::move(fd), *this)) return false;
   opened_at_ = shard_.loop().now();
-  output_.bind(shard_.shared().writes, shard_.index(),
-               shard_.config().write_buffers_per_connection);
+  output_.bind(shard_.shared().writes, shard_.index(), shard_.shared().write_quota);
   shard_.on_opened(*this);
   if (tls_) session_ = entry_ = &shard_.shared().tls->acquire(*this, shard_);
   settle(opened_at_);
@@ -80,8 +79,7 @@ void Connection::drive() {
 }
 
 void Connection::resume_output(WriteBuffer* handed) {
-  output_.forgive();
-  if (handed != nullptr) output_.adopt(*handed);
+  while (handed != nullptr) output_.adopt(*std::exchange(handed, handed->next));
   drive();
 }
 
@@ -201,7 +199,7 @@ void Connection::rounds(TimePoint now) {
   driving_ = true;
   bool again = decide_protocol();
   for (int i = 0; i < kRoundsPerTurn && again && !failed(); ++i) {
-    output_.set_fair(shard_.writers_wait());
+    output_.set_fair(shard_.writers().anybody());
     again = session_->advance(now);
     if (failed()) break;
     flush(now);
@@ -269,7 +267,7 @@ void Connection::settle_lists(TimePoint now) {
   if (idle && (moved || !idle_hook.linked())) idle_since_ = now;
   shard_.set_idle(*this, idle, moved);
   const bool starves = session_->wants_room() && output_.starved();
-  shard_.set_waiting_for_buffer(*this, starves);
+  shard_.writers().set_waiting(*this, starves);
   const bool stuck = starves || blocked_;
   if (stuck && (moved || !stuck_hook.linked())) stuck_since_ = now;
   shard_.set_stuck(*this, stuck, moved);
@@ -351,7 +349,7 @@ void Connection::end(CloseReason reason) {
   output_.clear();
   shard_.loop().cancel(timer_);
   shard_.set_idle(*this, false, false);
-  shard_.set_waiting_for_buffer(*this, false);
+  shard_.writers().set_waiting(*this, false);
   shard_.set_stuck(*this, false, false);
   shard_.counters().count(reason);
   socket_.close(io::Callback<>::to<&Connection::on_gone>(*this));

@@ -96,7 +96,7 @@ class Connection final : public io::SocketEvents {
   // For the shard.
   [[nodiscard]] bool tls() const noexcept { return tls_; }
   void drive();
-  void resume_output(WriteBuffer* handed);  // with a buffer for it, or a good chance
+  void resume_output(WriteBuffer* handed);  // with as many buffers as it waited for
   void close_now(CloseReason reason);
   void drain();
   [[nodiscard]] TimePoint stuck_since() const noexcept { return stuck_since_; }

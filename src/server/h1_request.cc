@@ -13,6 +13,11 @@
 namespace weir::inline v0 {
 namespace {
 
+/// The handler of a request that none was asked about.
+struct Nobody final : Handler {
+  void on_headers(ServerStream&, const ServerRequest&) override {}
+};
+
 std::span<const char> chars(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
@@ -88,7 +93,6 @@ bool H1Session::read_head(TimePoint now) {
 
 void H1Session::begin(const h1::RequestHead& head, TimePoint now) {
   ++requests_;
-  ++shard_.counters().requests;
   id_ = shard_.shared().next_stream_id.fetch_add(1, std::memory_order_relaxed);
   decoder_ = h1::BodyDecoder(head.body, shard_.shared().limits);
   body_received_ = body_sent_ = response_length_ = drained_ = 0;
@@ -110,10 +114,13 @@ void H1Session::begin(const h1::RequestHead& head, TimePoint now) {
   tunnel_write_ended_ = false;
   stream_open_ = true;
   user_data = nullptr;
-  handler_ = &shard_.handler();
   state_ = head.body.empty() ? State::kComplete : State::kBody;
   completion_due_ = state_ == State::kComplete;
   if (state_ == State::kBody) body_guard_.start(now, body_rule(shard_.config()));
+  has_place_ = shard_.shared().streams.take(access_);
+  if (!has_place_) return turn_away();
+  handler_ = &shard_.handler();
+  ++shard_.counters().requests;
 
   ServerRequest request;
   request.meta = head.meta;
@@ -134,6 +141,16 @@ void H1Session::begin(const h1::RequestHead& head, TimePoint now) {
     if (response_ == Response::kDone || connection_.failed()) return;
     handler_->on_header(*this, field);
   }
+}
+
+/// As many requests as there may be are under way: this one is answered without a handler, and the
+/// connection stays.
+void H1Session::turn_away() {
+  static constinit Nobody nobody;
+  handler_ = &nobody;
+  shard_.counters().count(RefuseReason::kStreams);
+  shard_.on_exhausted();
+  say_503();
 }
 
 void H1Session::request_complete() {
@@ -324,6 +341,11 @@ void H1Session::end_streams(CloseReason reason) {
   response_ = Response::kDone;
   handler_->on_abort(*this, reason);
   release_arena();
+  release_place();
+}
+
+void H1Session::release_place() noexcept {
+  if (std::exchange(has_place_, false)) shard_.shared().streams.give();
 }
 
 }  // namespace weir::inline v0

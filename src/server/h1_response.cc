@@ -241,8 +241,7 @@ SendResult H1Session::send_response(const ResponseHead& head, std::string_view b
   const std::size_t estimate = head_bytes_estimate(head);
   const bool copies = life == BodyLife::kCall || payload.size() <= kCopyMax;
   const std::size_t buffered = estimate + (copies ? payload.size() : 0);
-  const std::size_t most =
-      std::size_t{config.write_buffers_per_connection} * config.tcp_write_buffer_size;
+  const std::size_t most = std::size_t{shard_.shared().write_quota} * config.tcp_write_buffer_size;
   const bool fits = estimate <= config.tcp_write_buffer_size && buffered <= most;
 
   Outbox& output = connection_.output();
@@ -291,13 +290,17 @@ SendResult H1Session::respond_from_arena(const ResponseHead& head, const HeadPla
 
 void H1Session::send_503() {
   if (!stream_open_ || response_ != Response::kNone) return;
+  shard_.counters().count(RefuseReason::kOverload503);
+  say_503();
+}
+
+void H1Session::say_503() {
   ResponseHead head;
   head.status = 503;
   HeadPlan how = plan(head, true);
   const std::string_view text =
       how.keep && version_ == h1::Version::k11 ? canned_503_keep() : canned_close(503);
   how.keep = how.keep && version_ == h1::Version::k11;
-  shard_.counters().count(RefuseReason::kOverload503);
   if (access_ == Access::kCritical) ++shard_.counters().critical_shed;
   if (!connection_.output().append_literal(text)) return connection_.fail(CloseReason::kReset);
   head_sent(head, how);
@@ -344,6 +347,7 @@ void H1Session::finish_stream(TimePoint now) {
   completion_due_ = false;
   handler_->on_finished(*this);
   release_arena();
+  release_place();
   if (state_ == State::kTunnel) {
     state_ = State::kDeaf;
     return connection_.finish({.reason = CloseReason::kTunnelEnd, .linger = false});

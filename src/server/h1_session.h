@@ -90,6 +90,7 @@ class H1Session final : public Session, public ServerStream, private ArenaWaiter
   // The request (h1_request.cc).
   [[nodiscard]] bool read_head(TimePoint now);
   void begin(const h1::RequestHead& head, TimePoint now);
+  void turn_away();
   [[nodiscard]] bool read_body(TimePoint now);
   [[nodiscard]] bool read_tunnel(TimePoint now);
   void invite_body();
@@ -113,7 +114,9 @@ class H1Session final : public Session, public ServerStream, private ArenaWaiter
   void end_response() noexcept;
   void touch() noexcept;
   void finish_stream(TimePoint now);
+  void say_503();
   void release_arena() noexcept;
+  void release_place() noexcept;
   void on_arena_ready(std::byte* memory) override;
 
   Connection& connection_;
@@ -142,6 +145,7 @@ class H1Session final : public Session, public ServerStream, private ArenaWaiter
   Access access_ = Access::kOrdinary;
   Hold hold_;
   bool stream_open_ = false;
+  bool has_place_ = false;       // among the streams of the server
   bool completion_due_ = false;  // the request is whole, the handler has not been told
   bool keep_alive_ = false;      // the client's wish
   bool keep_ = false;            // what the response head says

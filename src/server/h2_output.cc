@@ -97,12 +97,13 @@ bool H2Session::reserve(const H2Stream& stream, std::size_t head_bytes, std::siz
 }
 
 bool H2Session::at_quota() const noexcept {
-  return parked_ + connection_.output().buffers() >= shard_.config().write_buffers_per_connection;
+  return parked_ + connection_.output().buffers() >= shard_.shared().write_quota;
 }
 
 WriteBuffer* H2Session::park(Access access) {
-  if (at_quota()) return nullptr;
-  WriteBuffer* buffer = shard_.shared().writes.acquire(shard_.index(), access);
+  WriteBuffer* buffer = connection_.output().take_unused();  // it may have waited for these
+  if (buffer == nullptr && at_quota()) return nullptr;
+  if (buffer == nullptr) buffer = shard_.shared().writes.acquire(shard_.index(), access);
   if (buffer == nullptr) {
     shard_.on_exhausted();
   } else {

@@ -193,9 +193,9 @@ SendResult H2Stream::send_response(const ResponseHead& head, std::string_view bo
       payload.empty() || (!session_.must_queue(*this) &&
                           session_.reserve(*this, head_bytes_estimate(head), payload.size()));
   if (!at_once && !keep_tail(payload, life)) {
-    const ServerConfig& config = session_.shard().config();
+    LoopShard& shard = session_.shard();
     const std::size_t most =
-        std::size_t{config.write_buffers_per_connection} * config.tcp_write_buffer_size;
+        std::size_t{shard.shared().write_quota} * shard.config().tcp_write_buffer_size;
     if (payload.size() > most) return SendResult::kInvalid;
     if (session_.connection().output().starved()) return blocked();  // the pool's turn decides
     starving_ = true;

@@ -286,25 +286,19 @@ io::Loop& H2Stream::loop() const noexcept {
 // ---- The pool ----------------------------------------------------------------------------------
 
 H2Stream* H2StreamPool::acquire(H2Session& session, h2::StreamId wire_id, Access access) {
+  if (!places_.take(access)) return nullptr;
   const std::lock_guard lock(mutex_);
-  const PoolStats& stats = slab_.stats();
-  if (access != Access::kCritical && stats.capacity - stats.used <= reserved_) {
-    ++refused_for_reserve_;
-    return nullptr;
-  }
-  return slab_.get(slab_.acquire(session, wire_id));
+  H2Stream* stream = slab_.get(slab_.acquire(session, wire_id));
+  WEIR_ASSERT(stream != nullptr);  // as many as places
+  return stream;
 }
 
 void H2StreamPool::release(H2Stream& stream) {
-  const std::lock_guard lock(mutex_);
-  slab_.release(slab_.handle_of(&stream));
-}
-
-PoolStats H2StreamPool::stats() const {
-  const std::lock_guard lock(mutex_);
-  PoolStats stats = slab_.stats();
-  stats.exhausted += refused_for_reserve_;
-  return stats;
+  {
+    const std::lock_guard lock(mutex_);
+    slab_.release(slab_.handle_of(&stream));
+  }
+  places_.give();
 }
 
 }  // namespace weir::inline v0

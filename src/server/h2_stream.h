@@ -15,6 +15,7 @@
 #include "server/arena_pool.h"
 #include "server/h2_body_lease.h"
 #include "server/rate_guard.h"
+#include "server/stream_places.h"
 #include "server/write_pool.h"
 
 namespace weir::inline v0 {
@@ -169,28 +170,21 @@ class H2Stream final : public ServerStream, private ArenaWaiter::Owner {
   bool stalled_ = false;        // of the two rings it is in the one that waits for windows
 };
 
-/// The places for HTTP/2 streams of all connections and loops.
+/// Memory for the HTTP/2 streams of all connections and loops: as much as there are places.
 ///
-/// Promises: ordinary streams leave `reserved` places to critical ones.
 /// Thread-safety: any. Cost: a mutex pair.
 class H2StreamPool {
  public:
-  struct Shape {
-    std::uint32_t count = 0;
-    std::uint32_t reserved = 0;
-  };
-  explicit H2StreamPool(Shape shape) : reserved_(shape.reserved), slab_(shape.count) {}
+  H2StreamPool(StreamPlaces& places, std::uint32_t count) : places_(places), slab_(count) {}
 
-  /// nullptr, and counted, when there is none for this asker.
+  /// nullptr when there is no place for this asker.
   [[nodiscard]] H2Stream* acquire(H2Session& session, h2::StreamId wire_id, Access access);
   void release(H2Stream& stream);
-  [[nodiscard]] PoolStats stats() const;
 
  private:
-  const std::uint32_t reserved_;
-  mutable std::mutex mutex_;
+  StreamPlaces& places_;
+  std::mutex mutex_;
   Slab<H2Stream> slab_;
-  std::uint64_t refused_for_reserve_ = 0;
 };
 
 }  // namespace weir::inline v0

@@ -27,7 +27,20 @@ void Outbox::chain(WriteBuffer& buffer) noexcept {
 
 void Outbox::adopt(WriteBuffer& buffer) noexcept {
   needed_ = 0;
+  buffer.next = nullptr;
   chain(buffer);
+}
+
+WriteBuffer* Outbox::take_unused() noexcept {
+  WriteBuffer* const unused = last_;
+  if (unused == nullptr || unused->end > 0) return nullptr;
+  WriteBuffer* before = nullptr;
+  for (WriteBuffer* b = first_; b != unused; b = b->next) before = b;
+  (before == nullptr ? first_ : before->next) = nullptr;
+  last_ = before;
+  if (fill_ == unused) fill_ = before;
+  --held_;
+  return unused;
 }
 
 std::uint32_t Outbox::share() const noexcept {

@@ -92,9 +92,12 @@ TEST_F(OutboxTest, AnEmptyPoolIsToldApartFromTheQuota) {
   third.bind(pool, 0, 4);
   EXPECT_EQ(third.append("x", Access::kOrdinary), 0U) << "the last one is reserved";
   EXPECT_TRUE(third.starved());
-  third.forgive();
-  EXPECT_EQ(third.append("x", Access::kCritical), 1U);
+  EXPECT_EQ(third.needed(), 1U);
+  WriteBuffer* handed = pool.acquire(0, Access::kCritical);
+  ASSERT_NE(handed, nullptr);
+  third.adopt(*handed);
   EXPECT_FALSE(third.starved());
+  EXPECT_EQ(third.append("x", Access::kOrdinary), 1U);
   third.clear();
   other.clear();
 }
@@ -116,6 +119,33 @@ TEST_F(OutboxTest, ReserveIsAllOrNothing) {
   EXPECT_EQ(take(100'000).size(), 2 * kBuffer);
   EXPECT_TRUE(out.reserve(100, Access::kOrdinary));
   EXPECT_EQ(out.buffers(), 1U);
+}
+
+TEST_F(OutboxTest, SaysHowManyBuffersAWholeThingNeeds) {
+  Outbox other;
+  other.bind(pool, 0, 8);
+  EXPECT_EQ(other.append(std::string(4 * kBuffer, 'x'), Access::kCritical), 4 * kBuffer);
+  EXPECT_FALSE(out.reserve(2 * kBuffer + 1, Access::kOrdinary));
+  EXPECT_EQ(out.needed(), 3U) << "those it could have had, and those it could not";
+  EXPECT_EQ(out.buffers(), 0U);
+  other.clear();
+}
+
+TEST_F(OutboxTest, UnusedBuffersCanBeTakenOutAgain) {
+  EXPECT_EQ(out.take_unused(), nullptr);
+  EXPECT_EQ(out.append("begun", Access::kOrdinary), 5U);
+  EXPECT_EQ(out.take_unused(), nullptr) << "it is in use";
+  EXPECT_TRUE(out.reserve(2 * kBuffer, Access::kOrdinary));
+  EXPECT_EQ(out.buffers(), 3U);
+  for (int i = 0; i < 2; ++i) {
+    WriteBuffer* unused = out.take_unused();
+    ASSERT_NE(unused, nullptr);
+    EXPECT_EQ(unused->pending(), 0U);
+    pool.release(0, unused);
+  }
+  EXPECT_EQ(out.take_unused(), nullptr);
+  EXPECT_EQ(out.append(std::string(kBuffer, '!'), Access::kCritical), kBuffer) << "it goes on";
+  EXPECT_TRUE(take(100'000) == "begun" + std::string(kBuffer, '!'));
 }
 
 TEST_F(OutboxTest, ContiguousRoomNeverSplits) {

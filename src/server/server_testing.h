@@ -131,6 +131,50 @@ inline RunningServer::Make every_loop(std::function<void(ScriptedHandler&)> scri
   };
 }
 
+/// Streams that wait until the test lets them go, one by one, on their loop.
+class Gate {
+ public:
+  void hold(ServerStream& stream) {
+    const std::lock_guard lock(mutex_);
+    held_.push_back(&stream);
+  }
+  void forget(ServerStream& stream) {
+    const std::lock_guard lock(mutex_);
+    std::erase(held_, &stream);
+  }
+  [[nodiscard]] std::size_t size() const {
+    const std::lock_guard lock(mutex_);
+    return held_.size();
+  }
+  /// Answers the stream that was held first.
+  void open_one() {
+    ServerStream* stream = nullptr;
+    {
+      const std::lock_guard lock(mutex_);
+      ASSERT_FALSE(held_.empty());
+      stream = held_.front();
+      held_.erase(held_.begin());
+    }
+    std::promise<void> done;
+    stream->loop().post([&] {
+      EXPECT_EQ(reply(*stream, 200, "done"), SendResult::kSent);
+      done.set_value();
+    });
+    done.get_future().wait();
+  }
+  /// Handlers that never answer before it opens.
+  [[nodiscard]] RunningServer::Make holding() {
+    return every_loop([this](ScriptedHandler& h) {
+      h.complete = [this](ServerStream& s) { hold(s); };
+      h.aborted = [this](ServerStream& s, CloseReason) { forget(s); };
+    });
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<ServerStream*> held_;
+};
+
 /// Says how much body came.
 inline void count_body(ScriptedHandler& h) {
   h.complete = [](ServerStream& s) {

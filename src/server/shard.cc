@@ -29,12 +29,11 @@ LoopShard::LoopShard(ServerShared& shared, io::Loop& loop, std::uint32_t index,
       handler_(std::move(handler)),
       regions_(shared.regions),
       headers_(std::max(shared.config.header_count_max, shared.config.trailer_count_max)),
+      writers_(shared, loop, index, counters_),
       arrivals_(shared.config.max_connections),
       arrivals_task_(io::Callback<>::to<&LoopShard::take_arrivals>(*this)),
-      resume_task_(io::Callback<>::to<&LoopShard::resume_writers>(*this)),
       arena_task_(io::Callback<>::to<&LoopShard::answer_arenas>(*this)),
       judge_task_(io::Callback<>::to<&LoopShard::judge>(*this)),
-      flush_task_(io::Callback<>::to<&LoopShard::flush_cache>(*this)),
       room_task_(io::Callback<>::to<&LoopShard::give_room>(*this)),
       handshake_task_(io::Callback<>::to<&LoopShard::tell_handshakes>(*this)),
       tick_(io::Timer::Fired::to<&LoopShard::on_tick>(*this)) {
@@ -47,7 +46,7 @@ LoopShard::~LoopShard() {
 
 void LoopShard::start() {
   shared_.arenas.attach(index_, loop_, arena_task_);
-  shared_.writes.blocks().attach(index_, loop_, resume_task_);
+  writers_.start();
   if (shared_.tls) shared_.tls->slots.attach(index_, loop_, handshake_task_);
   const TimePoint now = loop_.now();
   next_sweep_ = now + config().sweep_interval;
@@ -170,67 +169,6 @@ void LoopShard::set_stuck(Connection& connection, bool stuck, bool moved) {
       oldest == nullptr ? 0 : static_cast<std::uint64_t>(to_ns(oldest->stuck_since())));
 }
 
-void LoopShard::set_waiting_for_buffer(Connection& connection, bool waits) {
-  const bool was_one = connection.writer_hook.linked();
-  const bool was_greedy = connection.greedy_hook.linked();
-  const bool greedy = waits && connection.output().needed() > 1;
-  const bool one = waits && !greedy;
-  if (one == was_one && greedy == was_greedy) return;
-  if (was_one && !one) writers_.remove(connection);
-  if (was_greedy && !greedy) greedy_.remove(connection);
-  if (greedy && !was_greedy) greedy_.push_back(connection);
-  if (one && !was_one) {
-    if (connection.critical()) {
-      writers_.push_front(connection);
-    } else {
-      writers_.push_back(connection);
-    }
-  }
-  tell_waiting();
-}
-
-void LoopShard::tell_waiting() {
-  counters_.pending_writes.set(writers_.size() + greedy_.size());
-  const auto waiting = static_cast<std::uint32_t>(writers_.size());
-  if (waiting == told_waiting_) return;
-  if (told_waiting_ == 0) {
-    for (LoopShard* other : shared_.shards) other->loop_.post(other->flush_task_);
-  }
-  told_waiting_ = waiting;
-  shared_.writes.blocks().set_waiting(index_, waiting);
-}
-
-/// One buffer each, to those who wait longest; a connection that is still hungry queues again.
-void LoopShard::resume_writers() {
-  for (std::size_t left = writers_.size(); left > 0; --left) {
-    Connection* next = writers_.front();
-    if (next == nullptr) break;
-    WriteBuffer* buffer = shared_.writes.take_handed(index_);
-    if (buffer == nullptr) break;
-    writers_.remove(*next);
-    next->resume_output(buffer);
-  }
-  tell_waiting();
-}
-
-/// Those who need several at once are not handed single ones, which they would only hold against
-/// each other: they try again when enough are free.
-void LoopShard::resume_greedy() {
-  for (std::size_t left = greedy_.size(); left > 0; --left) {
-    Connection* next = greedy_.front();
-    if (next == nullptr) break;
-    const SharedBlocks& blocks = shared_.writes.blocks();
-    if (blocks.free_count() < next->output().needed() + blocks.reserved()) break;
-    greedy_.remove(*next);
-    next->resume_output(nullptr);
-  }
-  tell_waiting();
-}
-
-void LoopShard::flush_cache() {
-  shared_.writes.blocks().flush(index_);
-}
-
 void LoopShard::tell_handshakes() {
   shared_.tls->slots.tell(index_);
 }
@@ -285,7 +223,6 @@ std::uint32_t LoopShard::close_idle(std::uint32_t count, TimePoint quiet_since,
 void LoopShard::on_tick(TimePoint now) {
   answer_arenas();
   judge();
-  if (!greedy_.empty()) resume_greedy();
   if (now >= next_sweep_) {
     next_sweep_ = now + config().sweep_interval;
     static_cast<void>(regions_.sweep());

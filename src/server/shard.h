@@ -22,6 +22,7 @@
 #include "server/http_date.h"
 #include "server/read_regions.h"
 #include "server/shared.h"
+#include "server/writer_line.h"
 
 namespace weir::inline v0 {
 
@@ -73,8 +74,7 @@ class LoopShard {
 
   void set_idle(Connection& connection, bool idle, bool moved);
   void set_stuck(Connection& connection, bool stuck, bool moved);
-  void set_waiting_for_buffer(Connection& connection, bool waits);
-  [[nodiscard]] bool writers_wait() const noexcept { return !writers_.empty(); }
+  [[nodiscard]] WriterLine& writers() noexcept { return writers_; }
   /// A pool said no: pressure is judged before the turn ends.
   void on_exhausted() noexcept;
   /// Memory for a stream, by the rules of pressure. kPending: `waiter` is queued.
@@ -98,11 +98,7 @@ class LoopShard {
   void judge();
   void obey(const PressureDecision& decision, TimePoint now);
   void drop_stuck(const PressureDecision& decision, TimePoint now);
-  void resume_writers();
-  void resume_greedy();
-  void tell_waiting();
   void answer_arenas();
-  void flush_cache();
   void tell_handshakes();
   void give_room();
   [[nodiscard]] std::size_t idle_count() const noexcept { return silent_.size() + idle_.size(); }
@@ -127,17 +123,14 @@ class LoopShard {
   IntrusiveList<Connection, &Connection::idle_hook> silent_;
   IntrusiveList<Connection, &Connection::idle_hook> idle_;
   IntrusiveList<Connection, &Connection::stuck_hook> stuck_;
-  IntrusiveList<Connection, &Connection::writer_hook> writers_;
-  IntrusiveList<Connection, &Connection::greedy_hook> greedy_;
+  WriterLine writers_;
 
   std::mutex arrivals_mutex_;
   Ring<Arrival> arrivals_;
   std::atomic<std::uint32_t> load_{0};
   io::Task arrivals_task_;
-  io::Task resume_task_;
   io::Task arena_task_;
   io::Task judge_task_;
-  io::Task flush_task_;
   io::Task room_task_;
   io::Task handshake_task_;
   io::Timer tick_;
@@ -145,7 +138,6 @@ class LoopShard {
   std::array<char, kHttpDateBytes> date_{};
   TimePoint date_valid_until_{};
   io::Callback<> stopped_;
-  std::uint32_t told_waiting_ = 0;
   bool stopping_ = false;
 };
 

@@ -45,6 +45,7 @@ ServerShared::ServerShared(const ServerConfig& given, std::uint32_t loops)
       limits(limits_of(given)),
       pressure(pressure_of(given)),
       loop_count(loops),
+      write_quota(given.write_quota()),
       regions({.block_count = given.max_connections, .block_bytes = given.conn_decrypted_buf_size}),
       writes({.count = given.tcp_write_buffer_pool_size,
               .bytes_each = given.tcp_write_buffer_size,
@@ -74,8 +75,8 @@ ServerShared::ServerShared(const ServerConfig& given, std::uint32_t loops)
                    .reserved = 0,
                    .loops = loops,
                    .cached_max = 0}),
-      h2_streams({.count = given.http2_enabled ? given.streams_max : 0,
-                  .reserved = given.http2_enabled ? given.reserved_streams : 0}) {}
+      streams({.count = given.streams_max, .reserved = given.reserved_streams}),
+      h2_streams(streams, given.http2_enabled ? given.streams_max : 0) {}
 
 ServerShared::~ServerShared() = default;
 

@@ -22,6 +22,7 @@
 #include "server/h2_stream.h"
 #include "server/read_regions.h"
 #include "server/source_table.h"
+#include "server/stream_places.h"
 #include "server/write_pool.h"
 
 namespace weir::inline v0 {
@@ -73,6 +74,7 @@ struct ServerShared {
   const HttpLimits limits;
   const PressureConfig pressure;
   const std::uint32_t loop_count;
+  const std::uint32_t write_quota;  // buffers that one connection may hold
 
   RegionPool regions;
   WritePool writes;
@@ -85,6 +87,7 @@ struct ServerShared {
   const BodyLease::Shape lease_shape;
   SharedBlocks h2_sessions;
   SharedBlocks body_leases;
+  StreamPlaces streams;  // of every protocol
   H2StreamPool h2_streams;
 
   std::vector<LoopShard*> shards;  // filled before anything runs
@@ -92,6 +95,7 @@ struct ServerShared {
   std::atomic<std::uint32_t> backpressured{0};  // connections, of all loops
   std::atomic<PressureLevel> level{PressureLevel::kNormal};
   std::atomic<bool> draining{false};
+  std::atomic<bool> collecting{false};  // some loop gathers write buffers for one of its own
 };
 
 /// What the pools and lists of all loops look like now.

@@ -1,18 +1,13 @@
 // How much of its stack a loop's thread touches, counted by the kernel, beside the addend for it.
-#include <algorithm>
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include <gtest/gtest.h>
-#include <pthread.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
-#include "weir/server/body_buffer.h"
 #include "weir/server/memory_budget.h"
 
-#include "server/server_testing.h"
+#include "server/stack_testing.h"
+#include "server/tls_testing.h"
 
 namespace weir::inline v0 {
 namespace {
@@ -23,24 +18,9 @@ using testkit::reply;
 using testkit::RunningServer;
 using testkit::ScriptedHandler;
 using testkit::small_config;
-
-/// Resident bytes of the calling thread's stack.
-std::uint64_t touched_stack_bytes() {
-  pthread_attr_t attributes;
-  if (::pthread_getattr_np(::pthread_self(), &attributes) != 0) return 0;
-  void* lowest = nullptr;
-  std::size_t size = 0;
-  ::pthread_attr_getstack(&attributes, &lowest, &size);
-  std::size_t guard = 0;
-  ::pthread_attr_getguardsize(&attributes, &guard);
-  ::pthread_attr_destroy(&attributes);
-  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-  std::vector<unsigned char> resident(size / page + 1);
-  if (::mincore(lowest, size, resident.data()) != 0) return 0;
-  const auto pages = std::count_if(resident.begin(), resident.end(),
-                                   [](unsigned char flags) { return (flags & 1U) != 0; });
-  return static_cast<std::uint64_t>(pages) * page;
-}
+using testkit::tls_config;
+using testkit::TlsClient;
+using testkit::touched_stack_bytes;
 
 std::uint64_t stack_addend() {
   for (const MemoryAddend& addend : memory_budget(ServerConfig{}).addends) {

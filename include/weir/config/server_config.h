@@ -36,8 +36,8 @@ struct ServerConfig {
   // Memory of requests.
   std::uint32_t arena_pool_size = 64;
   std::uint32_t arena_size = 4 * 1024 * 1024;
-  std::uint32_t streams_max = 2048;          // process-wide; HTTP/1 has one per connection
-  std::uint32_t body_lease_pool_size = 256;  // HTTP/2 stream windows open against these …
+  std::uint32_t streams_max = 2048;           // requests at once, of every protocol
+  std::uint32_t body_lease_pool_size = 256;   // HTTP/2 stream windows open against these …
   std::uint32_t body_lease_size = 64 * 1024;  // … so far
   std::uint32_t pending_stream_pool_size = 64;
   Duration pending_stream_timeout = std::chrono::seconds(10);
@@ -102,6 +102,11 @@ struct ServerConfig {
   [[nodiscard]] std::uint32_t http2_sessions() const noexcept {
     if (!http2_enabled) return 0;
     return http2_sessions_max == 0 ? max_connections : http2_sessions_max;
+  }
+  /// Write buffers that one connection may hold: never more than ordinary work can have at all.
+  [[nodiscard]] std::uint32_t write_quota() const noexcept {
+    const std::uint32_t pool = tcp_write_buffer_pool_size - reserved_write_buffers;
+    return write_buffers_per_connection < pool ? write_buffers_per_connection : pool;
   }
   /// What the TLS library needs for every handshake slot and every connection at rest.
   [[nodiscard]] std::uint64_t tls_memory_least() const noexcept {

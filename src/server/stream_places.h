@@ -1,0 +1,56 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "weir/base/pool_stats.h"
+
+#include "io/shared_blocks.h"
+
+namespace weir::inline v0 {
+
+/// How many requests are read or answered at once: over all connections, loops and protocols.
+///
+/// Promises: never more than `count` are taken, ordinary ones leave `reserved` to critical ones,
+/// under any interleaving. A place that could not be had is counted.
+/// Thread-safety: any. Cost: a compare-exchange to take, a subtraction to give back.
+class StreamPlaces {
+ public:
+  struct Shape {
+    std::uint32_t count = 0;
+    std::uint32_t reserved = 0;
+  };
+  explicit StreamPlaces(Shape shape) noexcept : shape_(shape) {}
+
+  [[nodiscard]] bool take(Access access) noexcept {
+    const std::uint32_t kept_back = access == Access::kCritical ? 0 : shape_.reserved;
+    std::uint32_t used = used_.load(std::memory_order_relaxed);
+    do {
+      if (shape_.count - used <= kept_back) {
+        exhausted_.fetch_add(1, std::memory_order_relaxed);
+        return false;
+      }
+    } while (!used_.compare_exchange_weak(used, used + 1, std::memory_order_relaxed));
+    std::uint32_t peak = peak_.load(std::memory_order_relaxed);
+    while (peak < used + 1 &&
+           !peak_.compare_exchange_weak(peak, used + 1, std::memory_order_relaxed)) {
+    }
+    return true;
+  }
+  void give() noexcept { used_.fetch_sub(1, std::memory_order_relaxed); }
+
+  [[nodiscard]] PoolStats stats() const noexcept {
+    return {.used = used_.load(std::memory_order_relaxed),
+            .peak = peak_.load(std::memory_order_relaxed),
+            .capacity = shape_.count,
+            .exhausted = exhausted_.load(std::memory_order_relaxed)};
+  }
+
+ private:
+  const Shape shape_;
+  std::atomic<std::uint32_t> used_{0};
+  std::atomic<std::uint32_t> peak_{0};
+  std::atomic<std::uint64_t> exhausted_{0};
+};
+
+}  // namespace weir::inline v0
