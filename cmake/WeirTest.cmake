@@ -20,7 +20,8 @@ if(WEIR_SANITIZE)
 endif()
 
 # weir_test(<name> SOURCES … LINK … [LABELS …] [TIMEOUT s]): a GoogleTest program, one ctest entry
-# per test case. Default label: unit.
+# per test case. Default label: unit. Entries of other labels carry the program's name in front: the
+# same case may also be a unit test, and ctest gives the properties of one name to all who bear it.
 function(weir_test name)
   cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;LINK;LABELS" ${ARGN})
   if(NOT ARG_LABELS)
@@ -35,7 +36,12 @@ function(weir_test name)
   add_executable(${name} ${ARG_SOURCES})
   weir_unity(${name})
   target_link_libraries(${name} PRIVATE weir_compile ${ARG_LINK} GTest::gmock GTest::gtest_main)
+  set(prefix "")
+  if(NOT unit IN_LIST ARG_LABELS)
+    set(prefix "${name}.")
+  endif()
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
+    TEST_PREFIX "${prefix}"
     PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT}
                ENVIRONMENT "${WEIR_TEST_ENVIRONMENT}")
   if(unit IN_LIST ARG_LABELS)

@@ -22,7 +22,7 @@ ctest --test-dir "$out" -j "$jobs" -L 'unit|integration' -LE 'stress|soak' --out
 say "counting"
 gcovr --root . --object-directory "$out" -j "$jobs" --gcov-ignore-parse-errors \
   --filter 'include/' --filter 'src/' --filter 'apps/' \
-  --exclude '.*_(test|bench)\.cc' --exclude '.*_test_support\..*' \
+  --exclude '.*_(test|bench)\.cc' --exclude '.*_(test_support|testing)\..*' \
   --exclude-unreachable-branches --exclude-throw-branches \
   --json-summary "$out/summary.json" --html-details "$out/report/index.html" \
   >"$out/gcovr.log" 2>&1 || { tail -n 20 "$out/gcovr.log" >&2; exit 1; }

@@ -248,6 +248,27 @@ TEST(H1Server, EarlyAnswerToALargeBodyEndsTheConnectionAfterTheAnswer) {
   EXPECT_TRUE(server.eventually([](const ServerStats& s) { return s.connections.used == 0; }));
 }
 
+TEST(H1Server, UnreadChunkedBodyIsReadOffOnlySoFar) {
+  ServerConfig config = small_config();
+  config.drain_bytes_max = 20'000;
+  RunningServer server(config, every_loop([](ScriptedHandler& h) {
+                         h.headers = [](ServerStream& s, const ServerRequest&) {
+                           EXPECT_EQ(reply(s, 403, "no"), SendResult::kSent);
+                         };
+                       }));
+  Client client(server.port());
+  ASSERT_TRUE(client.send("POST / HTTP/1.1\r\nhost: t\r\ntransfer-encoding: chunked\r\n\r\n"));
+  EXPECT_EQ(client.read().status, 403);
+  const std::string chunk = "1000\r\n" + std::string(4096, 'x') + "\r\n";
+  for (int i = 0; i < 20 && client.send(chunk); ++i) {
+  }
+  client.end_output();
+  EXPECT_TRUE(server.eventually([](const ServerStats& s) {
+    return s.closed_by(CloseReason::kUnreadBody) == 1 && s.connections.used == 0;
+  }));
+  EXPECT_LT(server.stats().bytes_received, 80'000U);
+}
+
 TEST(H1Server, ResetIsSeenAndTold) {
   static std::atomic<int> aborts{0};
   aborts = 0;
@@ -397,6 +418,39 @@ TEST(H1Server, HalfClosedClientGetsItsAnswerWhenAllowed) {
   EXPECT_EQ(client.read().body, "hello");
   EXPECT_EQ(client.read().body, "hello");
   EXPECT_TRUE(client.at_end());
+}
+
+TEST(H1Server, HalfClosedClientGetsALateAnswerWhenAllowed) {
+  testkit::Gate gate;
+  ServerConfig config = small_config();
+  config.allow_half_close = true;
+  RunningServer server(config, gate.holding());
+  Client client(server.port());
+  ASSERT_TRUE(client.send("GET / HTTP/1.1\r\nhost: t\r\n\r\n"));
+  client.end_output();
+  ASSERT_TRUE(server.eventually([&](const ServerStats&) { return gate.size() == 1; }));
+  gate.open_one();
+  EXPECT_EQ(client.read().body, "done");
+  EXPECT_TRUE(client.at_end());
+}
+
+TEST(H1Server, HandlerThatImplementsNothingElseIsEnough) {
+  struct Bare final : Handler {
+    void on_headers(ServerStream& s, const ServerRequest&) override {
+      EXPECT_EQ(s.body_bytes_received(), 0U);
+      EXPECT_EQ(reply(s, 200, "bare"), SendResult::kSent);
+    }
+  };
+  RunningServer server(small_config(),
+                       [](const HandlerPlace&) { return std::make_unique<Bare>(); });
+  Client client(server.port());
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(client
+                  .ask("POST / HTTP/1.1\r\nhost: t\r\ntransfer-encoding: chunked\r\n\r\n"
+                       "5\r\nhello\r\n0\r\nx-trailer: 1\r\n\r\n")
+                  .body,
+              "bare");
+  }
 }
 
 TEST(H1Server, RequestsPerConnectionAreBounded) {

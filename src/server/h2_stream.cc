@@ -83,7 +83,10 @@ void H2Stream::receive(const BodyChunk& chunk) {
     body_guard_.stop();
   }
   if (!hears()) return;
-  if (hold_.any() || !lease_.empty() || trailers_kept_) return lease_.put(chunk.bytes());
+  if (hold_.any() || !lease_.empty() || trailers_kept_) {
+    lease_.put(chunk.bytes());
+    return session_.wire().grant(wire_id_, 0);  // the peer is told of what still fits
+  }
   deliver(chunk.bytes(), chunk.last());
 }
 

@@ -21,6 +21,8 @@ using testkit::ScriptedHandler;
 using testkit::small_config;
 
 constexpr std::string_view kGet = "GET / HTTP/1.1\r\nhost: t\r\n\r\n";
+constexpr std::size_t kBegun = 5;
+constexpr std::string_view kRest = kGet.substr(kBegun);
 
 /// Handlers that take an arena (or wait for one) and then for the gate.
 RunningServer::Make gated_arenas(Gate& gate) {
@@ -45,6 +47,13 @@ struct Crowd {
   Client& add(const RunningServer& server) {
     clients.push_back(std::make_unique<Client>(server.port()));
     return *clients.back();
+  }
+  /// All are in the middle of a head: neither idle, which pressure would close, nor served.
+  void begin_heads(const RunningServer& server) {
+    const std::uint64_t before = server.stats().read_regions.used;
+    send_all(kGet.substr(0, kBegun));
+    ASSERT_TRUE(server.eventually(
+        [&](const ServerStats& s) { return s.read_regions.used == before + clients.size(); }));
   }
   void send_all(std::string_view bytes) {
     for (auto& client : clients) ASSERT_TRUE(client->send(bytes));
@@ -104,13 +113,12 @@ TEST(Pressure, Stream503UnderArenaPressure) {
   RunningServer server(config, gated_arenas(gate));
   // Connected and in the middle of a head: at the critical level newcomers are turned away and idle
   // connections closed.
-  Client extra(server.port());
-  ASSERT_TRUE(extra.send(kGet.substr(0, 5)));
-  ASSERT_TRUE(server.eventually([](const ServerStats& s) { return s.read_regions.used == 1; }));
+  Crowd extra(server, 1);
+  extra.begin_heads(server);
   Crowd holders(server, 4);
   holders.send_all(kGet);
   ASSERT_TRUE(server.eventually([](const ServerStats& s) { return s.arenas.used == 4; }));
-  const Answer answer = extra.ask(kGet.substr(5));
+  const Answer answer = extra.clients[0]->ask(kRest);
   EXPECT_EQ(answer.status, 503);
   EXPECT_FALSE(answer.has("connection: close")) << "only the stream is refused";
   EXPECT_EQ(server.stats().refused_by(RefuseReason::kArena), 1U);
@@ -131,11 +139,12 @@ TEST(Pressure, PendingQueueDrainsOnArenaFree) {
   config.arena_pool_size = 10;
   RunningServer server(config, gated_arenas(gate));
   Crowd queued(server, 3);
+  queued.begin_heads(server);
   Crowd holders(server, 9);  // 0.9: between high and critical
   holders.send_all(kGet);
   ASSERT_TRUE(server.eventually([](const ServerStats& s) { return s.arenas.used == 9; }));
   for (int i = 0; i < 3; ++i) {
-    ASSERT_TRUE(queued.clients[static_cast<std::size_t>(i)]->send(kGet));
+    ASSERT_TRUE(queued.clients[static_cast<std::size_t>(i)]->send(kRest));
     ASSERT_TRUE(server.eventually([&](const ServerStats& s) {
       return s.pending_streams.used == static_cast<std::uint64_t>(i) + 1;
     }));
@@ -157,13 +166,64 @@ TEST(Pressure, PendingStreamIsAnswered503WhenItWaitedTooLong) {
   config.arena_pool_size = 10;
   config.pending_stream_timeout = std::chrono::milliseconds(30);
   RunningServer server(config, gated_arenas(gate));
-  Client waiting(server.port());
+  Crowd waiting(server, 1);
+  waiting.begin_heads(server);
   Crowd holders(server, 9);
   holders.send_all(kGet);
   ASSERT_TRUE(server.eventually([](const ServerStats& s) { return s.arenas.used == 9; }));
-  EXPECT_EQ(waiting.ask(kGet).status, 503);
+  EXPECT_EQ(waiting.clients[0]->ask(kRest).status, 503);
   EXPECT_EQ(server.stats().refused_by(RefuseReason::kArenaTimeout), 1U);
   EXPECT_EQ(server.stats().pending_streams.used, 0U);
+}
+
+TEST(Pressure, HandlerThatDoesNotAnswerForTheQueueRefusesByDefault) {
+  struct Waiting final : Handler {
+    void on_headers(ServerStream& s, const ServerRequest& r) override {
+      holds = r.meta.path == "/hold";
+      static_cast<void>(s.acquire_arena(ArenaWait::kQueue));
+    }
+    void on_complete(ServerStream& s) override {
+      if (!holds) static_cast<void>(reply(s, 200, "granted"));
+    }
+    bool holds = false;
+  };
+  ServerConfig config = small_config();
+  config.arena_pool_size = 10;
+  config.pending_stream_timeout = std::chrono::milliseconds(30);
+  RunningServer server(config, [](const HandlerPlace&) { return std::make_unique<Waiting>(); });
+  Crowd waiting(server, 1);
+  waiting.begin_heads(server);
+  Crowd holders(server, 9);
+  holders.send_all("GET /hold HTTP/1.1\r\nhost: t\r\n\r\n");
+  ASSERT_TRUE(server.eventually([](const ServerStats& s) { return s.arenas.used == 9; }));
+  EXPECT_EQ(waiting.clients[0]->ask(kRest).status, 503);
+  holders.clients.clear();
+  ASSERT_TRUE(server.eventually([](const ServerStats& s) { return s.arenas.used == 0; }));
+  EXPECT_EQ(Client(server.port()).ask(kGet).body, "granted");
+}
+
+TEST(Pressure, RefusedClientsAreNotKeptOnTheDoorstep) {
+  Gate gate;
+  ServerConfig config = small_config();
+  config.connections_per_source_max = 1;
+  RunningServer server(config, gate.holding());
+  Client inside(server.port());
+  ASSERT_TRUE(inside.send(kGet));
+  ASSERT_TRUE(server.eventually([&](const ServerStats&) { return gate.size() == 1; }));
+  // More than the doorstep holds; each has its answer, and none may stay and talk for ever.
+  Crowd refused(server, 80);
+  for (auto& client : refused.clients) EXPECT_EQ(client->read().status, 503);
+  io::ThreadParker parker;
+  for (auto& client : refused.clients) {
+    const TimePoint limit = io::monotonic_now() + std::chrono::seconds(10);
+    bool closed = false;
+    while (!closed && io::monotonic_now() < limit) {
+      closed = !client->send("x");
+      parker.park_until(io::monotonic_now() + std::chrono::milliseconds(1));
+    }
+    EXPECT_TRUE(closed);
+  }
+  EXPECT_EQ(server.stats().refused_by(RefuseReason::kSource), 80U);
 }
 
 TEST(Pressure, ClientThatLeavesTheQueueLeavesNoTrace) {
@@ -171,13 +231,14 @@ TEST(Pressure, ClientThatLeavesTheQueueLeavesNoTrace) {
   ServerConfig config = small_config();
   config.arena_pool_size = 10;
   RunningServer server(config, gated_arenas(gate));
-  Client waiting(server.port());
+  Crowd waiting(server, 1);
+  waiting.begin_heads(server);
   Crowd holders(server, 9);
   holders.send_all(kGet);
   ASSERT_TRUE(server.eventually([](const ServerStats& s) { return s.arenas.used == 9; }));
-  ASSERT_TRUE(waiting.send(kGet));
+  ASSERT_TRUE(waiting.clients[0]->send(kRest));
   ASSERT_TRUE(server.eventually([](const ServerStats& s) { return s.pending_streams.used == 1; }));
-  waiting.close();
+  waiting.clients[0]->close();
   ASSERT_TRUE(server.eventually([](const ServerStats& s) { return s.pending_streams.used == 0; }));
   for (int i = 0; i < 9; ++i) gate.open_one();
   EXPECT_TRUE(server.eventually([](const ServerStats& s) { return s.arenas.used == 0; }));
@@ -246,9 +307,8 @@ TEST(Pressure, MetricsUpdatedCorrectly) {
   config.arena_pool_size = 4;
   RunningServer server(config, gated_arenas(gate));
   Crowd crowd(server, 6);
-  crowd.send_all(kGet.substr(0, 5));  // nobody is idle
-  ASSERT_TRUE(server.eventually([](const ServerStats& s) { return s.read_regions.used == 6; }));
-  crowd.send_all(kGet.substr(5));
+  crowd.begin_heads(server);
+  crowd.send_all(kRest);
   ASSERT_TRUE(server.eventually([](const ServerStats& s) { return s.requests == 6; }));
   ASSERT_TRUE(server.eventually([](const ServerStats& s) { return s.responses_5xx == 2; }));
   // Those who were refused are idle now, and may go: counted at once, their places a turn later.

@@ -5,8 +5,8 @@
 
 namespace weir::inline v0 {
 
-/// The protocol on a connection (HTTP/1 now; HTTP/2 beside it): takes bytes from the connection's
-/// input, calls the handler, puts bytes into the connection's output.
+/// The protocol on a connection (a TLS handshake, HTTP/1, HTTP/2): takes bytes from the
+/// connection's input, calls the handler, puts bytes into the connection's output.
 ///
 /// The connection drives it: advance, flush, on_flushed, again while they say so. It never closes
 /// the connection itself: it asks (Connection::fail, Connection::finish).

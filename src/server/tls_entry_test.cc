@@ -21,6 +21,7 @@ using testkit::signed_for;
 using testkit::tls_config;
 using testkit::TlsClient;
 using testkit::TlsWish;
+using testkit::WithClientCa;
 
 std::uint64_t ended(const ServerStats& stats, HandshakeResult result) {
   return stats.tls.handshakes_by(result);
@@ -120,20 +121,6 @@ TEST(TlsEntry, TheNameAskedForChoosesTheCertificate) {
   ASSERT_TRUE(first.shake()) << first.why();
   EXPECT_NE(first.server_subject().find("localhost"), std::string::npos);
 }
-
-struct WithClientCa {
-  explicit WithClientCa(ClientCertificate mode) {
-    path = testing::TempDir() + "weir_tls_ca.pem";
-    FILE* file = std::fopen(path.c_str(), "w");
-    const std::string& pem = testkit::authority().certificate_pem;
-    std::fwrite(pem.data(), 1, pem.size(), file);
-    std::fclose(file);
-    config.tls.client_ca = path;
-    config.tls.client_certificate = mode;
-  }
-  std::string path;
-  ServerConfig config = tls_config();
-};
 
 TEST(TlsEntry, AnOptionalClientCertificateIsToldToTheHandler) {
   RunningServer server(WithClientCa(ClientCertificate::kOptional).config, answer_path());

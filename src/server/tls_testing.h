@@ -47,6 +47,20 @@ inline ServerConfig tls_config() {
   return config;
 }
 
+/// The same server, asking clients for certificates of the tests' signer.
+struct WithClientCa {
+  explicit WithClientCa(ClientCertificate mode) {
+    const std::string path = testing::TempDir() + "weir_tls_ca.pem";
+    FILE* file = std::fopen(path.c_str(), "w");
+    const std::string& pem = authority().certificate_pem;
+    std::fwrite(pem.data(), 1, pem.size(), file);
+    std::fclose(file);
+    config.tls.client_ca = path;
+    config.tls.client_certificate = mode;
+  }
+  ServerConfig config = tls_config();
+};
+
 struct TlsWish {
   std::string name = "localhost";
   std::vector<std::string> protocols{};  // ALPN
