@@ -2,9 +2,9 @@
 """The HTTP server beside nginx: CPU per request, and memory per idle connection.
 
 One loop against one worker, 128-byte answers, keep-alive; the server on one core, wrk on the other.
-CPU time is what the scheduler charged to the process. Memory is anonymous memory, once after a first
-request (the tables a server makes at start, of as many places for both) and once after one request
-on each of N connections that then stay open: `kb_each` is the growth, `kb_with_tables` all of it.
+CPU time is what the scheduler charged to the process. Memory is anonymous memory, once after a
+first request (the tables a server makes at start, of as many places for both) and once after one
+request on each of N connections that then stay open: `kb_each` is the growth, `kb_with_tables` all.
 """
 
 import argparse

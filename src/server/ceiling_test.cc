@@ -64,7 +64,7 @@ ServerConfig full_config(bool tls) {
 }
 
 // Before main(), hence before any test touches OpenSSL; both ends are bounded by it.
-const bool kInstalled = io::install_tls_memory(256U << 20U);
+const bool kBounded = io::install_tls_memory(256U << 20U);
 
 /// What a process says of itself in /proc, in bytes.
 std::uint64_t status_bytes(std::string_view key) {
@@ -257,7 +257,7 @@ TEST_P(Ceiling, HoldsWithEveryHolderFull) {
     defined(WEIR_COVERAGE)
   GTEST_SKIP() << "instrumented code is larger";
 #endif
-  ASSERT_TRUE(kInstalled);
+  ASSERT_TRUE(kBounded);
   const bool tls = GetParam();
   const ServerConfig config = full_config(tls);
   ASSERT_EQ(config.validate(), ConfigErrors{});

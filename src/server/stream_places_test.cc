@@ -64,7 +64,7 @@ TEST(StreamPlaces, ExactlyAsManyAsThereAreUnderAnyInterleaving) {
   EXPECT_EQ(places.stats().exhausted, 200 * (kThreads - kPlaces));
 }
 
-constexpr std::string_view kGet = "GET / HTTP/1.1\r\nhost: t\r\n\r\n";
+constexpr std::string_view kAnyGet = "GET / HTTP/1.1\r\nhost: t\r\n\r\n";
 
 TEST(StreamPlaces, RequestsOfBothProtocolsShareThem) {
   Gate gate;
@@ -76,10 +76,10 @@ TEST(StreamPlaces, RequestsOfBothProtocolsShareThem) {
   for (int i = 0; i < 2; ++i) multiplexed.get("/");
   std::vector<std::unique_ptr<Client>> clients;
   for (int i = 0; i < 3; ++i) clients.push_back(std::make_unique<Client>(server.port()));
-  for (int i = 0; i < 2; ++i) ASSERT_TRUE(clients[static_cast<std::size_t>(i)]->send(kGet));
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(clients[static_cast<std::size_t>(i)]->send(kAnyGet));
   ASSERT_TRUE(server.eventually([](const ServerStats& s) { return s.streams.used == 4; }));
 
-  const Answer refused = clients[2]->ask(kGet);
+  const Answer refused = clients[2]->ask(kAnyGet);
   EXPECT_EQ(refused.status, 503);
   EXPECT_FALSE(refused.has("connection: close")) << "only the request is refused";
   ServerStats stats = server.stats();
@@ -91,7 +91,7 @@ TEST(StreamPlaces, RequestsOfBothProtocolsShareThem) {
 
   gate.open_one();
   ASSERT_TRUE(server.eventually([](const ServerStats& s) { return s.streams.used == 3; }));
-  ASSERT_TRUE(clients[2]->send(kGet));
+  ASSERT_TRUE(clients[2]->send(kAnyGet));
   ASSERT_TRUE(server.eventually([](const ServerStats& s) { return s.streams.used == 4; }));
   for (int i = 0; i < 4; ++i) gate.open_one();
   EXPECT_EQ(clients[2]->read().status, 200);
@@ -105,7 +105,7 @@ TEST(StreamPlaces, BodyOfARefusedRequestIsReadOffAndTheNextRequestServed) {
   config.reserved_streams = 0;
   RunningServer server(config, gate.holding());
   Client first(server.port());
-  ASSERT_TRUE(first.send(kGet));
+  ASSERT_TRUE(first.send(kAnyGet));
   ASSERT_TRUE(server.eventually([&](const ServerStats&) { return gate.size() == 1; }));
   Client second(server.port());
   EXPECT_EQ(second
@@ -116,7 +116,7 @@ TEST(StreamPlaces, BodyOfARefusedRequestIsReadOffAndTheNextRequestServed) {
   gate.open_one();
   EXPECT_EQ(first.read().status, 200);
   ASSERT_TRUE(server.eventually([](const ServerStats& s) { return s.streams.used == 0; }));
-  ASSERT_TRUE(second.send(kGet));
+  ASSERT_TRUE(second.send(kAnyGet));
   ASSERT_TRUE(server.eventually([&](const ServerStats&) { return gate.size() == 1; }));
   gate.open_one();
   EXPECT_EQ(second.read().status, 200);
@@ -130,7 +130,7 @@ TEST(StreamPlaces, ClientThatLeavesGivesItsPlaceBack) {
   RunningServer server(config, gate.holding());
   for (int i = 0; i < 3; ++i) {
     Client client(server.port());
-    ASSERT_TRUE(client.send(kGet));
+    ASSERT_TRUE(client.send(kAnyGet));
     ASSERT_TRUE(server.eventually([&](const ServerStats&) { return gate.size() == 1; }));
     client.close();
     ASSERT_TRUE(server.eventually([](const ServerStats& s) { return s.streams.used == 0; }));
