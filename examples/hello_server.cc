@@ -279,6 +279,10 @@ bool set(weir::ServerConfig& config, std::string_view key, std::uint64_t value) 
     config.http2.settings_ack_timeout = millis;
   else if (key == "--http2")
     config.http2_enabled = value != 0;
+  else if (key == "--http2-sessions")
+    config.http2_sessions_max = small;
+  else if (key == "--streams")
+    config.streams_max = small;
   else if (key == "--body-leases")
     config.body_lease_pool_size = small;
   else if (key == "--body-timeout-ms")
@@ -312,7 +316,8 @@ constexpr const char* kUsage =
     "  [--header-timeout-ms N] [--body-timeout-ms N] [--body-min-rate N] [--idle-timeout-ms N]\n"
     "  [--write-timeout-ms N] [--write-min-rate N] [--backpressure-timeout-ms N]\n"
     "  [--send-buffer BYTES] [--receive-buffer BYTES] [--body-leases N]\n"
-    "  [--settings-ack-timeout-ms N] [--tls-port N] [--http2 0|1]\n"
+    "  [--settings-ack-timeout-ms N] [--http2 0|1] [--http2-sessions N] [--streams N]\n"
+    "  [--tls-port N] [--handshake-slots N] [--handshake-timeout-ms N]\n"
     "serves / /bytes/N /slow/MS /echo /arena /queue /stats on 127.0.0.1\n";
 
 struct Stopper {
@@ -345,6 +350,7 @@ int main(int argc, char** argv) {
   config.reserved_write_buffers =
       std::min(config.reserved_write_buffers, config.tcp_write_buffer_pool_size / 8);
   config.reserved_arenas = std::min(config.reserved_arenas, config.arena_pool_size / 8);
+  config.reserved_streams = std::min(config.reserved_streams, config.streams_max / 8);
   config.reserved_handshakes = std::min(config.reserved_handshakes, config.handshake_slots / 8);
   config.listen = {"127.0.0.1:" + port};
   if (!tls_port.empty()) {

@@ -1,5 +1,7 @@
 #include "server/counters.h"
 
+#include <algorithm>
+
 namespace weir::inline v0 {
 
 void LoopCounters::add_to(ServerStats& stats) const noexcept {
@@ -25,6 +27,8 @@ void LoopCounters::add_to(ServerStats& stats) const noexcept {
   stats.h2_connections += h2_sessions.get();
   stats.h2_requests += h2_requests.get();
   stats.h2_goaways += h2_goaways.get();
+  stats.h2_outbound_frames_peak =
+      std::max(stats.h2_outbound_frames_peak, h2_outbound_frames_peak.get());
   for (std::size_t i = 0; i < h2_glitches.size(); ++i) stats.h2_glitches[i] += h2_glitches[i].get();
   for (std::size_t i = 0; i < h2_ended.size(); ++i) stats.h2_ended[i] += h2_ended[i].get();
   for (std::size_t i = 0; i < h2_aborted.size(); ++i) stats.h2_aborted[i] += h2_aborted[i].get();
@@ -52,6 +56,8 @@ void LoopCounters::take_over(const LoopCounters& other) noexcept {
   h2_sessions += other.h2_sessions.get();
   h2_requests += other.h2_requests.get();
   h2_goaways += other.h2_goaways.get();
+  h2_outbound_frames_peak.set(
+      std::max(h2_outbound_frames_peak.get(), other.h2_outbound_frames_peak.get()));
   for (std::size_t i = 0; i < h2_glitches.size(); ++i) h2_glitches[i] += other.h2_glitches[i].get();
   for (std::size_t i = 0; i < h2_ended.size(); ++i) h2_ended[i] += other.h2_ended[i].get();
   for (std::size_t i = 0; i < h2_aborted.size(); ++i) h2_aborted[i] += other.h2_aborted[i].get();

@@ -47,6 +47,7 @@ struct LoopCounters {
   std::array<LoopCounter, static_cast<std::size_t>(CloseReason::kCount)> closed;
   std::array<LoopCounter, static_cast<std::size_t>(RefuseReason::kCount)> refused;
   LoopCounter h2_sessions, h2_requests, h2_goaways;
+  LoopCounter h2_outbound_frames_peak;  // of any one session
   std::array<LoopCounter, kH2GlitchCount> h2_glitches;
   std::array<LoopCounter, h2::kSessionEndCount> h2_ended;
   std::array<LoopCounter, static_cast<std::size_t>(CloseReason::kCount)> h2_aborted;  // streams

@@ -297,6 +297,10 @@ void H2Session::count_glitches() noexcept {
     }
   }
   if (wire_->is_leaving() && !std::exchange(goaway_counted_, true)) ++counters.h2_goaways;
+  if (const std::uint64_t peak = wire_->outbound_frames_peak();
+      peak > counters.h2_outbound_frames_peak.get()) {
+    counters.h2_outbound_frames_peak.set(peak);
+  }
 }
 
 bool H2Session::critical() const noexcept {

@@ -88,6 +88,7 @@ std::string stats_json(const ServerStats& stats, const ServerConfig& config) {
     all.number("http2_connections", stats.h2_connections);
     all.number("http2_requests", stats.h2_requests);
     all.number("http2_goaways", stats.h2_goaways);
+    all.number("http2_outbound_frames_peak", stats.h2_outbound_frames_peak);
     const auto each = [&](std::string_view key, const auto& names, const auto& counts) {
       all.key(key);
       JsonObject object(out);

@@ -54,6 +54,63 @@ TEST_F(TlsServerMemory, WithoutMemoryHandshakesFailAndLaterOnesDoNot) {
   }));
 }
 
+/// A whole ClientHello. Who sends it by hand needs no memory of OpenSSL: only the server does.
+std::string client_hello() {
+  SSL_CTX* context = SSL_CTX_new(TLS_client_method());
+  SSL* ssl = SSL_new(context);
+  SSL_set_bio(ssl, BIO_new(BIO_s_mem()), BIO_new(BIO_s_mem()));
+  SSL_connect(ssl);
+  char* bytes = nullptr;
+  const long size = BIO_get_mem_data(SSL_get_wbio(ssl), &bytes);
+  std::string hello(bytes, static_cast<std::size_t>(size));
+  SSL_free(ssl);
+  SSL_CTX_free(context);
+  return hello;
+}
+
+/// Less and less room for a handshake: wherever the refusal falls, its connection ends, once and
+/// for one reason, and what it had is given back.
+TEST_F(TlsServerMemory, EveryRefusedAllocationOfAHandshakeEndsItAlone) {
+  RunningServer server(tls_config(), answer_path());
+  TlsClient standing(server->tls_port());
+  ASSERT_TRUE(standing.shake());
+  ASSERT_EQ(standing.get("/").status, 200);
+  const std::string hello = client_hello();
+  std::uint64_t attempts = 1;
+  std::uint64_t after_first_sweep = 0;
+  for (int sweep = 0; sweep < 2; ++sweep) {
+    for (std::uint64_t room = 0; room < 160 * 1024; room += 1024) {
+      SCOPED_TRACE(room);
+      io::set_tls_memory_budget(io::tls_memory_stats().taken_bytes + room);
+      {
+        testkit::Client client(server->tls_port());
+        ASSERT_TRUE(client.send(hello));
+        static_cast<void>(client.take(1));  // an alert, a ServerHello, or the end
+      }
+      io::set_tls_memory_budget(kPlenty);
+      ++attempts;
+      ASSERT_TRUE(server.eventually([](const ServerStats& s) {
+        return s.connections.used == 1 && s.tls.handshake_slots.used == 0;
+      }));
+    }
+    if (sweep == 0) after_first_sweep = io::tls_memory_stats().taken_bytes;
+  }
+  EXPECT_LE(io::tls_memory_stats().taken_bytes, after_first_sweep + 128 * 1024)
+      << "more than threads keep was not given back";
+  const ServerStats stats = server.stats();
+  const auto by = [&](HandshakeResult result) { return stats.tls.handshakes_by(result); };
+  EXPECT_EQ(by(HandshakeResult::kFull), 1U);
+  EXPECT_GT(by(HandshakeResult::kNoMemory), 10U);
+  EXPECT_GT(by(HandshakeResult::kAborted), 10U) << "with enough room it is the client that leaves";
+  EXPECT_EQ(by(HandshakeResult::kFull) + by(HandshakeResult::kNoMemory) +
+                by(HandshakeResult::kFailed) + by(HandshakeResult::kAborted),
+            attempts);
+  EXPECT_GT(stats.tls.memory_refused, 10U);
+  EXPECT_EQ(standing.get("/still").body, "/still");
+  TlsClient next(server->tls_port());
+  EXPECT_TRUE(next.shake()) << next.why();
+}
+
 TEST_F(TlsServerMemory, AnIdleConnectionHoldsLessThanTheBudgetCounts) {
   constexpr std::uint32_t kCount = 200;
   ServerConfig config = tls_config();

@@ -1,11 +1,15 @@
 """What every attack test shares: a server process of our own on loopback, a well-behaved client
 that goes on during the attack, and the four things that must hold.
 
-  ceiling   process memory stays below the ceiling the server printed
+  ceiling   the most memory the process ever had resident, as the kernel counts it, is below the
+            ceiling that the server printed. Pools are small, so that the ceiling is near; and it
+            has not grown by more than those pools, whatever code and libraries may take.
   bystander a well-behaved client on other connections keeps at least 95 % success, and 95 % of
             its answers come within a second
   answer    the right counter rose and the right bytes came back (each test says which)
   baseline  afterwards every pool is back where it was, and service is whole within a second
+
+And for HTTP/2: no session ever had more frames waiting to be sent than it may.
 """
 
 import contextlib
@@ -24,9 +28,18 @@ import threading
 import time
 import unittest
 
+import catalog
+
 HELLO_SERVER = None  # set by main(): path of the program under attack
 WEIR = None          # of the gateway, if a test is to go through it: `--through PATH`
 TLS = True           # unless `--cleartext` follows it
+
+
+# Pools as small as an attack leaves room for; a test gives more of what it is about.
+SMALL = {"--max-connections": 64, "--write-buffers": 128, "--arenas": 4, "--arena-size": 65536,
+         "--pending": 8, "--body-leases": 16, "--http2-sessions": 16, "--streams": 256}
+FIXED_BYTES = 12 << 20  # of the ceiling: code, libraries, allocator
+OUTBOUND_FRAMES_MAX = 64  # the default of http2.outbound_frames_max
 
 
 class Server:
@@ -68,6 +81,16 @@ class Server:
         answer = json.loads(client.getresponse().read())
         client.close()
         return answer
+
+    def peak_bytes(self):
+        """Every page that was ever resident at one time, of code too."""
+        text = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
+        return int(re.search(r"^VmHWM:\s+(\d+) kB", text, re.M).group(1)) * 1024
+
+    def cpu_seconds(self):
+        stat = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text()
+        fields = stat.rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / 100
 
     def memory_bytes(self):
         text = pathlib.Path(f"/proc/{self.process.pid}/smaps_rollup").read_text()
@@ -168,6 +191,7 @@ class Bystander(threading.Thread):
         super().__init__(daemon=True)
         self.server, self.good, self.bad, self.latencies = server, 0, 0, []
         self.done = threading.Event()
+        self.asked = threading.Condition()
 
     def run(self):
         client = None
@@ -183,11 +207,22 @@ class Bystander(threading.Thread):
                 ok = False
                 client.close()
                 client = None
-            self.latencies.append(time.monotonic() - start)
-            self.good += ok
-            self.bad += not ok
+            with self.asked:
+                self.latencies.append(time.monotonic() - start)
+                self.good += ok
+                self.bad += not ok
+                self.asked.notify_all()
         if client:
             client.close()
+
+    def wait_for(self, what, seconds=20.0):
+        """Until what() holds, looked at after each answer: whether it did."""
+        with self.asked:
+            return self.asked.wait_for(what, seconds)
+
+    def wait_for_more(self, answers):
+        before = self.good
+        return self.wait_for(lambda: self.good >= before + answers)
 
     def finish(self):
         self.done.set()
@@ -197,8 +232,12 @@ class Bystander(threading.Thread):
 class AttackTest(unittest.TestCase):
     """`with self.attack(server): …` runs the body beside a bystander and checks what must hold."""
 
+    tight = 32 << 20  # the ceiling is no larger: else nothing is shown by staying below it
+
     def start(self, *options, **more):
-        server = Server(*options, **more)
+        given = set(options[::2])
+        small = [word for key, value in SMALL.items() if key not in given for word in (key, value)]
+        server = Server(*small, *options, **more)
         self.addCleanup(self._stop, server)
         return server
 
@@ -208,59 +247,63 @@ class AttackTest(unittest.TestCase):
     @contextlib.contextmanager
     def attack(self, server):
         before = server.stats()
+        ceiling = before["ceiling_bytes"]
+        self.assertLessEqual(ceiling, self.tight)
         bystander = Bystander(server)
         bystander.start()
-        while bystander.good < 3:
-            time.sleep(0.01)
-        peak = [0]
-        watching = threading.Event()
-
-        def watch():
-            while not watching.wait(0.02):
-                peak[0] = max(peak[0], server.memory_bytes())
-
-        watcher = threading.Thread(target=watch, daemon=True)
-        watcher.start()
+        self.assertTrue(bystander.wait_for(lambda: bystander.good >= 3), "no service at all")
+        peak_before = server.peak_bytes()
         try:
-            yield
-            while bystander.good + bystander.bad < 20:  # a short attack is no excuse
-                time.sleep(0.01)
+            yield bystander
+            # A short attack is no excuse.
+            bystander.wait_for(lambda: bystander.good + bystander.bad >= 20)
         finally:
-            peak[0] = max(peak[0], server.memory_bytes())
-            watching.set()
-            watcher.join()
             bystander.finish()
         total = bystander.good + bystander.bad
         self.assertGreaterEqual(bystander.good, 0.95 * total,
                                 f"bystander: {bystander.good} of {total}")
         slow = sum(latency > 1.0 for latency in bystander.latencies)
         self.assertLessEqual(slow, 0.05 * total, f"bystander: {slow} of {total} took a second")
-        self.assertLessEqual(peak[0], before["ceiling_bytes"])
-        print(f"  {self.id().split('.')[-1]}: peak {peak[0] >> 10} kB of "
-              f"{before['ceiling_bytes'] >> 10} kB, bystander {bystander.good}/{total}",
-              file=sys.stderr)
+        peak = server.peak_bytes()
+        test = self.id().split(".")[-1]
+        print(f"  {test}: peak {peak >> 10} kB of {ceiling >> 10} kB, bystander "
+              f"{bystander.good}/{total}", file=sys.stderr)
+        self.assertLessEqual(peak, ceiling)
+        self.assertLessEqual(peak - peak_before, ceiling - FIXED_BYTES)
+        self.assertLessEqual(server.stats()["http2_outbound_frames_peak"], OUTBOUND_FRAMES_MAX)
         self.assert_recovers(server, before)
+        catalog.note({"test": test, "against": self.numbers(), "peak": peak, "ceiling": ceiling,
+                      "grew": peak - peak_before, "good": bystander.good, "asked": total})
+
+    def numbers(self):
+        test = getattr(self, self._testMethodName)
+        return list(getattr(test, "against", getattr(self, "against", ())))
 
     def assert_recovers(self, server, before):
         """Pools back at their baseline within a second; the one connection asking is its own."""
         pools = ("connections", "read_regions", "write_buffers", "arenas", "pending_streams",
                  "backpressure", "handshake_slots", "http2_sessions", "streams", "body_leases")
-        end = time.monotonic() + 1.0
-        while True:
-            now = server.stats()
-            left = {p: (before[p]["used"], now[p]["used"]) for p in pools
-                    if now[p]["used"] > before[p]["used"]}
-            if not left:
-                break
-            self.assertLess(time.monotonic(), end, f"pools that did not come back: {left}")
-            time.sleep(0.02)
+        now = {}
+
+        def back():
+            now.update(server.stats())
+            return all(now[p]["used"] <= before[p]["used"] for p in pools)
+        self.until(back, 1.0, lambda: {p: (before[p]["used"], now[p]["used"]) for p in pools})
         self.assertEqual(now["critical_shed"], 0)
 
-    def until(self, what, seconds=10.0):
+    def until(self, what, seconds=10.0, why=lambda: "did not happen in time"):
+        """The one place that polls: what a server says of itself has no other way to be heard."""
         end = time.monotonic() + seconds
         while not what():
-            self.assertLess(time.monotonic(), end, "did not happen in time")
+            self.assertLess(time.monotonic(), end, why())
             time.sleep(0.02)
+
+    def assert_not_busy(self, server, bystander):
+        """While somebody asks now and then, the server sleeps most of the time."""
+        cpu, start = server.cpu_seconds(), time.monotonic()
+        self.assertTrue(bystander.wait_for_more(100))
+        used = (server.cpu_seconds() - cpu) / (time.monotonic() - start)
+        self.assertLess(used, 0.5, "busy while next to nothing happens")
 
     @staticmethod
     def answer_of(s):

@@ -2,25 +2,19 @@
 """The most memory a server ever held (as the kernel saw it: every resident page, of code too),
 beside the ceiling it printed before it served anybody."""
 
-import pathlib
-import re
 import sys
-import time
 
 import attack
 from attack import AttackTest
+from catalog import against
 
 KILO, MEGA = 1 << 10, 1 << 20
 
 
-def peak_bytes(server):
-    text = pathlib.Path(f"/proc/{server.process.pid}/status").read_text()
-    return int(re.search(r"^VmHWM:\s+(\d+) kB", text, re.M).group(1)) * KILO
-
-
+@against()  # not an attack, but the measure of all
 class Ceiling(AttackTest):
     def show(self, server, ceiling):
-        peak = peak_bytes(server)
+        peak = server.peak_bytes()
         print(f"  {self.id().split('.')[-1]}: {peak >> 10} kB of {ceiling >> 10} kB",
               file=sys.stderr)
         return peak
@@ -67,7 +61,13 @@ class Ceiling(AttackTest):
                 s.sendall(b"y" * (arena - 64 * KILO))
             except OSError:
                 pass  # refused: the reserve is not for everybody
-        time.sleep(0.5)
+
+        looks = []  # it takes in what was sent, and then grows no more; nobody else is let in now
+
+        def full():
+            looks.append(server.peak_bytes())
+            return len(looks) > 20 and looks[-1] == looks[-20]
+        self.until(full)
         peak = self.show(server, ceiling)
         self.assertLessEqual(peak, ceiling)
         self.assertGreater(peak, ceiling / 2, "nothing was filled")

@@ -11,11 +11,14 @@ import tempfile
 
 import attack
 from attack import AttackTest
+from catalog import against
 
 CONNECTIONS = 100
 
 
 class Tools(AttackTest):
+    tight = 48 << 20  # 512 write buffers, for a hundred who read slowly
+
     def slowhttptest(self, server, path, *options):
         """Runs it for at most four seconds; the rows of its own protocol, numbers as numbers."""
         with tempfile.TemporaryDirectory() as folder:
@@ -42,6 +45,7 @@ class Tools(AttackTest):
         unavailable = [row for row in rows if row[column] in ("0", "")]
         self.assertFalse(unavailable, f"its probe found the service gone: {rows}")
 
+    @against(18)
     def test_slowhttptest_slow_headers(self):
         server = self.start("--header-timeout-ms", 1000, "--max-connections", 256)
         with self.attack(server):
@@ -49,6 +53,7 @@ class Tools(AttackTest):
         self.assert_probe_was_served(rows)
         self.assertGreaterEqual(server.stats()["closed"]["header_timeout"], CONNECTIONS * 0.9)
 
+    @against(19)
     def test_slowhttptest_slow_bodies(self):
         server = self.start("--body-timeout-ms", 1000, "--body-min-rate", 1000,
                             "--max-connections", 256, "--arenas", 8)
@@ -58,6 +63,7 @@ class Tools(AttackTest):
         self.assert_probe_was_served(rows)
         self.assertGreaterEqual(server.stats()["closed"]["body_timeout"], CONNECTIONS * 0.9)
 
+    @against(20)
     def test_slowhttptest_slow_reading(self):
         server = self.start("--write-timeout-ms", 1000, "--write-min-rate", 4000,
                             "--max-connections", 256, "--write-buffers", 512,
@@ -72,6 +78,7 @@ class Tools(AttackTest):
         self.assertGreaterEqual(closed["write_timeout"] + closed["backpressure"],
                                 CONNECTIONS * 0.9)
 
+    @against(20)
     def test_slowhttptest_overlapping_ranges(self):
         server = self.start("--max-connections", 256)
         before = server.stats()
@@ -85,6 +92,7 @@ class Tools(AttackTest):
         asked = after["requests"] - before["requests"] + after["responses_4xx"]
         self.assertLess(sent, (asked + 10) * 4096)
 
+    @against()
     def test_wrk_finds_no_error_under_load(self):
         server = self.start("--max-connections", 64)
         with self.attack(server):
@@ -95,6 +103,7 @@ class Tools(AttackTest):
         self.assertGreater(served, 100)
         self.assertGreaterEqual(server.stats()["responses_2xx"], served)
 
+    @against(18)
     def test_wrk_finds_no_error_while_slow_heads_hold_half_of_the_places(self):
         server = self.start("--header-timeout-ms", 20000, "--max-connections", 128)
         with self.attack(server):

@@ -64,7 +64,8 @@ struct ServerStats {
   // HTTP/2.
   std::uint64_t h2_connections = 0;  // ever
   std::uint64_t h2_requests = 0;
-  std::uint64_t h2_goaways = 0;  // said by us, naming a last stream
+  std::uint64_t h2_goaways = 0;               // said by us, naming a last stream
+  std::uint64_t h2_outbound_frames_peak = 0;  // most that ever waited in one session
   std::array<std::uint64_t, kH2GlitchCount> h2_glitches{};
   std::array<std::uint64_t, h2::kSessionEndCount> h2_ended{};  // "none": the connection broke
   std::array<std::uint64_t, static_cast<std::size_t>(CloseReason::kCount)> h2_aborted{};  // streams

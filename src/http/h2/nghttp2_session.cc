@@ -244,7 +244,9 @@ void Nghttp2Session::settle() {
   if (guard_.verdict() == GlitchVerdict::kClose)
     return end_session(SessionEnd::kGlitches, ErrorCode::kEnhanceYourCalm);
   if (guard_.verdict() == GlitchVerdict::kGoaway) say_goaway(ErrorCode::kEnhanceYourCalm);
-  if (nghttp2_session_get_outbound_queue_size(library_) > limits_->outbound_frames_max)
+  const std::size_t waiting = nghttp2_session_get_outbound_queue_size(library_);
+  outbound_peak_ = std::max(outbound_peak_, static_cast<std::uint32_t>(waiting));
+  if (waiting > limits_->outbound_frames_max)
     return end_session(SessionEnd::kOutboundQueue, ErrorCode::kEnhanceYourCalm);
   finish_if_done();
 }
@@ -458,6 +460,7 @@ SessionStats Nghttp2Session::stats(TimePoint now) const noexcept {
           .memory_peak = heap_.peak_bytes(),
           .memory_touched = heap_.touched_bytes(),
           .outbound_frames = nghttp2_session_get_outbound_queue_size(library_),
+          .outbound_frames_peak = outbound_peak_,
           .streams = guard_.streams().size(),
           .glitch_score = guard_.score().score(now)};
 }

@@ -63,6 +63,9 @@ class Nghttp2Session final : public Session {
     return guard_.score().count(glitch);
   }
   [[nodiscard]] std::uint64_t glitches() const noexcept override { return guard_.score().count(); }
+  [[nodiscard]] std::uint32_t outbound_frames_peak() const noexcept override {
+    return outbound_peak_;
+  }
   [[nodiscard]] SessionStats stats(TimePoint now) const noexcept override;
 
   /// For tests: what the library allocates from.
@@ -159,6 +162,7 @@ class Nghttp2Session final : public Session {
   Stream* writing_ = nullptr;  // write_data() is under way for it
   const DataFrame* writing_frame_ = nullptr;
   bool written_ = false;
+  std::uint32_t outbound_peak_ = 0;  // most frames that ever waited
 
   SessionEnd end_ = SessionEnd::kNone;
   TimePoint settings_sent_{};

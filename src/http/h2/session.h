@@ -92,6 +92,7 @@ struct SessionStats {
   std::size_t memory_peak = 0;
   std::size_t memory_touched = 0;  // never more was written to
   std::size_t outbound_frames = 0;
+  std::size_t outbound_frames_peak = 0;
   std::uint32_t streams = 0;  // places taken: open, or held by their owner
   double glitch_score = 0;
 };
@@ -162,6 +163,7 @@ class Session {
 
   [[nodiscard]] virtual std::uint64_t glitches(H2Glitch glitch) const noexcept = 0;
   [[nodiscard]] virtual std::uint64_t glitches() const noexcept = 0;  // of all kinds
+  [[nodiscard]] virtual std::uint32_t outbound_frames_peak() const noexcept = 0;
   [[nodiscard]] virtual SessionStats stats(TimePoint now) const noexcept = 0;
 
  protected:
