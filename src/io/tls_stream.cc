@@ -176,9 +176,13 @@ IoError TlsStream::failed(int result, bool writing) noexcept {
   return error;
 }
 
+/// The first error names what happened; that memory was missing may be said by any of them.
 IoError TlsStream::classify() noexcept {
-  const unsigned long code = ERR_peek_error();
-  if (code != 0) {
+  bool no_memory = false;
+  bool first = true;
+  while (const unsigned long code = ERR_get_error()) {
+    no_memory = no_memory || ERR_GET_REASON(code) == ERR_R_MALLOC_FAILURE;
+    if (!std::exchange(first, false)) continue;
     const char* reason = ERR_reason_error_string(code);
     failure_ = reason != nullptr ? reason : "unknown TLS error";
   }
@@ -187,8 +191,7 @@ IoError TlsStream::classify() noexcept {
     return context_->role() == TlsRole::kServer ? IoError::kEof : IoError::kReset;
   }
   if (io_error_ != IoError::kAgain) return io_error_;
-  if (code != 0 && ERR_GET_REASON(code) == ERR_R_MALLOC_FAILURE) return IoError::kNoMemory;
-  return IoError::kTls;
+  return no_memory ? IoError::kNoMemory : IoError::kTls;
 }
 
 void TlsStream::count_key_update() noexcept {

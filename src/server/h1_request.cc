@@ -22,6 +22,13 @@ std::span<const char> chars(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
+/// A first line of three words that does not even claim to be HTTP.
+bool names_no_http(std::span<const char> bytes, ParseError error) {
+  if (error != ParseError::kBadVersion) return false;
+  const std::string_view text(bytes.data(), bytes.size());
+  return text.substr(0, text.find('\n')).find("HTTP/") == std::string_view::npos;
+}
+
 }  // namespace
 
 H1Session::H1Session(Connection& connection, LoopShard& shard) noexcept
@@ -81,7 +88,11 @@ bool H1Session::read_head(TimePoint now) {
     case h1::ParseStatus::kNeedMore:
       return false;
     case h1::ParseStatus::kError:
-      refuse(status_of(result.error), CloseReason::kParseError);
+      if (requests_ == 0 && shard_.config().http2_enabled && names_no_http(bytes, result.error)) {
+        turn_away_stranger();
+      } else {
+        refuse(status_of(result.error), CloseReason::kParseError);
+      }
       return false;
     case h1::ParseStatus::kComplete:
       break;
@@ -263,6 +274,14 @@ void H1Session::on_disconnected(TimePoint) {
 }
 
 /// Answers for the server itself; then the connection ends.
+/// An invalid preface of HTTP/2 ends the connection (RFC 9113 §3.4); words of HTTP/1 would be read
+/// as half a frame by whoever sent it.
+void H1Session::turn_away_stranger() {
+  state_ = State::kDeaf;
+  shard_.counters().count(RefuseReason::kBadRequest);
+  connection_.finish({.reason = CloseReason::kParseError, .linger = true});
+}
+
 void H1Session::refuse(unsigned status, CloseReason reason) {
   state_ = State::kDeaf;
   shard_.counters().count(RefuseReason::kBadRequest);

@@ -96,6 +96,7 @@ class H1Session final : public Session, public ServerStream, private ArenaWaiter
   void invite_body();
   void request_complete();
   void refuse(unsigned status, CloseReason reason);
+  void turn_away_stranger();
   void next_request(TimePoint now);
   [[nodiscard]] bool may_keep() const noexcept;
 

@@ -46,6 +46,27 @@ TEST(H2Server, AnAlmostPrefaceIsHttp1) {
   EXPECT_EQ(post.ask("OST / HTTP/1.1\r\nhost: a\r\ncontent-length: 0\r\n\r\n").status, 200);
 }
 
+TEST(H2Server, AnInvalidPrefaceEndsTheConnectionWithoutAWord) {
+  RunningServer server(small_config(), says_hello());
+  Client stranger(server.port());
+  ASSERT_TRUE(stranger.send("INVALID CONNECTION PREFACE\r\n\r\n"));
+  EXPECT_TRUE(stranger.at_end());
+  EXPECT_FALSE(stranger.was_reset());
+  EXPECT_TRUE(server.eventually(
+      [](const ServerStats& s) { return s.closed_by(CloseReason::kParseError) == 1; }));
+  EXPECT_EQ(server.stats().refused_by(RefuseReason::kBadRequest), 1U);
+  EXPECT_EQ(server.stats().responses_4xx, 0U);
+  // Whoever claims to speak HTTP, however badly, is told.
+  EXPECT_EQ(Client(server.port()).ask("GET /a b HTTP/1.1\r\nhost: t\r\n\r\n").status, 400);
+  Client later(server.port());
+  EXPECT_EQ(later.get("/").status, 200);
+  EXPECT_EQ(later.ask("INVALID CONNECTION PREFACE\r\n\r\n").status, 400) << "no preface here";
+  ServerConfig old = small_config();
+  old.http2_enabled = false;
+  RunningServer http1(old, says_hello());
+  EXPECT_EQ(Client(http1.port()).ask("INVALID CONNECTION PREFACE\r\n\r\n").status, 400);
+}
+
 TEST(H2Server, ManyStreamsOnOneConnection) {
   RunningServer server(small_config(), says_hello());
   H2Client client(server.port());

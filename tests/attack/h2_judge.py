@@ -86,7 +86,7 @@ class Peer(Client):
     def read_some(self):
         try:
             piece = self.s.recv(1 << 16)
-            how = "a clean end"
+            how = f"an end inside a frame: {self.rest[:20]}" if self.rest else "a clean end"
         except (ConnectionResetError, BrokenPipeError, ssl.SSLError) as broken:
             piece, how = b"", f"a broken end: {broken}"
         if not piece:
