@@ -21,9 +21,9 @@ using testkit::reply;
 using testkit::ScriptedHandler;
 using testkit::small_config;
 
-constexpr std::uint32_t kCalm = static_cast<std::uint32_t>(h2::ErrorCode::kEnhanceYourCalm);
+constexpr std::uint32_t kToldToBeCalm = static_cast<std::uint32_t>(h2::ErrorCode::kEnhanceYourCalm);
 
-std::uint64_t ended(const ServerStats& stats, h2::SessionEnd why) {
+std::uint64_t ended_by(const ServerStats& stats, h2::SessionEnd why) {
   return stats.h2_ended[static_cast<std::size_t>(why)];
 }
 
@@ -78,11 +78,12 @@ TEST(H2Fault, WhereverTheCodecsMemoryEndsTheConnectionEndsWithIt) {
         ++lived;
         EXPECT_FALSE(client.goaway_code.has_value());
       } else {
-        ASSERT_EQ(client.goaway_code, kCalm) << "told why, with the last words of the connection";
+        ASSERT_EQ(client.goaway_code, kToldToBeCalm)
+            << "told why, with the last words of the connection";
         EXPECT_FALSE(client.socket().was_reset());
         const ServerStats stats = server.stats();
         const std::uint64_t at_start = stats.refused_by(RefuseReason::kSessions);
-        EXPECT_EQ(at_start + ended(stats, h2::SessionEnd::kMemory), 1U) << "counted once";
+        EXPECT_EQ(at_start + ended_by(stats, h2::SessionEnd::kMemory), 1U) << "counted once";
         ++(at_start == 1 ? refused : broke);
       }
     }
