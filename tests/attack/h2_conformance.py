@@ -392,6 +392,15 @@ class HastyRules(Rules):
     def origin():
         return attack.HastyOrigin()
 
+    def test_a_rest_that_does_not_come_is_cut_off_without_blame(self):
+        with h2_judge.Peer(self.server) as p:
+            p.greet().write(h2_judge.post(p))
+            h2_judge.stream_over(p)
+            event = p.first(RST_STREAM)
+            self.assertEqual((event.stream_id, event.error_code), (1, 0))
+            p.write(h2_judge.ping())
+            h2_judge.pinged()(p)
+
 
 RULES = h2_rules.RULES + h2_rules_generic.RULES
 for one in RULES:
