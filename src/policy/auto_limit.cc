@@ -136,8 +136,7 @@ LimitReason AutoLimit::watch(const View& view, const LimitSample& window) noexce
     const bool most = window.refused_count > window.sample_count;
     const bool crowd = window.refused_count > kCrowd * window.sample_count;
     const std::uint32_t enough = most ? 1 : crowd ? 2 : kFullWindowsFew;
-    if (full_windows_ < enough) return LimitReason::kHold;
-    return begin_probe(view, most ? kStepDownDeep : kStepDown, now);
+    return full_windows_ >= enough ? begin_probe(view, now) : LimitReason::kHold;
   }
   const double bearable = slack(view.busy);
   if (view.queue > bearable) {
@@ -153,9 +152,7 @@ LimitReason AutoLimit::watch(const View& view, const LimitSample& window) noexce
   descending_ = doubted_ = false;
   // Somebody refused now and then is no reason to disturb everybody: the limit must be full for
   // long.
-  if (full_windows_ >= kFullWindows && now >= next_probe_) {
-    return begin_probe(view, kStepDown, now);
-  }
+  if (full_windows_ >= kFullWindows && now >= next_probe_) return begin_probe(view, now);
   learn_quietly(view);
   if (view.queue >= bearable / 2) {
     starting_ = false;
@@ -229,7 +226,7 @@ LimitReason AutoLimit::grow(double room) noexcept {
 
 // ---- measuring the baseline under load
 
-LimitReason AutoLimit::begin_probe(const View& view, double step, TimePoint now) noexcept {
+LimitReason AutoLimit::begin_probe(const View& view, TimePoint now) noexcept {
   schedule_probe(now);
   if (limit_ <= lowest(bounds_)) {
     verified_ = true;  // nothing lower to compare with: believe what is seen
@@ -241,7 +238,7 @@ LimitReason AutoLimit::begin_probe(const View& view, double step, TimePoint now)
   mark_ = mark_of(view);
   probing_ = true;
   samples_from_ = now;
-  step_to(limit_ * step, now);
+  step_to(limit_ * kStepDown, now);
   return LimitReason::kProbe;
 }
 

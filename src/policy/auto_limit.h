@@ -76,7 +76,7 @@ class AutoLimit final : public LimitPolicy {
   [[nodiscard]] LimitReason on_overload(const LimitSample& window) noexcept;
   [[nodiscard]] LimitReason shrink(const View& view, TimePoint now) noexcept;
   [[nodiscard]] LimitReason grow(double room) noexcept;
-  [[nodiscard]] LimitReason begin_probe(const View& view, double step, TimePoint now) noexcept;
+  [[nodiscard]] LimitReason begin_probe(const View& view, TimePoint now) noexcept;
   [[nodiscard]] LimitReason probe_step(const View& view, TimePoint now) noexcept;
   [[nodiscard]] LimitReason end_probe(const View& view, TimePoint now) noexcept;
   [[nodiscard]] LimitReason rise_from_floor(const View& view, TimePoint now) noexcept;

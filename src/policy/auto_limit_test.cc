@@ -94,7 +94,7 @@ TEST(AutoLimit, AnOverloadFromTheStartIsProbedAtOnce) {
   LimitSample full = model.window(policy);
   full.refused_count = full.sample_count + 1;
   const LimitDecision first = policy.on_window(full);
-  EXPECT_EQ(first.limit, 64U);
+  EXPECT_EQ(first.limit, 89U);
   EXPECT_EQ(first.reason, LimitReason::kProbe);
 }
 
