@@ -45,6 +45,7 @@ TEST(H2Session, AConnectionErrorEndsInGoawayAndTheEndOfTheConnection) {
   EXPECT_EQ(client.goaway_and_end(), kProtocolError);
   EXPECT_FALSE(client.socket().timed_out());
   EXPECT_EQ(why.get_future().get(), CloseReason::kProtocol);
+  client.socket().close();
   EXPECT_TRUE(server.eventually(at_rest));
   EXPECT_EQ(server.stats().closed_by(CloseReason::kProtocol), 1U);
 }
@@ -85,6 +86,7 @@ TEST(H2Session, GoawayOfTheClientLetsItsStreamsFinish) {
   while (client.next()) {
   }
   EXPECT_FALSE(client.socket().was_reset());
+  client.socket().close();
   EXPECT_TRUE(server.eventually(at_rest));
   EXPECT_EQ(server.stats().closed_by(CloseReason::kClient), 1U);
 }
@@ -97,6 +99,7 @@ TEST(H2Session, IdleConnectionsAreToldGoodbye) {
   EXPECT_EQ(client.finish(client.get("/")).body, "hello");
   EXPECT_EQ(client.goaway_and_end(), kNoError);
   EXPECT_EQ(client.goaway_last, std::vector<std::uint32_t>{1});
+  client.socket().close();
   EXPECT_TRUE(server.eventually(at_rest));
   EXPECT_EQ(server.stats().closed_by(CloseReason::kIdle), 1U);
 }
@@ -108,6 +111,7 @@ TEST(H2Session, SettingsMustBeAcknowledged) {
   H2Client client(server.port(), {.settings = {}, .acknowledge = false});
   EXPECT_EQ(client.finish(client.get("/")).body, "hello");
   EXPECT_EQ(client.goaway_and_end(), std::uint32_t{4});
+  client.socket().close();
   EXPECT_TRUE(server.eventually(at_rest));
   EXPECT_EQ(server.stats().closed_by(CloseReason::kHeaderTimeout), 1U);
 }
@@ -120,6 +124,7 @@ TEST(H2Session, AHeaderBlockMustEnd) {
   ASSERT_TRUE(client.in_step());  // nothing is to be said in the middle of a block
   client.send(wire::headers_raw(1, wire::block(wire::get()), wire::kEnd));
   EXPECT_EQ(client.goaway_and_end(), kCalm);
+  client.socket().close();
   EXPECT_TRUE(server.eventually(at_rest));
 }
 
@@ -222,6 +227,7 @@ TEST(H2Session, RapidResetIsCountedAndEndsTheConnection) {
   }
   client.send(flood);
   EXPECT_EQ(client.goaway_and_end(), kCalm);
+  client.socket().close();
   EXPECT_TRUE(server.eventually(at_rest));
   EXPECT_LT(begun.load(), 420);
   EXPECT_LE(most.load(), 100);

@@ -181,6 +181,7 @@ TEST(TlsEntry, HttpInTheClearIsToldThatThisPortSpeaksTls) {
   EXPECT_EQ(answer.status, 400);
   EXPECT_EQ(answer.body, "This port speaks TLS: use https://.\r\n");
   EXPECT_TRUE(client.at_end());
+  client.close();
   EXPECT_TRUE(server.eventually([](const ServerStats& s) {
     return s.closed_by(CloseReason::kNotTls) == 1 && ended(s, HandshakeResult::kNotTls) == 1;
   }));
