@@ -1,0 +1,155 @@
+#include <chrono>
+#include <string>
+#include <string_view>
+
+#include <gtest/gtest.h>
+
+#include "upstream/pool.h"
+#include "upstream/pool_testing.h"
+
+// Origins that refuse, die, talk rubbish or say nothing.
+
+namespace weir {
+namespace {
+
+using std::chrono::milliseconds;
+
+class PoolFailureTest : public UpstreamPoolTest {};
+
+TEST_F(PoolFailureTest, RetriesASafeRequestOnceWhenAKeptConnectionDied) {
+  FakeOrigin origin;
+  make({origin.name()});
+  leave_one_idle(origin);
+
+  Asked asked;
+  ASSERT_TRUE(get(asked.exchange));
+  origin.read_head(loop);
+  origin.reset();  // without a word
+  origin.accept(loop);
+  origin.read_head(loop);
+  origin.write("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n");
+  run_until([&] { return asked.seen.complete; });
+  EXPECT_EQ(asked.seen.status, 200U);
+  EXPECT_EQ(asked.exchange.attempts(), 2U);
+}
+
+TEST_F(PoolFailureTest, DoesNotRepeatAPostThatMayHaveBeenSeen) {
+  FakeOrigin origin;
+  make({origin.name()});
+  leave_one_idle(origin);
+
+  Asked asked;
+  put_head(*pool, asked.exchange, "POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n");
+  ASSERT_TRUE(pool->start(asked.exchange, {.method = Method::kPost}));
+  origin.read_head(loop);
+  origin.close();
+  run_until_failed(asked.seen);
+  EXPECT_EQ(asked.seen.failure, UpstreamFailure::kClosedEarly);
+  EXPECT_FALSE(origin.has_caller());
+}
+
+TEST_F(PoolFailureTest, APostDoesNotUseAConnectionThatHasEnded) {
+  FakeOrigin origin;
+  make({origin.name()});
+  leave_one_idle(origin);
+  origin.close();  // and the loop has no turn to notice it
+
+  Asked asked;
+  put_head(*pool, asked.exchange, "POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n");
+  ASSERT_TRUE(pool->start(asked.exchange, {.method = Method::kPost}));
+  origin.accept(loop);
+  origin.read_head(loop);
+  origin.write("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n");
+  run_until([&] { return asked.seen.complete; });
+  EXPECT_EQ(asked.seen.status, 200U);
+  EXPECT_EQ(asked.exchange.attempts(), 1U);
+}
+
+TEST_F(PoolFailureTest, TriesTheNextEndpointWhenOneRefuses) {
+  FakeOrigin dead;
+  FakeOrigin alive;
+  const io::SocketName dead_name = dead.name();
+  dead.stop_listening();
+  make({dead_name, alive.name()});
+  Asked asked;
+  ASSERT_TRUE(get(asked.exchange));
+  alive.accept(loop);
+  alive.read_head(loop);
+  alive.write("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n");
+  run_until([&] { return asked.seen.complete; });
+  EXPECT_FALSE(upstream->at(0).open(loop.now()));
+}
+
+TEST_F(PoolFailureTest, SaysRefusedWhenNobodyListens) {
+  FakeOrigin dead;
+  const io::SocketName name = dead.name();
+  dead.stop_listening();
+  make({name});
+  Asked asked;
+  const auto started = get(asked.exchange);
+  if (started) run_until([&] { return asked.seen.failure != UpstreamFailure::kNone; });
+  EXPECT_EQ(started ? asked.seen.failure : started.error(), UpstreamFailure::kConnectRefused);
+  EXPECT_FALSE(asked.exchange.active());
+}
+
+TEST_F(PoolFailureTest, GivesUpWhenTheFirstByteTakesTooLong) {
+  FakeOrigin origin;
+  UpstreamConfig config;
+  config.first_byte_timeout = milliseconds(30);
+  make({origin.name()}, config);
+  Asked asked;
+  ASSERT_TRUE(get(asked.exchange));
+  origin.accept(loop);
+  run_until_failed(asked.seen);
+  EXPECT_EQ(asked.seen.failure, UpstreamFailure::kFirstByteTimeout);
+}
+
+TEST_F(PoolFailureTest, RefusesGarbageAndOversizedHeads) {
+  for (const std::string& rogue :
+       {std::string("SSH-2.0-OpenSSH\r\n\r\n"), "HTTP/1.1 200 OK\r\n" + std::string(40000, 'x')}) {
+    FakeOrigin origin;
+    make({origin.name()});
+    Asked asked;
+    get_from(origin, asked.exchange);
+    origin.write(rogue);
+    run_until_failed(asked.seen);
+    EXPECT_EQ(asked.seen.failure, UpstreamFailure::kBadResponse);
+    TearDown();
+  }
+}
+
+TEST_F(PoolFailureTest, ATruncatedBodyIsAFailure) {
+  FakeOrigin origin;
+  make({origin.name()});
+  Asked asked;
+  get_from(origin, asked.exchange);
+  origin.write("HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhalf");
+  origin.close();
+  run_until_failed(asked.seen);
+  EXPECT_EQ(asked.seen.failure, UpstreamFailure::kTruncated);
+  EXPECT_EQ(asked.seen.body, "half");
+}
+
+TEST_F(PoolFailureTest, BadAnswersInARowCloseAnEndpointAndAnAnswerOpensIt) {
+  FakeOrigin origin;
+  make({origin.name()});
+  const auto ask = [&](std::string_view answer) {
+    Asked asked;
+    get_from(origin, asked.exchange);
+    origin.write(answer);
+    origin.close();
+    run_until([&] { return asked.seen.complete || asked.seen.failure != UpstreamFailure::kNone; });
+  };
+  const Endpoint& endpoint = upstream->at(0);
+  ask("garbage, and enough of it\r\n");
+  ask("garbage, and enough of it\r\n");
+  EXPECT_TRUE(endpoint.open(loop.now()));
+  ask("HTTP/1.0 200 OK\r\n\r\n");
+  for (int i = 0; i < 3; ++i) ask("garbage, and enough of it\r\n");
+  EXPECT_FALSE(endpoint.open(loop.now()));
+  ask("HTTP/1.0 200 OK\r\n\r\n");  // the only one there is: asked all the same
+  EXPECT_TRUE(endpoint.open(loop.now()));
+}
+
+}  // namespace
+}  // namespace weir

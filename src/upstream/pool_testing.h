@@ -1,0 +1,190 @@
+#pragma once
+
+// A pool on a loop that the test steps, and an origin that the test plays by hand.
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include "weir/io/address.h"
+#include "weir/io/fd.h"
+#include "weir/io/listener.h"
+
+#include "upstream/pool.h"
+
+namespace weir::inline v0 {
+
+/// An origin server whose every move a test makes by hand, on a real socket.
+class FakeOrigin {
+ public:
+  FakeOrigin() {
+    auto fd = io::listen_on(*io::parse_socket_name("127.0.0.1:0"), {});
+    EXPECT_TRUE(fd.has_value());
+    listening_ = std::move(fd).value();
+  }
+  [[nodiscard]] io::SocketName name() const { return io::bound_name(listening_.get()); }
+
+  /// Steps the loop until a connection arrives.
+  void accept(io::Loop& loop) {
+    for (int i = 0; i < 1000 && !readable(listening_.get()); ++i) loop.run_once();
+    connection_ = io::Fd(::accept(listening_.get(), nullptr, nullptr));
+    ASSERT_GE(connection_.get(), 0);
+  }
+  [[nodiscard]] bool has_caller() const { return readable(listening_.get()); }
+
+  /// Steps the loop until so many bytes, or an end, came in.
+  std::string read(io::Loop& loop, std::size_t at_least) {
+    std::string got;
+    for (int i = 0; i < 2000 && got.size() < at_least; ++i) {
+      loop.run_once();
+      if (!readable(connection_.get())) continue;
+      char buffer[65536];
+      const auto n = ::recv(connection_.get(), buffer, sizeof buffer, 0);
+      if (n <= 0) break;
+      got.append(buffer, static_cast<std::size_t>(n));
+    }
+    return got;
+  }
+  /// Reads one request head.
+  std::string read_head(io::Loop& loop) {
+    std::string got;
+    for (int i = 0; i < 2000 && got.find("\r\n\r\n") == std::string::npos; ++i) {
+      got += read(loop, 1);
+    }
+    return got;
+  }
+  void write(std::string_view bytes) const {
+    ASSERT_EQ(::send(connection_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(bytes.size()));
+  }
+  void close() { connection_ = io::Fd(); }
+  void reset() {
+    const linger hard{.l_onoff = 1, .l_linger = 0};
+    ::setsockopt(connection_.get(), SOL_SOCKET, SO_LINGER, &hard, sizeof hard);
+    close();
+  }
+  void stop_listening() { listening_ = io::Fd(); }
+
+ private:
+  static bool readable(int fd) {
+    pollfd p{.fd = fd, .events = POLLIN, .revents = 0};
+    return ::poll(&p, 1, 1) == 1;
+  }
+  io::Fd listening_;
+  io::Fd connection_;
+};
+
+/// What an exchange told its owner.
+class ExchangeRecorder final : public ExchangeEvents {
+ public:
+  bool on_upstream_head(const h1::ResponseHead& head) override {
+    ++heads;
+    if (!take_heads) return false;
+    status = head.status;
+    tunnel = head.tunnel;
+    return true;
+  }
+  std::size_t on_upstream_body(std::string_view bytes) override {
+    const std::size_t n = std::min(bytes.size(), take_at_most);
+    body += bytes.substr(0, n);
+    return n;
+  }
+  bool on_upstream_trailers(const HeaderList& list) override {
+    if (!take_trailers) return false;
+    trailers = list.size();
+    return true;
+  }
+  void on_upstream_complete() override { complete = true; }
+  void on_upstream_writable() override { ++writable; }
+  void on_upstream_failed(UpstreamFailure why) override { failure = why; }
+
+  unsigned status = 0;
+  std::string body;
+  std::size_t take_at_most = ~std::size_t{0};
+  std::size_t trailers = 0;
+  int writable = 0;
+  int heads = 0;
+  bool take_heads = true;
+  bool take_trailers = true;
+  bool tunnel = false;
+  bool complete = false;
+  UpstreamFailure failure = UpstreamFailure::kNone;
+};
+
+/// An exchange and its owner.
+struct Asked {
+  ExchangeRecorder seen;
+  Exchange exchange{seen};
+};
+
+class UpstreamPoolTest : public ::testing::Test {
+ protected:
+  static constexpr std::string_view kGet = "GET / HTTP/1.1\r\nhost: x\r\n\r\n";
+
+  void make(std::vector<io::SocketName> endpoints, UpstreamConfig config = {}) {
+    config.name = "u";
+    upstream = std::make_unique<Upstream>(config, endpoints);
+    pool = std::make_unique<UpstreamPool>(loop, 0, *upstream, memory, limits);
+  }
+  void TearDown() override {
+    if (!pool) return;
+    pool->stop();
+    for (int i = 0; i < 100 && !pool->stopped(); ++i) loop.run_once();
+    pool.reset();
+    loop.run_once();
+    EXPECT_EQ(memory.requests.stats().used, 0U);
+    EXPECT_EQ(memory.regions.stats().used, 0U);
+    EXPECT_EQ(upstream->connections(), 0U);
+  }
+  static void put_head(UpstreamPool& pool, Exchange& exchange, std::string_view head) {
+    ASSERT_TRUE(pool.open(exchange));
+    ASSERT_LE(head.size(), exchange.space().size());
+    std::copy(head.begin(), head.end(), exchange.space().begin());
+    exchange.commit(head.size());
+  }
+  Result<void, UpstreamFailure> get(Exchange& exchange) {
+    put_head(*pool, exchange, kGet);
+    return pool->start(exchange, {.method = Method::kGet});
+  }
+  /// The head of a GET reaches the origin over a new connection.
+  void get_from(FakeOrigin& origin, Exchange& exchange) {
+    ASSERT_TRUE(get(exchange));
+    origin.accept(loop);
+    EXPECT_EQ(origin.read_head(loop), kGet);
+  }
+  /// One exchange over a new connection, which is kept.
+  void leave_one_idle(FakeOrigin& origin) {
+    Asked asked;
+    get_from(origin, asked.exchange);
+    origin.write("HTTP/1.1 204 No Content\r\n\r\n");
+    run_until([&] { return asked.seen.complete; });
+    ASSERT_EQ(pool->idle(), 1U);
+  }
+  void run_until_failed(const ExchangeRecorder& seen) {
+    run_until([&] { return seen.failure != UpstreamFailure::kNone; });
+  }
+  template <class Done>
+  void run_until(Done done) {
+    for (int i = 0; i < 3000 && !done(); ++i) {
+      loop.run_once();
+      ::poll(nullptr, 0, 1);
+    }
+    ASSERT_TRUE(done());
+  }
+
+  io::Loop loop;
+  UpstreamMemory memory{16, 16, 64 * 1024, 32 * 1024, 2};
+  HttpLimits limits;
+  std::unique_ptr<Upstream> upstream;
+  std::unique_ptr<UpstreamPool> pool;
+};
+
+}  // namespace weir::inline v0
