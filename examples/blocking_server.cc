@@ -6,7 +6,6 @@
 // do so at once; the next ones wait in their threads for up to 50 ms, and whoever has no hope is
 // told at once to come back. SIGTERM ends it with its counts.
 #include <charconv>
-#include <csignal>
 #include <cstdio>
 #include <string>
 #include <string_view>
@@ -14,7 +13,6 @@
 #include <utility>
 #include <vector>
 
-#include <netinet/in.h>
 #include <sys/socket.h>
 
 #include "weir/control/admission_controller.h"
@@ -24,6 +22,8 @@
 #include "weir/io/memory_reader.h"
 #include "weir/io/thread_parker.h"
 #include "weir/policy/retry_hint.h"
+
+#include "loopback_program.h"
 
 namespace {
 
@@ -93,32 +93,10 @@ void serve(weir::AdmissionController& admission, const Fd& connection) {
   answer(connection, "200 OK", body);
 }
 
-/// Binds a loopback port of the system's choice and says which.
-Fd listen_and_say_where() {
-  Fd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in name{};
-  name.sin_family = AF_INET;
-  name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof name;
-  auto* const address = reinterpret_cast<sockaddr*>(&name);
-  if (::bind(listener.get(), address, size) != 0 || ::listen(listener.get(), 1024) != 0 ||
-      ::getsockname(listener.get(), address, &size) != 0) {
-    std::perror("listen");
-    return Fd();
-  }
-  std::printf("port %d\n", ntohs(name.sin_port));
-  std::fflush(stdout);
-  return listener;
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
-  sigset_t ends;
-  sigemptyset(&ends);
-  sigaddset(&ends, SIGTERM);
-  sigaddset(&ends, SIGINT);
-  pthread_sigmask(SIG_BLOCK, &ends, nullptr);
+  const EndSignals end;
 
   weir::AdmissionConfig config;
   config.limit.policy = weir::LimitKind::kFixed;
@@ -128,7 +106,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   weir::AdmissionController admission(config, weir::Rng(weir::io::random_seed()));
-  const Fd listener = listen_and_say_where();
+  const Fd listener = bind_and_say_where(SOCK_STREAM);
   if (!listener) return 1;
   {
     std::vector<std::jthread> threads;
@@ -143,8 +121,7 @@ int main(int argc, char** argv) {
       });
     }
     // Ten times a second: windows close, waiters expire; twice a second a look at the memory.
-    const timespec tenth{.tv_sec = 0, .tv_nsec = 100'000'000};
-    for (int turn = 0; ::sigtimedwait(&ends, nullptr, &tenth) < 0; ++turn) {
+    for (int turn = 0; !end.came_within_a_tenth(); ++turn) {
       admission.expire(monotonic_now());
       if (turn % 5 != 0) continue;
       const weir::io::MemoryReading memory = weir::io::read_memory();

@@ -10,7 +10,6 @@
 #include <atomic>
 #include <charconv>
 #include <condition_variable>
-#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <deque>
@@ -29,6 +28,8 @@
 #include "weir/io/fd.h"
 #include "weir/io/thread_parker.h"
 #include "weir/policy/shed_action.h"
+
+#include "loopback_program.h"
 
 namespace {
 
@@ -145,33 +146,10 @@ class Responder {
   std::atomic<std::uint64_t> done_{0};
 };
 
-Fd bind_and_say_where() {
-  Fd socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  sockaddr_in name{};
-  name.sin_family = AF_INET;
-  name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof name;
-  auto* const address = reinterpret_cast<sockaddr*>(&name);
-  const timeval tenth{.tv_sec = 0, .tv_usec = 100'000};
-  if (::bind(socket.get(), address, size) != 0 ||
-      ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &tenth, sizeof tenth) != 0 ||
-      ::getsockname(socket.get(), address, &size) != 0) {
-    std::perror("bind");
-    return Fd();
-  }
-  std::printf("port %d\n", ntohs(name.sin_port));
-  std::fflush(stdout);
-  return socket;
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
-  sigset_t ends;
-  sigemptyset(&ends);
-  sigaddset(&ends, SIGTERM);
-  sigaddset(&ends, SIGINT);
-  pthread_sigmask(SIG_BLOCK, &ends, nullptr);
+  const EndSignals end;
 
   weir::AdmissionConfig config;
   config.limit.policy = weir::LimitKind::kFixed;
@@ -185,8 +163,11 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: udp_responder [LIMIT, 1 to 1024]\n");
     return 2;
   }
-  Fd socket = bind_and_say_where();
+  Fd socket = bind_and_say_where(SOCK_DGRAM);
   if (!socket) return 1;
+  const timeval tenth{.tv_sec = 0,
+                      .tv_usec = 100'000};  // the receiver looks for its end that often
+  ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &tenth, sizeof tenth);
   Responder responder(std::move(socket), config);
   {
     const std::jthread first_worker([&] { responder.work(); });
@@ -194,8 +175,7 @@ int main(int argc, char** argv) {
     std::jthread receiver([&](const std::stop_token& stop) {
       while (!stop.stop_requested()) responder.receive();
     });
-    const timespec tenth{.tv_sec = 0, .tv_nsec = 100'000'000};
-    while (::sigtimedwait(&ends, nullptr, &tenth) < 0) responder.tick();
+    while (!end.came_within_a_tenth()) responder.tick();
     receiver.request_stop();
     receiver.join();
     responder.end();  // the workers finish what was admitted

@@ -96,6 +96,8 @@ class Layers(Rule):
     def test_examples_see_what_a_user_sees(self):
         self.silent(layers, "examples/x.cc", self.include('"weir/base/time.h"'), **self.OTHERS)
         self.silent(layers, "examples/x.cc", self.include("<sys/socket.h>"))
+        self.silent(layers, "examples/x.cc", self.include('"y.h"'), **{"examples/y.h": ""})
+        self.fires(layers, "examples/x.cc", self.include('"y.h"'), "headers only")
         self.fires(layers, "examples/x.cc", self.include('"io/a.h"'), "headers only")
         self.fires(layers, "examples/x.cc", self.include("<fmt/core.h>"), "headers only")
 

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <functional>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -101,6 +102,51 @@ class Origin {
   RunningServer server_;
 };
 
+inline constexpr std::string_view kGet = "GET / HTTP/1.1\r\nhost: t\r\n\r\n";
+
+/// An origin that answers when the test says so.
+class HeldOrigin {
+ public:
+  HeldOrigin()
+      : origin_([this](ScriptedHandler& handler) {
+          handler.complete = [this](ServerStream& stream) {
+            const std::scoped_lock lock(mutex_);
+            held_.push_back(&stream);
+          };
+          handler.aborted = [this](ServerStream& stream, CloseReason) {
+            const std::scoped_lock lock(mutex_);
+            std::erase(held_, &stream);
+          };
+        }) {}
+  [[nodiscard]] std::string address() const { return origin_.address(); }
+  [[nodiscard]] std::size_t held() {
+    const std::scoped_lock lock(mutex_);
+    return held_.size();
+  }
+  bool wait_for(std::size_t count) {
+    return eventually([&] { return held() == count; });
+  }
+  /// Sends a GET that is then held here, alone.
+  bool hold(Client& client) { return client.send(kGet) && wait_for(1); }
+  void let_go() {
+    const std::scoped_lock lock(mutex_);
+    for (ServerStream* stream : held_) {
+      stream->loop().post([stream] { EXPECT_EQ(reply(*stream, 200, "done"), SendResult::kSent); });
+    }
+    held_.clear();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<ServerStream*> held_;
+  Origin origin_;
+};
+
+/// Where an origin was, and nobody is.
+inline std::string nobodys_address() {
+  return RawOrigin([](int, const std::string&) {}).address();
+}
+
 /// Answers each request, once it is complete, with its own head and body.
 inline void echo(ScriptedHandler& handler) {
   handler.headers = [](ServerStream& stream, const ServerRequest& request) {
@@ -155,6 +201,15 @@ inline Config gateway_config(const std::vector<std::string>& endpoints) {
   return config;
 }
 
+/// Nobody waits.
+inline Config with_fixed_limit(Config config, std::uint32_t limit) {
+  config.admission.limit.policy = LimitKind::kFixed;
+  config.admission.limit.initial_limit = limit;
+  config.admission.normal_wait_max = Duration(0);
+  config.admission.high_wait_max = Duration(0);
+  return config;
+}
+
 class RunningGateway {
  public:
   explicit RunningGateway(const Config& config) : gateway_(config) {
@@ -168,6 +223,7 @@ class RunningGateway {
     return Client(port_in(gateway_.admin_listening())).get(path).body;
   }
   [[nodiscard]] nlohmann::json stats() const { return nlohmann::json::parse(page("/stats")); }
+  [[nodiscard]] int waiting() const { return stats()["upstreams"]["app"]["waiting"]; }
   /// Everything that came in has ended, and is counted once.
   [[nodiscard]] bool settled() const {
     return eventually([this] {

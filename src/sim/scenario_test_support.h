@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "sim/run.h"
 #include "sim/scenario_reader.h"
 
 namespace weir::inline v0 {
@@ -16,6 +17,11 @@ inline Scenario scenario_of(const std::string& text, const std::vector<std::stri
   auto scenario = read_scenario_text(text, "test.toml", set, none);
   EXPECT_TRUE(scenario.has_value()) << (scenario ? "" : printed(scenario.error()));
   return scenario ? std::move(scenario).value() : Scenario{};
+}
+
+/// What became of the calls of a scenario's only load.
+inline const CallTotals& only(const RunResult& result) {
+  return result.recorder.spans().front().calls.at(0);
 }
 
 /// One of the files under scenarios/.

@@ -71,7 +71,7 @@ def check(tree):
         elif file.layer is not None:
             yield from _check_layer_file(tree, file)
         elif file.top == "examples":
-            yield from _check_example(file)
+            yield from _check_example(tree, file)
         elif file.top == "apps":
             for line, is_system, name in file.includes:
                 if is_system:
@@ -109,11 +109,15 @@ def _check_own_header(tree, file):
         return
 
 
-def _check_example(file):
-    """An example stands for somebody's own program, which has the system's headers too."""
+def _check_example(tree, file):
+    """An example stands for somebody's own program, which has the system's headers too, and those
+    that stand beside it."""
     for line, is_system, name in file.includes:
-        known = name in STD or name in POSIX or name in SOCKETS
-        if not known if is_system else not name.startswith("weir/"):
+        if is_system:
+            known = name in STD or name in POSIX or name in SOCKETS
+        else:
+            known = name.startswith("weir/") or f"{file.folder}/{name}" in tree.paths
+        if not known:
             yield file.finding(line, f"<{name}>: an example uses std, the system's and installed "
                                      "headers only")
 

@@ -1,0 +1,51 @@
+#pragma once
+
+// What examples need and is not their subject: a port on loopback, and an end by signal.
+
+#include <csignal>
+#include <cstdio>
+#include <ctime>
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include "weir/io/fd.h"
+
+/// SIGTERM and SIGINT, taken when asked for. Made before any thread, which would get them else.
+class EndSignals {
+ public:
+  EndSignals() {
+    sigemptyset(&set_);
+    sigaddset(&set_, SIGTERM);
+    sigaddset(&set_, SIGINT);
+    pthread_sigmask(SIG_BLOCK, &set_, nullptr);
+  }
+  /// Sleeps for a tenth of a second, or until one came.
+  [[nodiscard]] bool came_within_a_tenth() const {
+    const timespec tenth{.tv_sec = 0, .tv_nsec = 100'000'000};
+    return ::sigtimedwait(&set_, nullptr, &tenth) >= 0;
+  }
+
+ private:
+  sigset_t set_{};
+};
+
+/// A socket of this type (SOCK_STREAM, SOCK_DGRAM) on a loopback port of the system's choice, and
+/// a line that says which. Empty, with a line that says why, if there is none.
+inline weir::io::Fd bind_and_say_where(int type) {
+  weir::io::Fd socket(::socket(AF_INET, type | SOCK_CLOEXEC, 0));
+  sockaddr_in name{};
+  name.sin_family = AF_INET;
+  name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof name;
+  auto* const address = reinterpret_cast<sockaddr*>(&name);
+  if (::bind(socket.get(), address, size) != 0 ||
+      (type == SOCK_STREAM && ::listen(socket.get(), 1024) != 0) ||
+      ::getsockname(socket.get(), address, &size) != 0) {
+    std::perror("bind");
+    return {};
+  }
+  std::printf("port %d\n", ntohs(name.sin_port));
+  std::fflush(stdout);
+  return socket;
+}
