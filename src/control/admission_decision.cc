@@ -326,7 +326,7 @@ inline void Impl::record(Taken& taken, Outcome outcome, TimePoint now) noexcept 
       // below. A quick cancel says nothing.
       const Duration baseline = scope.baseline();
       if (baseline > Duration(0) && now - taken.granted_at > baseline) {
-        look = scope.window.record(taken.granted_at, now);
+        look = scope.window.record(taken.granted_at, now, true);
       }
       break;
     }

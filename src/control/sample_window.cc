@@ -27,6 +27,7 @@ SampleWindow::Totals SampleWindow::read() const noexcept {
   Totals totals;
   totals.samples = counters_.sum(&ScopeCounters::samples);
   totals.latency_ns = counters_.sum(&ScopeCounters::latency_ns);
+  totals.abandoned = counters_.sum(&ScopeCounters::abandoned);
   totals.overloads = counters_.sum(&ScopeCounters::overloads);
   totals.limit_hits = counters_.sum(&ScopeCounters::limit_hits);
   counters_.sum_histogram(totals.histogram);
@@ -48,6 +49,7 @@ LimitSample SampleWindow::close(TimePoint now, std::uint32_t in_flight) noexcept
   sample.opened_at = time_from_ns(opened_ns_.load(kRelaxed));
   sample.closed_at = now;
   sample.sample_count = static_cast<std::uint32_t>(samples);
+  sample.abandoned_count = static_cast<std::uint32_t>(totals.abandoned - at_open_.abandoned);
   if (samples > 0) {
     const std::uint64_t sum = totals.latency_ns - at_open_.latency_ns;
     sample.latency_avg = Duration(static_cast<std::int64_t>(sum / samples));

@@ -27,9 +27,9 @@ class SampleWindow {
   /// For this window and those to come. The first window opens at the first close().
   void set_rules(const WindowRules& rules) noexcept;
 
-  /// One latency. Requests granted before ignore_before() are left out.
-  /// Returns true if it is worth asking is_due().
-  bool record(TimePoint granted_at, TimePoint now) noexcept;
+  /// One latency; `abandoned` if its end was not seen. Requests granted before ignore_before() are
+  /// left out. Returns true if it is worth asking is_due().
+  bool record(TimePoint granted_at, TimePoint now, bool abandoned = false) noexcept;
   void ignore_before(TimePoint instant) noexcept {
     samples_from_ns_.store(to_ns(instant), std::memory_order_relaxed);
   }
@@ -52,6 +52,7 @@ class SampleWindow {
   struct Totals {
     std::uint64_t samples = 0;
     std::uint64_t latency_ns = 0;
+    std::uint64_t abandoned = 0;
     std::uint64_t overloads = 0;
     std::uint64_t limit_hits = 0;
     std::array<std::uint32_t, LatencyBuckets::kCount> histogram{};
@@ -69,8 +70,9 @@ class SampleWindow {
   Totals at_open_;  // by the closing thread only
 };
 
-inline bool SampleWindow::record(TimePoint granted_at, TimePoint now) noexcept {
+inline bool SampleWindow::record(TimePoint granted_at, TimePoint now, bool abandoned) noexcept {
   if (to_ns(granted_at) < samples_from_ns_.load(std::memory_order_relaxed)) return false;
+  if (abandoned) counters_.add(&ScopeCounters::abandoned);
   const std::uint64_t mine = counters_.add_sample(std::max(now - granted_at, Duration(1)));
   if (mine % kEarlyCheckEvery == 0) return true;
   return to_ns(now) - opened_ns_.load(std::memory_order_relaxed) >=

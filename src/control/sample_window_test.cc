@@ -43,6 +43,18 @@ TEST(SampleWindow, TheFirstLookOpensTheFirstWindow) {
   EXPECT_EQ(window.close(after_ms(1001), 0).opened_at, after_ms(1));
 }
 
+TEST_F(SampleWindowTest, CountsWhoLeftAmongTheSamples) {
+  finish(milliseconds(4), after_ms(10));
+  static_cast<void>(window.record(after_ms(10), after_ms(30), true));
+  window.ignore_before(after_ms(40));
+  static_cast<void>(window.record(after_ms(10), after_ms(50), true));  // left out, with its mark
+  const LimitSample sample = window.close(after_ms(1000), 0);
+  EXPECT_EQ(sample.sample_count, 2U);
+  EXPECT_EQ(sample.abandoned_count, 1U);
+  EXPECT_EQ(sample.latency_avg, milliseconds(12));
+  EXPECT_EQ(window.close(after_ms(2000), 0).abandoned_count, 0U) << "of each window its own";
+}
+
 TEST_F(SampleWindowTest, ClosesByTime) {
   EXPECT_FALSE(window.is_due(after_ms(999)));
   EXPECT_TRUE(window.is_due(after_ms(1000)));

@@ -21,9 +21,11 @@ constexpr double kGrowShareMore = 3.0 / 16;
 constexpr double kOverloadDeadZone = 0.03;  // share of overload answers that is noise
 constexpr double kOverloadStepMin = 0.05;
 constexpr double kOverloadStepMax = 0.5;
-constexpr double kOutage = 0.9;     // this share of overload answers: the service is down
-constexpr double kSureQueue = 2;    // times the bearable: believed at first sight
-constexpr double kConfirmed = 0.1;  // a probe this near the baseline confirms it
+constexpr double kOutage = 0.9;           // this share of overload answers: the service is down
+constexpr double kSureQueue = 2;          // times the bearable: believed at first sight
+constexpr double kAbandoned = 0.5;        // this share of clients left before they were answered
+constexpr double kAbandonedSlowdown = 2;  // and this many times the baseline late: it is the queue
+constexpr double kConfirmed = 0.1;        // a probe this near the baseline confirms it
 constexpr double kPeakFactor = 4;
 constexpr double kPeakFade = 240;          // seconds until two thirds of an old peak are gone
 constexpr std::uint32_t kSamplesMin = 24;  // a window with fewer decides nothing
@@ -79,7 +81,8 @@ LimitDecision AutoLimit::on_window(const LimitSample& window) noexcept {
   } else {
     thin_ = 0;
     view = view_of(window);
-    reason = watch(view, window);
+    const bool abandoned = window.abandoned_count > kAbandoned * window.sample_count;
+    reason = abandoned ? on_abandoned(view, window.closed_at) : watch(view, window);
   }
   if (hold_to_peak(window)) reason = LimitReason::kPeakBound;
   const double known_ns = known_ ? baseline_.avg : 0;
@@ -177,6 +180,21 @@ LimitReason AutoLimit::on_overload(const LimitSample& window) noexcept {
   step_to(outage ? least : std::clamp(served, least, most), window.closed_at);
   if (!outage) good_ = limit_;
   return LimitReason::kOverload;
+}
+
+// A stall, or a queue longer than clients wait. Whether less would be slower or faster cannot be
+// seen; so a probe is over. Clients that leave soon, or a limit that is not full, are no overload.
+LimitReason AutoLimit::on_abandoned(const View& view, TimePoint now) noexcept {
+  probing_ = rising_ = descending_ = doubted_ = slower_ = false;
+  full_windows_ = 0;
+  if (!view.used || (known_ && slowdown(view.shape, baseline_) < kAbandonedSlowdown)) {
+    return LimitReason::kHold;
+  }
+  starting_ = false;
+  if (limit_ <= lowest(bounds_)) return LimitReason::kAtFloor;
+  if (verified_) good_ = std::max(good_, static_cast<double>(limit_));
+  step_to(limit_ * kStepDownDeep, now);
+  return LimitReason::kQueueing;
 }
 
 LimitReason AutoLimit::shrink(const View& view, TimePoint now) noexcept {
@@ -301,7 +319,8 @@ AutoLimit::Effect AutoLimit::effect_of(const View& view) const noexcept {
   // How far each went from 1 towards the ratio of the step.
   const double latency_part = (latency - 1) / (ratio - 1);
   const double throughput_part = (throughput - 1) / (ratio - 1);
-  if (latency_part < 0.4 && throughput_part > 0.6) return Effect::kNoQueue;
+  const bool as_slow = latency_part > -1 && latency_part < 0.4;
+  if (as_slow && throughput_part > 0.6) return Effect::kNoQueue;
   return latency_part > 0.5 ? Effect::kSaturated : Effect::kUnclear;
 }
 

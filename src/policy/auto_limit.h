@@ -34,6 +34,11 @@ namespace weir::inline v0 {
 /// A probe comes every 30 to 60 s (jittered), at once when a start finds the limit full, and soon
 /// after a baseline was raised, to confirm it.
 ///
+/// Where most clients leave before they are answered, all that is known is how long they wait,
+/// which is the same whatever the limit: nothing is learned from such a window, and a limit that
+/// was full is halved. Nor is anything believed of a service that became much slower while it was
+/// given less.
+///
 /// Promises: those of LimitPolicy. It never stays at its floor: after two windows there comes a
 /// test upwards, and again after 4, 8, … 64. An unused limit does not grow, and is held to
 /// max(initial, 4 × the peak in flight of the last minutes). Only queueing and `overload` outcomes
@@ -74,6 +79,7 @@ class AutoLimit final : public LimitPolicy {
   [[nodiscard]] View view_of(const LimitSample& window) const noexcept;
   [[nodiscard]] LimitReason watch(const View& view, const LimitSample& window) noexcept;
   [[nodiscard]] LimitReason on_overload(const LimitSample& window) noexcept;
+  [[nodiscard]] LimitReason on_abandoned(const View& view, TimePoint now) noexcept;
   [[nodiscard]] LimitReason shrink(const View& view, TimePoint now) noexcept;
   [[nodiscard]] LimitReason grow(double room) noexcept;
   [[nodiscard]] LimitReason begin_probe(const View& view, TimePoint now) noexcept;

@@ -23,6 +23,8 @@ struct Model {
   double demand = 1e9;  // requests per second that want in
   double p10_factor = 0.9;
   double p90_factor = 1.2;
+  double patience_s = 1e6;  // clients leave after this
+  bool stalled = false;     // nothing is answered
   TimePoint now = time_from_ns(1'000'000'000);
 
   LimitSample window(const AutoLimit& policy) {
@@ -30,8 +32,9 @@ struct Model {
     const double wanted = demand * s;
     const double in_flight = std::min<double>(policy.limit(), wanted);
     const double busy = std::min(in_flight, workers);
-    const double throughput = busy / s;
-    const double latency = in_flight / throughput;
+    const bool leave = stalled || in_flight * s / busy > patience_s;
+    const double latency = leave ? patience_s : in_flight * s / busy;
+    const double throughput = in_flight / latency;
     const double wait = latency - s;
     const WindowRules rules = policy.window_rules();
     const double enough = rules.early_close_samples == 0
@@ -48,6 +51,10 @@ struct Model {
     w.latency_p10 = from_seconds(s * p10_factor + wait);
     w.latency_p50 = from_seconds(s + wait);
     w.latency_p90 = from_seconds(s * p90_factor + wait);
+    if (leave) {
+      w.abandoned_count = w.sample_count;
+      w.latency_p10 = w.latency_p50 = w.latency_p90 = from_seconds(latency);
+    }
     w.latency_min = w.latency_p10;
     w.in_flight = w.in_flight_max = static_cast<std::uint32_t>(in_flight);
     w.refused_count = wanted > policy.limit() ? 100 : 0;
@@ -380,6 +387,68 @@ TEST(AutoLimit, AnOverloadThatLastsDoesNotBecomeTheBaseline) {
     EXPECT_LE(d.limit, 30U);
     EXPECT_LE(to_millis(d.baseline), 11.5);
   });
+}
+
+/// What clients wait before they leave is the same at any limit, as latency is where nothing
+/// queues: a stall in the middle of a probe must not be taken for that.
+TEST(AutoLimit, AStallIsNoBaselineWhereverItFalls) {
+  for (int tenths = 0; tenths <= 60; ++tenths) {
+    for (const int stall_seconds : {1, 2, 5}) {
+      Model model;
+      model.workers = 8;
+      model.time = milliseconds(20);
+      model.patience_s = 1;
+      AutoLimit policy(config_of(), Rng(1));
+      run_for(policy, model, milliseconds(100 * tenths));
+      model.stalled = true;
+      run_for(policy, model, seconds(stall_seconds));
+      model.stalled = false;
+      run_for(policy, model, seconds(10));
+      EXPECT_LE(policy.limit(), 24U) << tenths << " tenths, " << stall_seconds << " s";
+      EXPECT_GE(policy.limit(), 8U) << tenths << " tenths, " << stall_seconds << " s";
+    }
+  }
+}
+
+TEST(AutoLimit, AQueueLongerThanClientsWaitIsLeftByHalves) {
+  Model model;
+  AutoLimit policy(config_of(), Rng(1));
+  learn(policy, model);
+  model.workers = 1;  // it was 16, and clients leave after 50 ms: five in flight are too many
+  model.patience_s = 0.05;
+  const std::uint32_t before = policy.limit();
+  const LimitDecision decision = policy.on_window(model.window(policy));
+  EXPECT_EQ(decision.reason, LimitReason::kQueueing);
+  EXPECT_EQ(decision.limit, std::max(8U, before / 2));
+}
+
+TEST(AutoLimit, AfterAStallItReturnsToWhatWasGood) {
+  Model model;
+  model.workers = 300;
+  model.patience_s = 1;
+  AutoLimit policy(config_of(), Rng(1));
+  learn(policy, model);
+  const std::uint32_t before = policy.limit();
+  model.stalled = true;
+  run_for(policy, model, seconds(6));
+  EXPECT_LT(policy.limit(), before / 2);
+  model.stalled = false;
+  run_for(policy, model, seconds(2));
+  EXPECT_GE(policy.limit(), before * 9 / 10);
+}
+
+TEST(AutoLimit, ClientsThatLeaveAsTheyPleaseAreNoOverload) {
+  Model model;
+  model.workers = 100;
+  AutoLimit policy(config_of(), Rng(1));
+  learn(policy, model);
+  const std::uint32_t before = policy.limit();
+  for (int i = 0; i < 100; ++i) {
+    LimitSample w = slower(model.window(policy), milliseconds(3));  // who stays longer than usual
+    w.abandoned_count = w.sample_count * 9 / 10;
+    EXPECT_NE(policy.on_window(w).reason, LimitReason::kQueueing);
+  }
+  EXPECT_GE(policy.limit(), before);
 }
 
 TEST(AutoLimit, ProbesComeEveryThirtyToSixtySecondsAndLastAFewRoundTrips) {

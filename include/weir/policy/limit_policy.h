@@ -13,8 +13,9 @@ namespace weir::inline v0 {
 struct LimitSample {
   TimePoint opened_at{};
   TimePoint closed_at{};
-  std::uint32_t sample_count = 0;  // latencies in this window
-  Duration latency_avg{};          // of those; zero when there are none
+  std::uint32_t sample_count = 0;     // latencies in this window
+  std::uint32_t abandoned_count = 0;  // of those: the client left, so it would have been longer
+  Duration latency_avg{};             // of those; zero when there are none
   Duration latency_min{};
   Duration latency_p10{};  // within 4 %: from a log histogram
   Duration latency_p50{};
