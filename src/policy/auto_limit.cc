@@ -127,8 +127,9 @@ AutoLimit::View AutoLimit::view_of(const LimitSample& window) const noexcept {
 LimitReason AutoLimit::watch(const View& view, const LimitSample& window) noexcept {
   const TimePoint now = window.closed_at;
   if (probing_) return probe_step(view, now);
-  if (!known_) {
+  if (!known_ || retake_) {
     known_ = true;
+    retake_ = false;
     baseline_ = view.shape;
     baseline_in_flight_ = view.in_flight;
   }
@@ -187,7 +188,8 @@ LimitReason AutoLimit::on_overload(const LimitSample& window) noexcept {
 LimitReason AutoLimit::on_abandoned(const View& view, TimePoint now) noexcept {
   probing_ = rising_ = descending_ = doubted_ = slower_ = false;
   full_windows_ = 0;
-  if (!view.used || (known_ && slowdown(view.shape, baseline_) < kAbandonedSlowdown)) {
+  retake_ = !verified_;
+  if (!view.used || (verified_ && slowdown(view.shape, baseline_) < kAbandonedSlowdown)) {
     return LimitReason::kHold;
   }
   starting_ = false;

@@ -106,6 +106,7 @@ class AutoLimit final : public LimitPolicy {
   bool starting_ = true;
   bool known_ = false;     // there is a baseline
   bool verified_ = false;  // it was measured, or confirmed, by a probe
+  bool retake_ = false;    // it was not, and a stall came between: the next window is better
   LatencyShape baseline_{};
   double baseline_in_flight_ = 0;  // the concurrency it was taken at
   bool descending_ = false;        // queueing shrinks the limit; mark_ is where that began
