@@ -281,6 +281,7 @@ SendResult H1Session::respond_from_arena(const ResponseHead& head, const HeadPla
   const bool put =
       output.append_view({memory, *written}) && (body.empty() || output.append_view(body));
   WEIR_ASSERT(put);
+  output.forgive();
   head_sent(head, how);
   body_sent_ = body.size();
   end_response();

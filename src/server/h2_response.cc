@@ -203,6 +203,7 @@ SendResult H2Stream::send_response(const ResponseHead& head, std::string_view bo
     session_.touch();
     return SendResult::kBlocked;
   }
+  if (!at_once) session_.connection().output().forgive();  // those who still wait ask again
   const SendResult result = submit(whole, payload.empty());
   if (result != SendResult::kSent) {
     drop_tail();

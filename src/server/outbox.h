@@ -62,6 +62,8 @@ class Outbox {
   [[nodiscard]] bool starved() const noexcept { return needed_ > 0; }
   /// How many buffers it takes; more than one only after reserve().
   [[nodiscard]] std::uint32_t needed() const noexcept { return needed_; }
+  /// What the pool refused is not wanted any more: it was found elsewhere.
+  void forgive() noexcept { needed_ = 0; }
   /// Takes over a buffer that the pool handed to this connection.
   void adopt(WriteBuffer& buffer) noexcept;
   /// Takes the newest buffer out again, if nothing was put into it; else nullptr.

@@ -203,6 +203,31 @@ TEST(WriteSlabExhaustion, StreamWithAnArenaAnswersFromThere) {
   EXPECT_TRUE(server.eventually([](const ServerStats& s) { return s.arenas.used == 0; }));
 }
 
+TEST(WriteSlabExhaustion, WhatWasFoundElsewhereIsNotWaitedForLater) {
+  RunningServer server(hoarded_config(), every_loop([](ScriptedHandler& h) {
+                         send_many(h);
+                         const auto many = h.headers;
+                         const auto complete = h.complete;
+                         h.headers = [many](ServerStream& s, const ServerRequest& r) {
+                           if (r.meta.path != "/arena") return many(s, r);
+                           ASSERT_EQ(s.acquire_arena().status, ArenaStatus::kGranted);
+                         };
+                         h.complete = [complete](ServerStream& s) {
+                           if (s.arena() == nullptr) return complete(s);
+                           EXPECT_EQ(reply(s, 200, std::string(50'000, 'z')), SendResult::kSent);
+                         };
+                       }));
+  EarlyClient client(server);
+  auto hoarders = std::make_unique<Hoarders>(server, 4);
+  EXPECT_EQ(client.ask("arena" + std::string(kRest)).body.size(), 50'000U);
+  hoarders.reset();
+  ASSERT_TRUE(server.eventually([](const ServerStats& s) { return s.write_buffers.used == 0; }));
+  ASSERT_TRUE(client.send("100000000" + std::string(kRest)));  // and reads nothing of it
+  ASSERT_TRUE(server.eventually([](const ServerStats& s) { return s.backpressure.used == 1; }));
+  EXPECT_LE(server.stats().write_buffers.used, hoarded_config().write_buffers_per_connection);
+  EXPECT_EQ(server.stats().pending_write_queue_len, 0U) << "its own quota is all it waits for";
+}
+
 TEST(WriteSlabExhaustion, CriticalStreamUsesTheReserve) {
   ServerConfig config = hoarded_config();
   config.tcp_write_buffer_pool_size = 5;
