@@ -79,7 +79,6 @@ void serve(weir::AdmissionController& admission, const Fd& connection) {
   const long got = ::recv(connection.get(), buffer, sizeof buffer, 0);
   if (got <= 0) return;
   const std::string_view http(buffer, static_cast<std::size_t>(got));
-  // [readme]
   weir::AdmissionRequest request;
   request.priority = weir::Priority::kNormal;
 
@@ -89,7 +88,6 @@ void serve(weir::AdmissionController& admission, const Fd& connection) {
 
   const std::string_view body = handle(http);
   std::move(*permit).finish(weir::Outcome::kOk, monotonic_now());
-  // [/readme]
   answer(connection, "200 OK", body);
 }
 

@@ -144,6 +144,11 @@ void add_demo(CLI::App& program, int& status) {
                       "Port where it speaks TLS; 0 picks a free one [8443 beside 8080]");
   command->add_option("--admin-port", options->admin_port,
                       "Port of the admin endpoint; 0 picks a free one [9901]");
+  command->footer(R"(Examples:
+  weir demo
+  weir demo --port 0 --admin-port 0          beside whatever has the usual ports
+Ctrl-C ends it.
+Exit status: 0 ended in order, 1 could not start, 2 wrong option.)");
   command->callback([options, &status] { status = demo(*options); });
 }
 

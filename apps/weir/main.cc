@@ -56,8 +56,10 @@ int main(int argc, char** argv) {
   try {
     program.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    const int code = program.exit(error);  // prints help, version or what is wrong
-    return code == 0 ? weir::app::kOk : weir::app::kUsageError;
+    if (error.get_exit_code() == 0) return program.exit(error);  // prints help or the version
+    const std::string command = argv[1][0] == '-' ? "weir" : std::string("weir ") + argv[1];
+    std::cerr << command << ": " << error.what() << "; try " << command << " --help\n";
+    return weir::app::kUsageError;
   }
   return status;
 }

@@ -72,8 +72,6 @@ class Scope {
   void install_limit(std::uint32_t wanted) noexcept;
 
   std::string name_;
-  bool follows_default_;
-  std::atomic_flag claimed_ = ATOMIC_FLAG_INIT;
   // Under the claim:
   std::unique_ptr<LimitPolicy> policy_;
   ClassRules rules_;
@@ -86,6 +84,9 @@ class Scope {
   std::atomic<std::int64_t> latency_avg_ns_{0};
   std::atomic<std::int64_t> baseline_ns_{0};
   std::atomic<LimitReason> limit_reason_{LimitReason::kConfigured};
+
+  std::atomic_flag claimed_ = ATOMIC_FLAG_INIT;
+  bool follows_default_;
 };
 
 }  // namespace weir::inline v0

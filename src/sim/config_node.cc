@@ -170,13 +170,12 @@ std::string ConfigNode::printed() const {
 Result<ConfigNode, ConfigError> parse_config(std::string_view text, const std::string& file) {
   RawConfig checked = read_toml(text, file);
   if (!checked.syntax.empty()) {
-    checked.syntax.front().key = "(syntax)";
     return unexpected(std::move(checked.syntax.front()));
   }
   try {
     return convert(toml::parse(text));
   } catch (const toml::parse_error& error) {
-    return unexpected(ConfigError{"(syntax)", std::string(error.description()), "TOML", file,
+    return unexpected(ConfigError{"", std::string(error.description()), "TOML", file,
                                   static_cast<int>(error.source().begin.line)});
   }
 }

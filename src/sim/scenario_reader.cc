@@ -202,7 +202,8 @@ std::string printed(const ConfigErrors& errors) {
   for (const ConfigError& error : errors) {
     all += error.file;
     if (error.line > 0) all += ":" + std::to_string(error.line);
-    all += ": " + error.key + " = " + error.value + "; allowed: " + error.allowed + "\n";
+    all += ": " + (error.key.empty() ? "" : error.key + " = ") + error.value;
+    all += "; allowed: " + error.allowed + "\n";
   }
   return all;
 }

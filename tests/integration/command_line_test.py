@@ -44,6 +44,18 @@ class CommandLine(ProcessTest):
     def test_mistakes_are_told_with_what_to_do(self):
         self.assertIn("there is no command rum; there are run, demo", weir("rum").stderr)
         self.assertIn("weir demo", weir().stderr)
+        self.assertEqual(weir("simulate").stderr,
+                         "weir simulate: FILE is required; try weir simulate --help\n")
+        self.assertEqual(weir("run", "--bogus").stderr,
+                         "weir run: The following argument was not expected: --bogus; "
+                         "try weir run --help\n")
+        self.assertEqual(weir("--bogus").stderr,
+                         "weir: The following argument was not expected: --bogus; "
+                         "try weir --help\n")
+        scenario = self.file("# fine\n= 1\n")
+        broken = weir("simulate", scenario)
+        self.assertEqual(broken.returncode, 2)
+        self.assertRegex(broken.stderr, rf"^{scenario}:2: (?!.*syntax\)).*; allowed: TOML\n$")
         nowhere = weir("run", "--to", "no.such.host.invalid:80", "--listen", "0", "--admin", "none")
         self.assertEqual(nowhere.returncode, 1)
         self.assertIn("no.such.host.invalid:80 cannot be resolved", nowhere.stderr)

@@ -186,8 +186,8 @@ bool HeaderBlock::join_cookies() noexcept {
       first = &views_[left++];
       *first = view;
     } else {
-      std::memcpy(at, "; ", 2);
-      at += 2;
+      *at++ = ';';
+      *at++ = ' ';
     }
     at = std::copy(view.value.begin(), view.value.end(), at);
   }

@@ -37,8 +37,8 @@ class RegionHeap {
 
   [[nodiscard]] void* allocate(std::size_t bytes) noexcept;
   [[nodiscard]] void* allocate_zeroed(std::size_t count, std::size_t bytes_each) noexcept;
-  [[nodiscard]] void* reallocate(void* piece, std::size_t bytes) noexcept;
-  void release(void* piece) noexcept;  // nullptr is nothing
+  [[nodiscard]] void* reallocate(void* pointer, std::size_t bytes) noexcept;
+  void release(void* pointer) noexcept;  // nullptr is nothing
 
   /// Bytes in use, headers of pieces included.
   [[nodiscard]] std::size_t used_bytes() const noexcept { return used_; }
