@@ -9,8 +9,8 @@
 #include <sys/socket.h>
 
 #include "weir/io/loop.h"
-
 #include "weir/io/self_signed.h"
+
 #include "io/tls_stream.h"
 
 /// Two ends of a real TLS connection in one thread.
