@@ -107,6 +107,11 @@ SocketName bound_name(int fd) {
 
 class Listener::Impl final : public SocketEvents {
  public:
+  Impl() = default;
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+  virtual ~Impl() = default;
+
   Result<void, IoError> start(Loop& loop, Fd listening, const ListenOptions& options,
                               AcceptSink& sink) {
     name_ = bound_name(listening.get());
@@ -143,9 +148,9 @@ class Listener::Impl final : public SocketEvents {
   void on_writable() override {}
   void on_disconnected() override {}
 
-  SocketName name_;
-  std::atomic<std::uint64_t> accepted_{0};
-  std::atomic<std::uint64_t> failed_{0};
+  [[nodiscard]] const SocketName& name() const { return name_; }
+  [[nodiscard]] std::uint64_t accepted() const { return accepted_.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::uint64_t failures() const { return failed_.load(std::memory_order_relaxed); }
 
  private:
   [[nodiscard]] bool watching() const { return socket_.is_open() && !paused_ && !resting_; }
@@ -190,6 +195,9 @@ class Listener::Impl final : public SocketEvents {
   AcceptSink* sink_ = nullptr;
   Callback<> closed_;
   Fd reserve_;
+  SocketName name_;
+  std::atomic<std::uint64_t> accepted_{0};
+  std::atomic<std::uint64_t> failed_{0};
   bool paused_ = false;
   bool resting_ = false;  // until the retry timer fires
 };
@@ -215,15 +223,15 @@ void Listener::close(Callback<> closed) noexcept {
 }
 
 SocketName Listener::name() const {
-  return impl_->name_;
+  return impl_->name();
 }
 
 std::uint64_t Listener::accepted() const noexcept {
-  return impl_->accepted_.load(std::memory_order_relaxed);
+  return impl_->accepted();
 }
 
 std::uint64_t Listener::failed() const noexcept {
-  return impl_->failed_.load(std::memory_order_relaxed);
+  return impl_->failures();
 }
 
 }  // namespace weir::inline v0::io

@@ -55,6 +55,7 @@ void TimerWheel::place(Timer& timer) noexcept {
 }
 
 void TimerWheel::unlink(Timer& timer) noexcept {
+  WEIR_ASSERT(timer.next_ != nullptr && timer.previous_ != nullptr);
   const unsigned index = timer.slot_;
   Timer*& head = heads_[index];
   if (timer.next_ == &timer) {

@@ -1,7 +1,7 @@
 #include "io/tls_context.h"
 
 #include <algorithm>
-#include <cstring>
+#include <system_error>
 
 #include <openssl/err.h>
 #include <openssl/pem.h>
@@ -108,7 +108,7 @@ std::string take_tls_error() {
   ERR_clear_error();
   if (code == 0) return {};
   const char* reason = ERR_reason_error_string(code);
-  if (ERR_SYSTEM_ERROR(code)) return std::strerror(ERR_GET_REASON(code));
+  if (ERR_SYSTEM_ERROR(code)) return std::generic_category().message(ERR_GET_REASON(code));
   return reason == nullptr ? "unknown TLS error" : reason;
 }
 

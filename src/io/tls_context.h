@@ -63,8 +63,8 @@ class TlsContext {
   [[nodiscard]] SSL_CTX* native() const noexcept { return contexts_.front(); }
   [[nodiscard]] TlsRole role() const noexcept { return setup_.role; }
   [[nodiscard]] const TlsSetup& setup() const noexcept { return setup_; }
-  /// The identity for a name (exact, then one wildcard label), or the default.
-  [[nodiscard]] SSL_CTX* choose(std::string_view name) const noexcept;
+  /// The identity for a given name (exact, then one wildcard label), or the default.
+  [[nodiscard]] SSL_CTX* choose(std::string_view given) const noexcept;
 
  private:
   static constexpr std::size_t kTicketKeyBytes = 80;
