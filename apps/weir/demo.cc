@@ -5,8 +5,6 @@
 #include <string>
 #include <vector>
 
-#include <unistd.h>
-
 #include "weir/base/byte_size.h"
 #include "weir/base/net_address.h"
 #include "weir/config/load.h"
@@ -79,8 +77,9 @@ void welcome(const Gateway& gateway, const Config& config) {
             << std::flush;
 }
 
-/// One line that is written over every second; plain lines when nobody watches a screen.
-class StatusLine {
+/// A line for every second in which something happened. Not written over: the gateway's own lines
+/// come between, and how the limit moves is worth seeing.
+class StatusLines {
  public:
   void show(const Gateway& gateway) {
     const GatewayStatus now = gateway.status();
@@ -93,17 +92,12 @@ class StatusLine {
                   static_cast<unsigned long long>(now.connections), now.memory_usage * 100);
     const bool quiet = now.answered == last_.answered && now.refused == last_.refused;
     last_ = now;
-    if (screen_) {
-      std::cout << "\r\033[K" << line << std::flush;
-    } else if (!quiet) {
-      std::cout << line << std::endl;
-    }
+    if (!quiet) std::cout << line << std::endl;
   }
 
  private:
   static unsigned long long delta(std::uint64_t now, std::uint64_t before) { return now - before; }
   GatewayStatus last_;
-  bool screen_ = isatty(STDOUT_FILENO) == 1;
 };
 
 int demo(const DemoOptions& options) {
@@ -124,12 +118,12 @@ int demo(const DemoOptions& options) {
     addresses.push_back(replicas.back()->address());
   }
   const Config config = demo_config(options, addresses);
-  StatusLine line;
+  StatusLines lines;
   Serving serving;
   serving.listen_option = "--port and --tls-port";
   serving.admin_option = "--admin-port";
   serving.on_started = [&](const Gateway& gateway) { welcome(gateway, config); };
-  serving.on_second = [&](const Gateway& gateway) { line.show(gateway); };
+  serving.on_second = [&](const Gateway& gateway) { lines.show(gateway); };
   return serve(config, serving);
 }
 
