@@ -107,11 +107,6 @@ SocketName bound_name(int fd) {
 
 class Listener::Impl final : public SocketEvents {
  public:
-  Impl() = default;
-  Impl(const Impl&) = delete;
-  Impl& operator=(const Impl&) = delete;
-  virtual ~Impl() = default;
-
   Result<void, IoError> start(Loop& loop, Fd listening, const ListenOptions& options,
                               AcceptSink& sink) {
     name_ = bound_name(listening.get());
