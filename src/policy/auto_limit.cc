@@ -321,8 +321,7 @@ AutoLimit::Effect AutoLimit::effect_of(const View& view) const noexcept {
   // How far each went from 1 towards the ratio of the step.
   const double latency_part = (latency - 1) / (ratio - 1);
   const double throughput_part = (throughput - 1) / (ratio - 1);
-  const bool as_slow = latency_part > -1 && latency_part < 0.4;
-  if (as_slow && throughput_part > 0.6) return Effect::kNoQueue;
+  if (latency_part < 0.4 && throughput_part > 0.6) return Effect::kNoQueue;
   return latency_part > 0.5 ? Effect::kSaturated : Effect::kUnclear;
 }
 

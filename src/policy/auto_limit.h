@@ -36,8 +36,7 @@ namespace weir::inline v0 {
 ///
 /// Where most clients leave before they are answered, all that is known is how long they wait,
 /// which is the same whatever the limit: nothing is learned from such a window, and a limit that
-/// was full is halved. Nor is anything believed of a service that became much slower while it was
-/// given less.
+/// was full is halved.
 ///
 /// Promises: those of LimitPolicy. It never stays at its floor: after two windows there comes a
 /// test upwards, and again after 4, 8, … 64. An unused limit does not grow, and is held to
