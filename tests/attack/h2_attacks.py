@@ -317,7 +317,8 @@ class HeaderBlocks(H2AttackTest):
 
     @against(13)
     def test_bombs_held_by_closed_windows_stay_within_the_ceiling_and_are_let_go(self):
-        server = self.attacked("--write-timeout-ms", 1000, "--write-min-rate", 1000)
+        server = self.attacked("--write-timeout-ms", 1000, "--write-min-rate", 1000,
+                               "--streams", 512)
         with self.attack(server):
             clients = [Client(server, {"window": 0}).settle() for _ in range(4)]
             for c in clients:
