@@ -109,7 +109,7 @@ class H1Session final : public Session, public ServerStream, private ArenaWaiter
   void head_sent(const ResponseHead& head, const HeadPlan& plan) noexcept;
   [[nodiscard]] SendResult inform(const ResponseHead& head);
   [[nodiscard]] SendResult blocked() noexcept;
-  [[nodiscard]] SendResult respond_from_arena(const ResponseHead& head, const HeadPlan& plan,
+  [[nodiscard]] SendResult respond_from_arena(const ResponseHead& head, const HeadPlan& how,
                                               std::string_view body, BodyLife life);
   [[nodiscard]] std::size_t put_chunks(std::string_view bytes);
   void end_response() noexcept;
