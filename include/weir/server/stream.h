@@ -114,10 +114,10 @@ class ServerStream {
   /// A small state of the handler's own, inside the stream: no arena, no heap. Zeroed by the first
   /// call; T must be trivially destructible.
   static constexpr std::size_t kStateBytes = 128;
-  static constexpr std::size_t kStateAlignment = alignof(std::max_align_t);
   template <class T>
   T& make_state() {
-    static_assert(sizeof(T) <= kStateBytes && alignof(T) <= kStateAlignment);
+    static_assert(sizeof(T) <= kStateBytes);
+    static_assert(alignof(T) <= alignof(std::max_align_t));
     static_assert(std::is_trivially_destructible_v<T>, "nobody would run its destructor");
     return *::new (static_cast<void*>(state_.data())) T();
   }
@@ -133,7 +133,7 @@ class ServerStream {
   ~ServerStream() = default;
 
   Handler* handler_ = nullptr;
-  alignas(kStateAlignment) std::array<std::byte, kStateBytes> state_;
+  alignas(std::max_align_t) std::array<std::byte, kStateBytes> state_;
 };
 
 }  // namespace weir::inline v0
