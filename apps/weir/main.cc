@@ -37,7 +37,7 @@ int main(int argc, char** argv) {
   static_cast<void>(weir::io::install_tls_memory(kUntilConfigured));
   CLI::App program("Keeps a service answering when it is asked for more than it can do", "weir");
   program.set_version_flag("--version", "weir " + std::string(weir::version()));
-  program.require_subcommand(1);
+  program.require_subcommand(0, 1);  // none is told below: a wrong option first
   program.footer(kFooter);
   int status = weir::app::kOk;
   weir::app::add_run(program, status);

@@ -54,6 +54,12 @@ double seconds_of(const LimitSample& window) noexcept {
   return std::max(1e-6, to_seconds(window.closed_at - window.opened_at));
 }
 
+// Whether those who were answered make up most of what was in flight (by Little's law).
+bool accounts_for_flight(const LimitSample& window) noexcept {
+  const double answered = window.sample_count * to_seconds(window.latency_avg);
+  return answered >= kAccounted * window.in_flight_max * seconds_of(window);
+}
+
 }  // namespace
 
 AutoLimit::AutoLimit(const LimitConfig& config, Rng rng) noexcept
@@ -93,16 +99,13 @@ LimitDecision AutoLimit::on_window(const LimitSample& window) noexcept {
           .samples_from = samples_from_};
 }
 
-// The first answers of all are the quick ones: nothing is decided before the slow ones are in, that
-// is, before those that came account for most of what was in flight (by Little's law).
+// The first answers of all are the quick ones: nothing is decided before the slow ones are in.
 void AutoLimit::note_latency(const LimitSample& window) noexcept {
   const bool first = latency_.count() == 0;
   latency_ = std::max(window.latency_avg, Duration(1));
   even_ = window.latency_p10 * 10 > window.latency_p50 * 6 &&
           window.latency_avg * 10 < window.latency_p50 * 13;
-  const double accounted =
-      window.sample_count * to_seconds(window.latency_avg) / seconds_of(window);
-  if (first && accounted < kAccounted * window.in_flight_max) settle(window.closed_at);
+  if (first && !accounts_for_flight(window)) settle(window.closed_at);
 }
 
 AutoLimit::View AutoLimit::view_of(const LimitSample& window) const noexcept {
@@ -135,9 +138,10 @@ LimitReason AutoLimit::watch(const View& view, const LimitSample& window) noexce
   }
   full_windows_ = view.full ? full_windows_ + 1 : 0;
   if (view.full && !verified_ && !descending_) {
-    // More turned away than answered, a crowd at the door, or a few that stay there; a peak that
+    // More turned away than answered, though what is in flight is answered (and not, say, held by
+    // clients who are slow themselves); a crowd at the door, or a few that stay there. A peak that
     // touches the limit is none of these.
-    const bool most = window.refused_count > window.sample_count;
+    const bool most = window.refused_count > window.sample_count && accounts_for_flight(window);
     const bool crowd = window.refused_count > kCrowd * window.sample_count;
     const std::uint32_t enough = most ? 1 : crowd ? 2 : kFullWindowsFew;
     return full_windows_ >= enough ? begin_probe(view, now) : LimitReason::kHold;

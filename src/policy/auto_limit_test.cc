@@ -105,6 +105,19 @@ TEST(AutoLimit, AnOverloadFromTheStartIsProbedAtOnce) {
   EXPECT_EQ(first.reason, LimitReason::kProbe);
 }
 
+TEST(AutoLimit, PlacesHeldByOthersThanTheAnsweredAreNoOverload) {
+  Model model;
+  model.demand = 1000;  // 10 in flight
+  AutoLimit policy(config_of(), Rng(1));
+  run_for(policy, model, seconds(1));
+  LimitSample clogged = model.window(policy);  // slow uploads fill the rest
+  clogged.in_flight = clogged.in_flight_max = 116;
+  clogged.refused_count = 4 * clogged.sample_count;
+  const LimitDecision decision = policy.on_window(clogged);
+  EXPECT_EQ(decision.reason, LimitReason::kHold);
+  EXPECT_EQ(decision.limit, 128U);
+}
+
 /// The decisions until shrinking was found not to help for the first time.
 LimitDecision until_first_doubt(AutoLimit& policy, Model& model) {
   bool shrunk = false;
