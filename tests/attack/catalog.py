@@ -40,7 +40,8 @@ ATTACKS = {
     28: "pipelining flood",
 }
 
-SUITES = ("h1_attacks", "h1_tools", "h1_ceiling", "h2_attacks", "tls_attacks")
+SUITES = ("h1_attacks", "h1_tools", "h1_ceiling", "h2_attacks", "h2_peaceful",
+          "tls_attacks")
 
 
 def against(*numbers):

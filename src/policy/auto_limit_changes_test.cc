@@ -1,0 +1,269 @@
+#include <algorithm>
+#include <chrono>
+#include <set>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "policy/auto_limit.h"
+#include "policy/auto_limit_testing.h"
+
+namespace weir {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+TEST(AutoLimit, OverloadAnswersShrinkItAndAFewOfThemDoNot) {
+  ServiceModel model;
+  AutoLimit policy(config_of(), Rng(1));
+  learn(policy, model);
+  const std::uint32_t before = policy.limit();
+  LimitSample w = model.window(policy);
+  w.overload_count = w.sample_count / 50;  // 2 %: noise
+  EXPECT_NE(policy.on_window(w).reason, LimitReason::kOverload);
+  w = model.window(policy);
+  w.overload_count = w.sample_count;
+  LimitDecision decision = policy.on_window(w);
+  EXPECT_EQ(decision.reason, LimitReason::kOverload);
+  EXPECT_EQ(decision.limit, before * 7 / 8);  // a quarter of their share
+}
+
+TEST(AutoLimit, OverloadAnswersThatFillTheRoomShrinkItToWhatWasAnsweredWell) {
+  ServiceModel model;
+  model.workers = 100;
+  AutoLimit policy(config_of(), Rng(1));
+  learn(policy, model);
+  const std::uint32_t before = policy.limit();
+  LimitSample w = model.window(policy);
+  w.overload_count = w.sample_count * 2;
+  w.sample_count = w.sample_count * 7 / 10;  // seven tenths of what was in flight
+  EXPECT_NEAR(policy.on_window(w).limit, before * 0.7, before * 0.05);
+}
+
+TEST(AutoLimit, AnOutageHalvesItPerWindow) {
+  ServiceModel model;
+  model.workers = 100;
+  AutoLimit policy(config_of(), Rng(1));
+  learn(policy, model);
+  const std::uint32_t before = policy.limit();
+  LimitSample w = model.window(policy);
+  w.overload_count = w.sample_count * 20;
+  EXPECT_EQ(policy.on_window(w).limit, before / 2);
+}
+
+TEST(AutoLimit, OnlyOverloadAnswersAndNoSampleAtAllShrinkItToItsFloorAndNotBelow) {
+  ServiceModel model;
+  AutoLimit policy(config_of(), Rng(1));
+  learn(policy, model);
+  for (int i = 0; i < 30; ++i) {
+    LimitSample w{.opened_at = model.now, .closed_at = model.now + seconds(1), .overload_count = 9};
+    model.now += seconds(1);
+    static_cast<void>(policy.on_window(w));
+  }
+  EXPECT_EQ(policy.limit(), 8U);
+}
+
+TEST(AutoLimit, AfterAnOutageItReturnsToWhatWasGoodWithinASecond) {
+  ServiceModel model;
+  model.workers = 200;
+  AutoLimit policy(config_of(), Rng(1));
+  learn(policy, model);
+  EXPECT_GE(policy.limit(), 200U);
+  for (int i = 0; i < 20; ++i) {
+    LimitSample w{.opened_at = model.now, .closed_at = model.now + seconds(1), .overload_count = 9};
+    model.now += seconds(1);
+    static_cast<void>(policy.on_window(w));
+  }
+  EXPECT_EQ(policy.limit(), 8U);
+  run_for(policy, model, seconds(1));
+  EXPECT_GE(policy.limit(), 190U);
+}
+
+TEST(AutoLimit, ASlowerServiceIsRelearnedAndGetsItsLimitBack) {
+  ServiceModel model;
+  model.workers = 200;
+  AutoLimit policy(config_of(), Rng(1));
+  learn(policy, model);
+  model.time = milliseconds(20);
+  run_for(policy, model, seconds(5));
+  EXPECT_GE(policy.limit(), 190U);
+  const LimitDecision decision = policy.on_window(model.window(policy));
+  EXPECT_NEAR(to_millis(decision.baseline), 20, 2);
+}
+
+TEST(AutoLimit, AFasterServiceIsRelearnedToo) {
+  ServiceModel model;
+  model.time = milliseconds(40);
+  AutoLimit policy(config_of(), Rng(1));
+  learn(policy, model);
+  model.time = milliseconds(10);
+  run_for(policy, model, seconds(90));
+  const LimitDecision decision = policy.on_window(model.window(policy));
+  EXPECT_NEAR(to_millis(decision.baseline), 10, 2);
+  EXPECT_LE(policy.limit(), 30U);
+}
+
+TEST(AutoLimit, LostWorkersLowerTheLimit) {
+  ServiceModel model;
+  model.workers = 200;
+  AutoLimit policy(config_of(), Rng(1));
+  learn(policy, model);
+  model.workers = 50;
+  run_for(policy, model, seconds(10));
+  EXPECT_LE(policy.limit(), 80U);
+  EXPECT_GE(policy.limit(), 45U);
+}
+
+TEST(AutoLimit, AnOverloadThatLastsDoesNotBecomeTheBaseline) {
+  ServiceModel model;
+  AutoLimit policy(config_of(), Rng(1));
+  learn(policy, model);
+  run_for(policy, model, std::chrono::minutes(30), [](const LimitDecision& d) {
+    EXPECT_LE(d.limit, 30U);
+    EXPECT_LE(to_millis(d.baseline), 11.5);
+  });
+}
+
+/// What clients wait before they leave is the same at any limit, as latency is where nothing
+/// queues: a stall in the middle of a probe must not be taken for that.
+TEST(AutoLimit, AStallIsNoBaselineWhereverItFalls) {
+  for (int tenths = 0; tenths <= 60; ++tenths) {
+    for (const int stall_seconds : {1, 2, 5}) {
+      ServiceModel model;
+      model.workers = 8;
+      model.time = milliseconds(20);
+      model.patience_s = 1;
+      AutoLimit policy(config_of(), Rng(1));
+      run_for(policy, model, milliseconds(100 * tenths));
+      model.stalled = true;
+      run_for(policy, model, seconds(stall_seconds));
+      model.stalled = false;
+      run_for(policy, model, seconds(10));
+      EXPECT_LE(policy.limit(), 24U) << tenths << " tenths, " << stall_seconds << " s";
+      EXPECT_GE(policy.limit(), 8U) << tenths << " tenths, " << stall_seconds << " s";
+    }
+  }
+}
+
+TEST(AutoLimit, AQueueLongerThanClientsWaitIsLeftByHalves) {
+  ServiceModel model;
+  AutoLimit policy(config_of(), Rng(1));
+  learn(policy, model);
+  model.workers = 1;  // it was 16, and clients leave after 50 ms: five in flight are too many
+  model.patience_s = 0.05;
+  const std::uint32_t before = policy.limit();
+  const LimitDecision decision = policy.on_window(model.window(policy));
+  EXPECT_EQ(decision.reason, LimitReason::kQueueing);
+  EXPECT_EQ(decision.limit, std::max(8U, before / 2));
+}
+
+TEST(AutoLimit, AfterAStallItReturnsToWhatWasGood) {
+  ServiceModel model;
+  model.workers = 300;
+  model.patience_s = 1;
+  AutoLimit policy(config_of(), Rng(1));
+  learn(policy, model);
+  const std::uint32_t before = policy.limit();
+  model.stalled = true;
+  run_for(policy, model, seconds(6));
+  EXPECT_LT(policy.limit(), before / 2);
+  model.stalled = false;
+  run_for(policy, model, seconds(2));
+  EXPECT_GE(policy.limit(), before * 9 / 10);
+}
+
+TEST(AutoLimit, ClientsThatLeaveAsTheyPleaseAreNoOverload) {
+  ServiceModel model;
+  model.workers = 100;
+  AutoLimit policy(config_of(), Rng(1));
+  learn(policy, model);
+  const std::uint32_t before = policy.limit();
+  for (int i = 0; i < 100; ++i) {
+    LimitSample w = slower(model.window(policy), milliseconds(3));  // who stays longer than usual
+    w.abandoned_count = w.sample_count * 9 / 10;
+    EXPECT_NE(policy.on_window(w).reason, LimitReason::kQueueing);
+  }
+  EXPECT_GE(policy.limit(), before);
+}
+
+TEST(AutoLimit, ProbesComeEveryThirtyToSixtySecondsAndLastAFewRoundTrips) {
+  ServiceModel model;
+  AutoLimit policy(config_of(), Rng(1));
+  learn(policy, model);
+  std::vector<double> begun;
+  Duration probing{};
+  TimePoint last = model.now;
+  bool inside = false;
+  run_for(policy, model, seconds(600), [&](const LimitDecision& d) {
+    const bool probe = d.reason == LimitReason::kProbe;
+    if (probe && !inside) begun.push_back(to_seconds(model.now.time_since_epoch()));
+    if (inside) probing += model.now - last;
+    inside = probe;
+    last = model.now;
+  });
+  ASSERT_GE(begun.size(), 9U);
+  for (std::size_t i = 1; i < begun.size(); ++i) {
+    EXPECT_GE(begun[i] - begun[i - 1], 29) << i;
+    EXPECT_LE(begun[i] - begun[i - 1], 65) << i;
+  }
+  EXPECT_LT(to_seconds(probing), 600 * 0.02);
+}
+
+TEST(AutoLimit, ProbesOfDifferentInstancesDoNotMeet) {
+  std::set<std::int64_t> first_probes;
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    ServiceModel model;
+    AutoLimit policy(config_of(), Rng(seed));
+    run_for(policy, model, seconds(5));
+    std::int64_t at = 0;
+    run_for(policy, model, seconds(70), [&](const LimitDecision& d) {
+      if (at == 0 && d.reason == LimitReason::kProbe) at = to_ns(model.now) / 1'000'000'000;
+    });
+    first_probes.insert(at);
+  }
+  EXPECT_GE(first_probes.size(), 12U);
+}
+
+TEST(AutoLimit, OnlySamplesStartedInsideAProbeCount) {
+  ServiceModel model;
+  AutoLimit policy(config_of(), Rng(1));
+  learn(policy, model);
+  run_for(policy, model, seconds(70), [&](const LimitDecision& d) {
+    if (d.reason == LimitReason::kProbe) {
+      EXPECT_GT(d.samples_from, TimePoint{});
+      EXPECT_LE(d.samples_from, model.now);
+    }
+  });
+}
+
+TEST(AutoLimit, AProbeWithoutDemandGivesTheLimitBack) {
+  ServiceModel model;
+  AutoLimit policy(config_of(), Rng(1));
+  learn(policy, model);
+  const std::uint32_t before = policy.limit();
+  bool probed = false;
+  run_for(policy, model, seconds(70), [&](const LimitDecision& d) {
+    if (d.reason == LimitReason::kProbe) {
+      probed = true;
+      model.demand = 300;  // three in flight: everybody went to lunch
+    }
+  });
+  EXPECT_TRUE(probed);
+  EXPECT_GE(policy.limit(), before);
+}
+
+TEST(AutoLimit, IsNotStuckAtItsFloorWithAStaleBaseline) {
+  ServiceModel model;
+  model.workers = 100;
+  model.demand = 200;
+  AutoLimit policy(config_of(8), Rng(1));
+  learn(policy, model);  // the baseline of two in flight: 10 ms
+  model.time = milliseconds(60);
+  model.demand = 1e9;
+  run_for(policy, model, seconds(30));
+  EXPECT_GE(policy.limit(), 90U);
+}
+
+}  // namespace
+}  // namespace weir
