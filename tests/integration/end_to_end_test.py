@@ -189,7 +189,7 @@ access_log_file = "{log}"
                 found = file.read().splitlines()
             return found if len(found) == 6 else None
         lines = wait_until(all_lines)
-        # Each connection may be another loop's, and a line follows its answer: no order across them.
+        # Connections may belong to different loops, and a line follows its answer: in any order.
         entries = [json.loads(line) for line in lines]
         found = sorted((e["path"], e["status"], e.get("actor_by", "")) for e in entries)
         self.assertEqual(found, [("/none", 404, "")] + [("/small", 200, "bearer")] * 5)
