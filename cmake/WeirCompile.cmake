@@ -26,7 +26,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
 endif()
 
 # Several sources at once take half the time of one by one: CMAKE_UNITY_BUILD, which the sanitizer
-# presets set. Release compiles every file alone, and has -Wshadow, which would see a local of one
+# presets set. Release compiles all but tests alone, with -Wshadow, which would see a local of one
 # file hide a private name of another. tools/tidy_rules/private_names.py keeps such names apart.
 if(CMAKE_UNITY_BUILD)
   target_compile_options(weir_compile INTERFACE -Wno-shadow)

@@ -1,6 +1,6 @@
-# Every header compiles alone. A header x.h whose x.cc (or, for a header without one, x_test.cc)
-# includes it first has its proof there already, and tools/tidy.py keeps it first; each of the
-# others gets a translation unit of its own here.
+# Every header compiles alone. A header x.h whose x.cc (or, for a header without one, x_test.cc
+# includes it first, if that is compiled alone) has its proof there already, and tools/tidy.py keeps
+# it first; each of the others gets a translation unit of its own here.
 function(weir_check_headers)
   file(GLOB_RECURSE headers RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS
        ${PROJECT_SOURCE_DIR}/include/weir/*.h ${PROJECT_SOURCE_DIR}/src/*.h)
@@ -9,7 +9,7 @@ function(weir_check_headers)
     string(REGEX REPLACE "^(include/weir|src)/" "" name ${header})
     string(REGEX REPLACE "\\.h$" "" stem ${name})
     if(EXISTS ${PROJECT_SOURCE_DIR}/src/${stem}.cc OR
-       EXISTS ${PROJECT_SOURCE_DIR}/src/${stem}_test.cc)
+       (NOT WEIR_TEST_UNITY AND EXISTS ${PROJECT_SOURCE_DIR}/src/${stem}_test.cc))
       continue()
     endif()
     string(REGEX REPLACE "^(include|src)/" "" include_name ${header})
