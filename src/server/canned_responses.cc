@@ -4,6 +4,9 @@ namespace weir::inline v0 {
 namespace {
 
 #define WEIR_CANNED(line) "HTTP/1.1 " line "\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+#define WEIR_CANNED_503                                                         \
+  "HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\nretry-after: 1\r\n" \
+  "x-weir-reason: no_place\r\n"
 
 struct Canned {
   unsigned status;
@@ -18,13 +21,14 @@ constexpr Canned kCanned[] = {
     {417, WEIR_CANNED("417 Expectation Failed")},
     {431, WEIR_CANNED("431 Request Header Fields Too Large")},
     {501, WEIR_CANNED("501 Not Implemented")},
-    {503,
-     "HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\nretry-after: 1\r\n"
-     "connection: close\r\n\r\n"},
+    {503, WEIR_CANNED_503 "connection: close\r\n\r\n"},
     {505, WEIR_CANNED("505 HTTP Version Not Supported")},
 };
 
+constexpr std::string_view k503Keep = WEIR_CANNED_503 "\r\n";
+
 #undef WEIR_CANNED
+#undef WEIR_CANNED_503
 
 }  // namespace
 
@@ -36,7 +40,7 @@ std::string_view canned_close(unsigned status) noexcept {
 }
 
 std::string_view canned_503_keep() noexcept {
-  return "HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\nretry-after: 1\r\n\r\n";
+  return k503Keep;
 }
 
 }  // namespace weir::inline v0

@@ -21,7 +21,13 @@ TEST(CannedResponses, EachSaysItsStatusAndItsEnd) {
 TEST(CannedResponses, OverloadMayKeepTheConnection) {
   EXPECT_TRUE(canned_503_keep().starts_with("HTTP/1.1 503 "));
   EXPECT_EQ(canned_503_keep().find("connection"), std::string_view::npos);
-  EXPECT_NE(canned_503_keep().find("retry-after: "), std::string_view::npos);
+  EXPECT_NE(canned_503_keep().find("\r\nretry-after: "), std::string_view::npos);
+}
+
+TEST(CannedResponses, OverloadNamesItsReason) {
+  for (const std::string_view text : {canned_503_keep(), canned_close(503)}) {
+    EXPECT_NE(text.find("\r\nx-weir-reason: no_place\r\n"), std::string_view::npos);
+  }
 }
 
 }  // namespace

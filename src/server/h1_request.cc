@@ -32,17 +32,17 @@ bool names_no_http(std::span<const char> bytes, ParseError error) {
 }  // namespace
 
 H1Session::H1Session(Connection& connection, LoopShard& shard) noexcept
-    : connection_(connection), shard_(shard), parser_(shard.shared().limits) {
-  waiter_.owner = this;
-  waiter_.loop = shard.index();
-}
+    : connection_(connection),
+      shard_(shard),
+      parser_(shard.shared().limits),
+      arena_(shard, *this) {}
 
 bool H1Session::advance(TimePoint now) {
   bool did = false;
   while (!connection_.failed() && !connection_.finishing()) {
     bool step = false;
     if (completion_due_) {
-      if (hold_.any()) break;
+      if (held()) break;
       request_complete();
       step = true;
     } else if (state_ == State::kIdle || state_ == State::kHead) {
@@ -65,9 +65,9 @@ bool H1Session::wants_input() const noexcept {
     case State::kDrain:
       return true;
     case State::kBody:
-      return !hold_.any() && response_ != Response::kDone;
+      return !held() && response_ != Response::kDone;
     case State::kTunnel:
-      return !hold_.any() && !tunnel_read_ended_;
+      return !held() && !tunnel_read_ended_;
     case State::kComplete:
     case State::kDeaf:
       break;
@@ -112,7 +112,7 @@ void H1Session::begin(const h1::RequestHead& head, TimePoint now) {
   method_ = head.method;
   version_ = head.version;
   access_ = connection_.access();
-  hold_ = {};
+  paused_ = false;
   keep_alive_ = head.keep_alive;
   keep_ = false;
   continue_due_ = head.expect_continue && !head.body.empty();
@@ -181,7 +181,7 @@ void H1Session::invite_body() {
 bool H1Session::read_body(TimePoint now) {
   const bool draining = state_ == State::kDrain;
   if (!draining) {
-    if (hold_.any()) {
+    if (held()) {
       body_guard_.stop();
       return false;
     }
@@ -230,7 +230,7 @@ bool H1Session::read_body(TimePoint now) {
 }
 
 bool H1Session::read_tunnel(TimePoint now) {
-  if (hold_.any()) return false;
+  if (held()) return false;
   ConnReadBuf& input = connection_.input();
   const std::span<const std::byte> bytes = input.decrypted();
   if (bytes.empty()) return false;
@@ -359,7 +359,7 @@ void H1Session::end_streams(CloseReason reason) {
   stream_open_ = false;
   response_ = Response::kDone;
   handler_->on_abort(*this, reason);
-  release_arena();
+  arena_.release();
   release_place();
 }
 

@@ -248,7 +248,7 @@ SendResult H1Session::send_response(const ResponseHead& head, std::string_view b
   std::span<char> space;
   if (fits && output.reserve(buffered, access_)) space = output.contiguous(estimate, access_);
   if (space.empty()) {
-    if (arena_memory_ != nullptr) return respond_from_arena(head, how, payload, life);
+    if (arena() != nullptr) return respond_from_arena(head, how, payload, life);
     return fits ? blocked() : SendResult::kInvalid;
   }
   const Result<std::size_t, SendResult> written = write_head(space, head, how);
@@ -270,10 +270,10 @@ SendResult H1Session::respond_from_arena(const ResponseHead& head, const HeadPla
   Outbox& output = connection_.output();
   if (!output.views_fit(2)) return blocked();
   const std::size_t estimate = head_bytes_estimate(head);
-  auto* memory = static_cast<char*>(arena_.allocate(estimate, 1));
+  auto* memory = static_cast<char*>(arena()->allocate(estimate, 1));
   if (memory == nullptr) return blocked();
-  if (life == BodyLife::kCall && !body.empty() && !arena_.owns(body.data())) {
-    body = arena_.copy(body);
+  if (life == BodyLife::kCall && !body.empty() && !arena()->owns(body.data())) {
+    body = arena()->copy(body);
     if (body.data() == nullptr) return blocked();
   }
   const Result<std::size_t, SendResult> written = write_head({memory, estimate}, head, how);
@@ -327,7 +327,7 @@ bool H1Session::on_flushed(TimePoint now) {
   if (!stream_open_ || connection_.finishing()) return false;
   const Outbox& output = connection_.output();
   const bool nearly_out = output.pending() <= shard_.config().tcp_write_buffer_size;
-  const bool paused_and_out = hold_.paused && !drain_told_ && nearly_out;
+  const bool paused_and_out = paused_ && !drain_told_ && nearly_out;
   if ((starving_ && !output.starved() && output.may_take()) || paused_and_out) {
     starving_ = false;
     drain_told_ = true;
@@ -347,7 +347,7 @@ void H1Session::finish_stream(TimePoint now) {
   stream_open_ = false;
   completion_due_ = false;
   handler_->on_finished(*this);
-  release_arena();
+  arena_.release();
   release_place();
   if (state_ == State::kTunnel) {
     state_ = State::kDeaf;
@@ -366,12 +366,12 @@ void H1Session::finish_stream(TimePoint now) {
 }
 
 void H1Session::pause() {
-  hold_.paused = true;
+  paused_ = true;
   drain_told_ = connection_.output().empty();
 }
 
 void H1Session::resume() {
-  if (!std::exchange(hold_.paused, false)) return;
+  if (!std::exchange(paused_, false)) return;
   touch();
 }
 
@@ -382,37 +382,13 @@ std::size_t H1Session::writable_bytes() const noexcept {
 
 ArenaAnswer H1Session::acquire_arena(ArenaWait wait) {
   if (!stream_open_) return {};
-  if (arena_memory_ != nullptr) return {&arena_, ArenaStatus::kGranted};
-  if (hold_.arena) return {nullptr, ArenaStatus::kPending};
-  const LoopShard::ArenaGrant grant =
-      shard_.acquire_arena(waiter_, access_, wait == ArenaWait::kQueue);
-  if (grant.pending) {
-    hold_.arena = true;
-    return {nullptr, ArenaStatus::kPending};
-  }
-  if (grant.memory == nullptr) return {};
-  arena_memory_ = grant.memory;
-  arena_ = Arena({arena_memory_, shard_.config().arena_size});
-  return {&arena_, ArenaStatus::kGranted};
+  return arena_.acquire(access_, wait);
 }
 
 void H1Session::on_arena_ready(std::byte* memory) {
-  hold_.arena = false;
-  if (memory != nullptr) {
-    arena_memory_ = memory;
-    arena_ = Arena({memory, shard_.config().arena_size});
-  } else {
-    shard_.counters().count(RefuseReason::kArenaTimeout);
-  }
+  arena_.on_ready(memory);
   handler_->on_arena(*this, arena());
   touch();
-}
-
-void H1Session::release_arena() noexcept {
-  if (std::exchange(hold_.arena, false)) shard_.shared().arenas.cancel(waiter_);
-  if (arena_memory_ == nullptr) return;
-  shard_.release_arena(std::exchange(arena_memory_, nullptr));
-  arena_ = Arena();
 }
 
 const io::Address& H1Session::peer() const noexcept {

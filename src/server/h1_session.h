@@ -13,6 +13,7 @@
 #include "server/arena_pool.h"
 #include "server/rate_guard.h"
 #include "server/session.h"
+#include "server/stream_arena.h"
 
 namespace weir::inline v0 {
 
@@ -62,7 +63,7 @@ class H1Session final : public Session, public ServerStream, private ArenaWaiter
   void send_503() override;
   void reset() override;
   ArenaAnswer acquire_arena(ArenaWait wait) override;
-  Arena* arena() const noexcept override { return arena_.capacity() > 0 ? &arena_ : nullptr; }
+  Arena* arena() const noexcept override { return arena_.held(); }
   void mark_critical() noexcept override { access_ = Access::kCritical; }
   std::size_t writable_bytes() const noexcept override;
   bool response_started() const noexcept override { return response_ != Response::kNone; }
@@ -76,16 +77,14 @@ class H1Session final : public Session, public ServerStream, private ArenaWaiter
   enum class State : std::uint8_t { kIdle, kHead, kBody, kComplete, kDrain, kTunnel, kDeaf };
   enum class Response : std::uint8_t { kNone, kOpen, kDone };
   enum class Framing : std::uint8_t { kNone, kLength, kChunked, kUntilClose, kTunnel };
-  struct Hold {
-    bool paused = false;  // by the handler
-    bool arena = false;   // in the arena queue
-    [[nodiscard]] bool any() const noexcept { return paused || arena; }
-  };
   struct HeadPlan {
     Framing framing = Framing::kNone;
     std::uint64_t length = 0;
     bool keep = false;
   };
+
+  /// Whether the request waits: for its handler, or for an arena.
+  [[nodiscard]] bool held() const noexcept { return paused_ || arena_.waiting(); }
 
   // The request (h1_request.cc).
   [[nodiscard]] bool read_head(TimePoint now);
@@ -116,7 +115,6 @@ class H1Session final : public Session, public ServerStream, private ArenaWaiter
   void touch() noexcept;
   void finish_stream(TimePoint now);
   void say_503();
-  void release_arena() noexcept;
   void release_place() noexcept;
   void on_arena_ready(std::byte* memory) override;
 
@@ -125,9 +123,7 @@ class H1Session final : public Session, public ServerStream, private ArenaWaiter
   h1::RequestParser parser_;
   h1::BodyDecoder decoder_;
   RateGuard body_guard_;
-  mutable Arena arena_;
-  std::byte* arena_memory_ = nullptr;
-  ArenaWaiter waiter_;
+  StreamArena arena_;
 
   TimePoint head_since_{};     // its first byte
   TimePoint last_activity_{};  // end of the last exchange; last byte of a tunnel
@@ -144,7 +140,7 @@ class H1Session final : public Session, public ServerStream, private ArenaWaiter
   Method method_ = Method::kOther;
   h1::Version version_ = h1::Version::k11;
   Access access_ = Access::kOrdinary;
-  Hold hold_;
+  bool paused_ = false;  // by the handler
   bool stream_open_ = false;
   bool has_place_ = false;       // among the streams of the server
   bool completion_due_ = false;  // the request is whole, the handler has not been told

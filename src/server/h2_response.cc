@@ -149,7 +149,7 @@ std::size_t H2Stream::send_data(std::string_view bytes, bool last) {
       }
     }
   }
-  if (hold_.paused) session_.wait_for_drain(*this);
+  if (paused_) session_.wait_for_drain(*this);
   if (last && taken == bytes.size()) end_response();
   session_.touch();
   return taken;
@@ -229,12 +229,12 @@ SendResult H2Stream::send_response(const ResponseHead& head, std::string_view bo
 /// Finds memory for a body that cannot go out at once. Bytes that live as long as the stream stay
 /// where they are.
 bool H2Stream::keep_tail(std::string_view body, BodyLife life) {
-  if (life == BodyLife::kStream || (arena_memory_ != nullptr && arena_.owns(body.data()))) {
+  if (life == BodyLife::kStream || (arena() != nullptr && arena()->owns(body.data()))) {
     tail_ = body;
     return true;
   }
-  if (arena_memory_ != nullptr) {
-    tail_ = arena_.copy(body);
+  if (arena() != nullptr) {
+    tail_ = arena()->copy(body);
     if (!tail_.empty()) return true;
   }
   WriteBuffer* last = nullptr;
@@ -328,8 +328,8 @@ void H2Stream::send_503() {
 
 /// False if it must be said later.
 bool H2Stream::say_503() {
-  static constexpr std::array<h2::Field, 2> kFields = {
-      {{"content-length", "0"}, {"retry-after", "1"}}};
+  static constexpr std::array<h2::Field, 3> kFields = {
+      {{"content-length", "0"}, {"retry-after", "1"}, {"x-weir-reason", "no_place"}}};
   const h2::SubmitStatus done =
       session_.wire().submit_head(wire_id_, {.status = 503, .fields = kFields, .end = true});
   if (done == h2::SubmitStatus::kBlocked) return false;

@@ -21,10 +21,8 @@ H2Stream::H2Stream(H2Session& session, h2::StreamId wire_id) noexcept
     : session_(session),
       wire_id_(wire_id),
       id_(session.shard().shared().next_stream_id.fetch_add(1, std::memory_order_relaxed)),
-      access_(session.connection().access()) {
-  waiter_.owner = this;
-  waiter_.loop = session.shard().index();
-}
+      arena_(session.shard(), *this),
+      access_(session.connection().access()) {}
 
 void H2Stream::begin(const h2::RequestHead& head, TimePoint now) {
   LoopShard& shard = session_.shard();
@@ -58,7 +56,7 @@ void H2Stream::begin(const h2::RequestHead& head, TimePoint now) {
     handler_->on_header(*this, field);
   }
   if (!has_body_) return complete();
-  if (!hold_.any()) invite_body();
+  if (!held()) invite_body();
 }
 
 /// The client holds its body back until it is told to go on.
@@ -83,7 +81,7 @@ void H2Stream::receive(const BodyChunk& chunk) {
     body_guard_.stop();
   }
   if (!hears()) return;
-  if (hold_.any() || !lease_.empty() || trailers_kept_) {
+  if (held() || !lease_.empty() || trailers_kept_) {
     lease_.put(chunk.bytes());
     return session_.wire().grant(wire_id_, 0);  // the peer is told of what still fits
   }
@@ -92,7 +90,7 @@ void H2Stream::receive(const BodyChunk& chunk) {
 
 void H2Stream::receive(const HeaderList& trailers) {
   if (!hears()) return;
-  if (!hold_.any() && lease_.empty()) return handler_->on_trailers(*this, trailers);
+  if (!held() && lease_.empty()) return handler_->on_trailers(*this, trailers);
   lease_.put_trailers(trailers);
   trailers_kept_ = true;
 }
@@ -109,13 +107,13 @@ void H2Stream::deliver(std::span<const std::uint8_t> bytes, bool last) {
 }
 
 void H2Stream::complete() {
-  complete_due_ = hold_.any();
+  complete_due_ = held();
   if (!complete_due_ && hears()) handler_->on_complete(*this);
 }
 
 bool H2Stream::deliver_kept() {
   bool did = false;
-  const auto listening = [this] { return hears() && !hold_.any() && !body_told_; };
+  const auto listening = [this] { return hears() && !held() && !body_told_; };
   while (listening() && !lease_.empty()) {
     const std::span<const std::uint8_t> piece = lease_.front(kPieceMax);
     const bool last = body_ended_ && !trailers_kept_ && piece.size() == lease_.size();
@@ -138,14 +136,14 @@ bool H2Stream::deliver_kept() {
 }
 
 bool H2Stream::go_on() {
-  if (!hears() || hold_.any()) return false;
+  if (!hears() || held()) return false;
   invite_body();
   bool did = has_body_ && deliver_kept();
-  if (complete_due_ && !hold_.any()) {
+  if (complete_due_ && !held()) {
     complete();
     did = true;
   }
-  if (has_body_ && !body_ended_ && !hold_.any() && !tunnel_ && !body_guard_.running()) {
+  if (has_body_ && !body_ended_ && !held() && !tunnel_ && !body_guard_.running()) {
     body_guard_.start(session_.now(), body_rule(session_.shard().config()));
     session_.watch_deadline(body_guard_.deadline());
   }
@@ -153,17 +151,17 @@ bool H2Stream::go_on() {
 }
 
 void H2Stream::pause() {
-  hold_.paused = true;
+  paused_ = true;
   body_guard_.stop();
   if (open() && !session_.connection().output().empty()) session_.wait_for_drain(*this);
 }
 
 void H2Stream::resume() {
-  if (std::exchange(hold_.paused, false) && open()) session_.add_work(*this);
+  if (std::exchange(paused_, false) && open()) session_.add_work(*this);
 }
 
 void H2Stream::tell_drained() {
-  if (open() && hold_.paused) handler_->on_writable(*this);
+  if (open() && paused_) handler_->on_writable(*this);
 }
 
 // ---- Time --------------------------------------------------------------------------------------
@@ -215,13 +213,13 @@ void H2Stream::give_up(CloseReason reason) {
   response_ = Response::kDone;
   ++session_.shard().counters().h2_aborted[static_cast<std::size_t>(reason)];
   handler_->on_abort(*this, reason);
-  release_arena();
+  arena_.release();
 }
 
 void H2Stream::finish() {
   over_ = true;
   handler_->on_finished(*this);
-  release_arena();
+  arena_.release();
 }
 
 void H2Stream::reset() {
@@ -237,39 +235,15 @@ void H2Stream::reset() {
 
 ArenaAnswer H2Stream::acquire_arena(ArenaWait wait) {
   if (!open()) return {};
-  if (arena_memory_ != nullptr) return {&arena_, ArenaStatus::kGranted};
-  if (hold_.arena) return {nullptr, ArenaStatus::kPending};
-  const LoopShard::ArenaGrant grant =
-      session_.shard().acquire_arena(waiter_, access_, wait == ArenaWait::kQueue);
-  if (grant.pending) {
-    hold_.arena = true;
-    body_guard_.stop();
-    return {nullptr, ArenaStatus::kPending};
-  }
-  if (grant.memory == nullptr) return {};
-  arena_memory_ = grant.memory;
-  arena_ = Arena({arena_memory_, session_.shard().config().arena_size});
-  return {&arena_, ArenaStatus::kGranted};
+  const ArenaAnswer answer = arena_.acquire(access_, wait);
+  if (arena_.waiting()) body_guard_.stop();
+  return answer;
 }
 
 void H2Stream::on_arena_ready(std::byte* memory) {
-  hold_.arena = false;
-  if (memory != nullptr) {
-    arena_memory_ = memory;
-    arena_ = Arena({memory, session_.shard().config().arena_size});
-  } else {
-    session_.shard().counters().count(RefuseReason::kArenaTimeout);
-  }
+  arena_.on_ready(memory);
   handler_->on_arena(*this, arena());
   session_.add_work(*this);
-}
-
-void H2Stream::release_arena() noexcept {
-  LoopShard& shard = session_.shard();
-  if (std::exchange(hold_.arena, false)) shard.shared().arenas.cancel(waiter_);
-  if (arena_memory_ == nullptr) return;
-  shard.release_arena(std::exchange(arena_memory_, nullptr));
-  arena_ = Arena();
 }
 
 void H2Stream::mark_critical() noexcept {

@@ -15,6 +15,7 @@
 #include "server/arena_pool.h"
 #include "server/h2_body_lease.h"
 #include "server/rate_guard.h"
+#include "server/stream_arena.h"
 #include "server/stream_places.h"
 #include "server/write_pool.h"
 
@@ -52,7 +53,7 @@ class H2Stream final : public ServerStream, private ArenaWaiter::Owner {
   void send_503() override;
   void reset() override;
   ArenaAnswer acquire_arena(ArenaWait wait) override;
-  Arena* arena() const noexcept override { return arena_.capacity() > 0 ? &arena_ : nullptr; }
+  Arena* arena() const noexcept override { return arena_.held(); }
   void mark_critical() noexcept override;
   std::size_t writable_bytes() const noexcept override;
   bool response_started() const noexcept override { return response_ != Response::kNone; }
@@ -103,15 +104,12 @@ class H2Stream final : public ServerStream, private ArenaWaiter::Owner {
  private:
   friend class H2Session;
   enum class Response : std::uint8_t { kNone, kOpen, kDone };
-  struct Hold {
-    bool paused = false;
-    bool arena = false;
-    [[nodiscard]] bool any() const noexcept { return paused || arena; }
-  };
 
   [[nodiscard]] bool open() const noexcept { return !over_; }
   /// Whether the handler still listens to the request.
   [[nodiscard]] bool hears() const noexcept { return !over_ && response_ != Response::kDone; }
+  /// Whether the request waits: for its handler, or for an arena.
+  [[nodiscard]] bool held() const noexcept { return paused_ || arena_.waiting(); }
   [[nodiscard]] bool tail_pending() const noexcept { return !tail_.empty() || parked_ != nullptr; }
 
   void deliver(std::span<const std::uint8_t> bytes, bool last);
@@ -128,7 +126,6 @@ class H2Stream final : public ServerStream, private ArenaWaiter::Owner {
   [[nodiscard]] Turn send_tail(TimePoint now);
   void drop_tail() noexcept;
   void end_response() noexcept;
-  void release_arena() noexcept;
   void on_arena_ready(std::byte* memory) override;
 
   H2Session& session_;
@@ -138,9 +135,7 @@ class H2Stream final : public ServerStream, private ArenaWaiter::Owner {
   RateGuard body_guard_;
   RateGuard write_guard_;         // runs while the peer's windows keep this stream waiting
   std::uint64_t put_before_ = 0;  // what the connection had put out when that began
-  mutable Arena arena_;
-  std::byte* arena_memory_ = nullptr;
-  ArenaWaiter waiter_;
+  StreamArena arena_;
 
   std::string_view tail_;          // of send_response(): what is still to be sent, if it lives
   WriteBuffer* parked_ = nullptr;  // … or copies of it
@@ -151,7 +146,7 @@ class H2Stream final : public ServerStream, private ArenaWaiter::Owner {
   Response response_ = Response::kNone;
   Method method_ = Method::kOther;
   Access access_ = Access::kOrdinary;
-  Hold hold_;
+  bool paused_ = false;         // by the handler
   bool over_ = false;           // the handler has been, or is being, told of its end
   bool wire_over_ = false;      // END_STREAM both ways, or RST_STREAM
   bool has_body_ = false;       // of the request
