@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,6 +46,16 @@ inline void hold_messages(const weir::h2::SeenStream& stream) {
   if (stream.complete && stream.body_length) WEIR_ASSERT(stream.body.size() == *stream.body_length);
 }
 
+/// Windows open as bytes are taken: when, and in how many steps, depends on how they came. How far
+/// does not: nobody may be told to send more than `window`, and again what was taken of `sent`.
+inline void hold_windows(const weir::h2::TestPeer& peer, std::uint64_t window, std::size_t sent) {
+  std::map<weir::h2::StreamId, std::uint64_t> granted;
+  for (const weir::h2::OutFrame& f : peer.frames) {
+    if (f.header.is(weir::h2::FrameType::kWindowUpdate)) granted[f.header.stream] += f.word(0);
+  }
+  for (const auto& [stream, bytes] : granted) WEIR_ASSERT(bytes <= window + sent);
+}
+
 /// `next_cut` says how many bytes come with each read. Output is read only when the session asks
 /// for it and at the end, so that it depends on nothing but the input.
 template <class Cut>
@@ -55,6 +66,7 @@ H2Outcome play_h2(std::string_view bytes, Cut next_cut) {
   options.acknowledge = false;
   options.body = "a body";
   weir::h2::TestPeer peer(limits, options);
+  const std::size_t sent = bytes.size();
   while (!bytes.empty() && peer.alive()) {
     const std::string_view piece = bytes.substr(0, next_cut());
     bytes.remove_prefix(piece.size());
@@ -74,8 +86,10 @@ H2Outcome play_h2(std::string_view bytes, Cut next_cut) {
   H2Outcome outcome{peer.streams, peer.responses, {}, peer.ended(), {}};
   for (std::size_t i = 0; i < weir::kH2GlitchCount; ++i)
     outcome.glitches.push_back(peer.glitches(static_cast<weir::H2Glitch>(i)));
+  hold_windows(peer, limits.connection_window_bytes, sent);
   for (const weir::h2::OutFrame& f : peer.frames) {
     WEIR_ASSERT(f.header.length <= 16384 && f.header.type <= 9);
+    if (f.header.is(weir::h2::FrameType::kWindowUpdate)) continue;
     outcome.frames += std::to_string(f.header.type) + "/" + std::to_string(f.header.stream) + " ";
   }
   return outcome;
