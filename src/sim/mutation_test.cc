@@ -1,0 +1,105 @@
+// Breaking a rule of policy or control makes a scenario fail.
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "sim/run.h"
+#include "sim/scenario_test_support.h"
+
+namespace weir {
+namespace {
+
+/// A limiter with a broken rule: it never takes anything back, or never gives anything.
+class OneWay final : public LimitPolicy {
+ public:
+  OneWay(const LimitConfig& config, Rng rng, bool up)
+      : inner_(make_limit_policy(config, rng)), limit_(inner_->limit()), up_(up) {}
+  LimitDecision on_window(const LimitSample& window) noexcept override {
+    LimitDecision decision = inner_->on_window(window);
+    limit_ = up_ ? std::max(limit_, decision.limit) : std::min(limit_, decision.limit);
+    decision.limit = limit_;
+    return decision;
+  }
+  [[nodiscard]] std::uint32_t limit() const noexcept override { return limit_; }
+  [[nodiscard]] WindowRules window_rules() const noexcept override {
+    return inner_->window_rules();
+  }
+  void set_bounds(const LimitBounds& bounds) noexcept override { inner_->set_bounds(bounds); }
+  [[nodiscard]] std::string_view name() const noexcept override { return "one_way"; }
+
+ private:
+  std::unique_ptr<LimitPolicy> inner_;
+  std::uint32_t limit_;
+  bool up_;
+};
+
+std::string failures(const RunResult& result) {
+  std::string names;
+  for (const VerdictResult& v : result.verdicts) {
+    if (!v.holds) names += v.spec.name + "; ";
+  }
+  return names;
+}
+
+TEST(Mutation, ALimiterThatMovesOneWayOnlyIsCaught) {
+  for (const bool up : {true, false}) {
+    const Scenario s = up ? scenario_of(scenario_file("sustained-2x"), {"duration=30s"})
+                          : scenario_of(scenario_file("cold-start"));
+    EXPECT_EQ(failures(run_scenario(s)), "");
+    const RunResult broken = run_scenario(s, [up](const ServiceSpec& spec, Rng rng) {
+      return std::make_unique<OneWay>(spec.admission->limit, rng, up);
+    });
+    EXPECT_NE(failures(broken), "");
+  }
+}
+
+TEST(Mutation, ABaselineThatNeverRisesIsCaught) {
+  const Scenario s = scenario_of(scenario_file("slower-after-deploy"), {"duration=75s"});
+  EXPECT_EQ(failures(run_scenario(s)), "");
+  // Vegas keeps the lowest latency it ever saw.
+  EXPECT_NE(failures(run_scenario(
+                scenario_of(scenario_file("slower-after-deploy"),
+                            {"duration=75s", "service.api.admission.limit.policy=vegas"}))),
+            "");
+}
+
+TEST(Mutation, ClassesWithoutPrecedenceAreCaught) {
+  const std::string text = scenario_file("low-class-spike-12x");
+  EXPECT_EQ(failures(run_scenario(scenario_of(text))), "");
+  // Low gets the whole limit, and high no waiting room: first come, first served.
+  const RunResult broken =
+      run_scenario(scenario_of(text, {"service.store.admission.priority.share_low_permille=1000",
+                                      "service.store.admission.high_wait_max_ms=0"}));
+  EXPECT_NE(failures(broken), "");
+}
+
+// Every rule of admission, switched off, is missed by the scenario that is about it.
+TEST(Mutation, ARuleThatIsOffIsCaught) {
+  struct Row {
+    const char* rule;
+    const char* scenario;
+    std::vector<std::string> set;  // shorter
+  };
+  const Row rows[] = {{"deadline", "late-arrivals", {}},
+                      {"memory", "memory-tiers", {}},
+                      {"peer", "peer-fairness", {"duration=20s"}},
+                      {"actor", "elephants-and-mouse", {"duration=20s"}},
+                      {"bytes", "large-uploads", {}},
+                      {"class_cap", "class-caps", {}},
+                      {"limit", "sustained-10x", {"duration=20s"}}};
+  for (const Row& row : rows) {
+    SCOPED_TRACE(row.rule);
+    const std::string text = scenario_file(row.scenario);
+    std::vector<std::string> set = row.set;
+    set.push_back(std::string("service.*.admission.mode_") + row.rule + "=off");
+    EXPECT_EQ(failures(run_scenario(scenario_of(text, row.set))), "");
+    EXPECT_NE(failures(run_scenario(scenario_of(text, set))), "");
+  }
+}
+
+}  // namespace
+}  // namespace weir
