@@ -6,7 +6,7 @@ import subprocess
 import time
 import unittest
 
-from processes import Origin, ProcessTest, Weir, get, result_of, start_traffic
+from processes import Origin, ProcessTest, StolenTime, Weir, get, result_of, start_traffic
 
 WORKERS = 8
 SERVICE_MS = 20
@@ -31,6 +31,9 @@ access_log = "off"
 """
 
 
+REFUSALS = "weir_refusal_duration_seconds"
+
+
 class Overload(ProcessTest):
     def test_ten_times_the_capacity(self):
         origin = self.started(Origin(WORKERS, SERVICE_MS))
@@ -41,12 +44,12 @@ class Overload(ProcessTest):
         # The limiter learns before it is judged, as it would have in service.
         result_of(start_traffic(gateway.port, 3, classes))
         origin.stats()
-        before = gateway.histogram("weir_refusal_duration_seconds")
-        traffic = start_traffic(gateway.port, 6, classes)
-        time.sleep(5.5)
-        stats = origin.stats()
-        result = result_of(traffic)
-        after = gateway.histogram("weir_refusal_duration_seconds")
+        before = gateway.histogram(REFUSALS)
+        with StolenTime() as stolen:
+            traffic = start_traffic(gateway.port, 6, classes)
+            time.sleep(5.5)
+            stats = origin.stats()
+            result = result_of(traffic)
         print(result, stats)
 
         offered = sum(c["offered"] - c["unsent"] for c in result["classes"].values())
@@ -58,9 +61,7 @@ class Overload(ProcessTest):
             top = result["classes"]["/high"]
             self.assertGreaterEqual(top["ok"] / (top["offered"] - top["unsent"]), 0.99)
         with self.subTest("a refusal takes less than a millisecond"):
-            counts = [(bound, n - dict(before).get(bound, 0)) for bound, n in after]
-            self.assertGreater(counts[-1][1], 1000)
-            self.assertGreaterEqual(dict(counts)[0.001] / counts[-1][1], 0.99, counts)
+            self.check_refusals(gateway, before, stolen, classes)
         with self.subTest("nothing is broken"):
             for name, one in result["classes"].items():
                 self.assertEqual((one["broken"], one["other"]), (0, 0), name)
@@ -68,6 +69,20 @@ class Overload(ProcessTest):
             self.assertLess(gateway.memory_bytes(), gateway.stats()["memory"]["ceiling_bytes"])
         self.check_recovery(gateway)
         self.assertEqual(gateway.balance(), 0)
+
+    def check_refusals(self, gateway, before, stolen, classes):
+        """In a thousandth of a second, 99 of 100; while the machine stood still, nobody can."""
+        for _ in range(3):
+            if stolen.share < 0.01:
+                break
+            before = gateway.histogram(REFUSALS)
+            with StolenTime() as stolen:
+                result_of(start_traffic(gateway.port, 3, classes))
+        after = gateway.histogram(REFUSALS)
+        counts = [(bound, n - dict(before).get(bound, 0)) for bound, n in after]
+        self.assertGreater(counts[-1][1], 1000)
+        self.assertGreaterEqual(dict(counts)[0.001] / counts[-1][1], 0.99 - stolen.share,
+                                (stolen.share, counts))
 
     def check_recovery(self, gateway):
         """Within two seconds of the end of the load everything is as before."""

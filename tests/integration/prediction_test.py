@@ -7,7 +7,7 @@ import subprocess
 import tomllib
 import unittest
 
-from processes import WEIR, Origin, ProcessTest, Weir, result_of, start_traffic
+from processes import WEIR, Origin, ProcessTest, StolenTime, Weir, result_of, start_traffic
 
 SCENARIO = pathlib.Path(__file__).parents[2] / "scenarios" / "gateway-10x.toml"
 TOLERANCE = 0.10
@@ -81,30 +81,32 @@ access_log = "off"
             one["goodput_per_second"] = one["ok"] / result["seconds"]
             self.real[name.strip("/")] = one
 
-    def judge(self, test):
+    def misses(self):
+        """Where the simulator was wrong."""
         for name, real in self.real.items():
             foreseen = self.foreseen[name]
             print(f"{self.title}, {name}: goodput {real['goodput_per_second']:.1f}/s, foreseen "
                   f"{foreseen['goodput_per_second']:.1f}/s; p99 {real['ok_p99_ms']:.1f} ms, "
                   f"foreseen {foreseen['latency_p99_ms']:.1f} ms")
-            test.assertLess(real["unsent"], 0.02 * real["offered"], "the load was not offered")
-        total = sum(one["goodput_per_second"] for one in self.real.values())
-        expected = sum(one["goodput_per_second"] for one in self.foreseen.values())
-        test.close("goodput of all", total, expected)
+            if real["unsent"] >= 0.02 * real["offered"]:
+                yield f"{self.title}, {name}: {real['unsent']} of the load were not offered"
+        yield from self.miss("goodput of all",
+                             sum(one["goodput_per_second"] for one in self.real.values()),
+                             sum(one["goodput_per_second"] for one in self.foreseen.values()))
         for name, one in self.foreseen.items():
             if one["ok"] < 1000:
                 continue  # too few for a 99th percentile
-            with test.subTest(self.title, load=name):
-                test.close("goodput", self.real[name]["goodput_per_second"],
-                           one["goodput_per_second"])
-                test.close("p99", self.real[name]["ok_p99_ms"], one["latency_p99_ms"])
+            real = self.real[name]
+            yield from self.miss(f"goodput of {name}", real["goodput_per_second"],
+                                 one["goodput_per_second"])
+            yield from self.miss(f"p99 of {name}", real["ok_p99_ms"], one["latency_p99_ms"])
+
+    def miss(self, what, real, expected):
+        if abs(real - expected) >= TOLERANCE * expected:
+            yield f"{self.title}, {what}: {real:.1f}, foreseen {expected:.1f}"
 
 
 class Prediction(ProcessTest):
-    def close(self, what, real, expected):
-        self.assertLess(abs(real - expected), TOLERANCE * expected,
-                        f"{what}: {real:.1f}, foreseen {expected:.1f}")
-
     # Service times far above what a scheduler is late by, and a run so long that a moment in which
     # the machine was busy otherwise is not one request in a hundred.
     def test_what_was_foreseen_happens(self):
@@ -113,13 +115,22 @@ class Prediction(ProcessTest):
                  Case(self, "within the capacity", "", {"high": 50, "normal": 80, "low": 10})]
         for case in cases:
             case.foresee()
-        for length in (cases[0].settle, cases[0].length):
-            for case in cases:
-                case.start(length)
-            for case in cases:
-                case.finish()
+        self.run_all(cases, cases[0].settle)
+        for _ in range(3):
+            with StolenTime() as stolen:
+                self.run_all(cases, cases[0].length)
+            misses = [miss for case in cases for miss in case.misses()]
+            # A machine that stands still now and then is not what was simulated.
+            if not misses or stolen.share < 0.01:
+                break
+        self.assertEqual(misses, [], f"{stolen.share:.1%} of the processors' time was taken away")
+
+    @staticmethod
+    def run_all(cases, length):
         for case in cases:
-            case.judge(self)
+            case.start(length)
+        for case in cases:
+            case.finish()
 
 
 if __name__ == "__main__":
