@@ -67,10 +67,7 @@ void Loop::Impl::run_posted() {
   while (newest != nullptr) newest = std::exchange(newest->next_, std::exchange(oldest, newest));
   while (oldest != nullptr) {
     Task& task = *std::exchange(oldest, oldest->next_);
-    task.next_ = nullptr;
-    const Callback<> run = task.run_;  // the task may be posted again, or die, once it is unqueued
-    task.queued_.store(false, std::memory_order_release);
-    run();
+    start(task);
   }
   std::vector<std::function<void()>> work;
   {
@@ -81,23 +78,40 @@ void Loop::Impl::run_posted() {
   if (stopping.load(std::memory_order_acquire)) uv_stop(&uv);
 }
 
-void Loop::Impl::run_deferred() {
+void Loop::Impl::defer(Task& task) noexcept {
+  task.next_ = nullptr;
+  if (deferred_last != nullptr) {
+    deferred_last->next_ = &task;
+  } else {
+    deferred_first = &task;
+  }
+  deferred_last = &task;
+}
+
+bool Loop::Impl::run_deferred() {
   // One batch: what these tasks defer runs in the next phase, so sockets are never starved.
   Task* first = std::exchange(deferred_first, nullptr);
   deferred_last = nullptr;
+  const bool any = first != nullptr;
   while (first != nullptr) {
     Task& task = *std::exchange(first, first->next_);
-    task.next_ = nullptr;
-    const Callback<> run = task.run_;
-    task.queued_.store(false, std::memory_order_release);
-    run();
+    start(task);
   }
+  return any;
+}
+
+void Loop::Impl::start(Task& task) {
+  task.next_ = nullptr;
+  const Callback<> run = task.run_;  // the task may be posted again, or die, once it is unqueued
+  // Sees what everybody wrote who found it queued and left it at that.
+  task.queued_.exchange(false, std::memory_order_acq_rel);
+  run();
 }
 
 void Loop::Impl::before_sleep() {
   turns.fetch_add(1, std::memory_order_relaxed);
-  run_deferred();
-  if (deferred_first != nullptr || (single_turn && fired)) {
+  const bool ran = run_deferred();
+  if (deferred_first != nullptr || (single_turn && (fired || ran))) {
     must(uv_idle_start(&idle, [](uv_idle_t*) {}));
   } else {
     uv_idle_stop(&idle);
@@ -161,6 +175,7 @@ TimePoint Loop::refresh_now() noexcept {
 
 void Loop::post(Task& task) noexcept {
   if (task.queued_.exchange(true, std::memory_order_acq_rel)) return;
+  if (in_loop_thread()) return impl_->defer(task);  // it is awake
   Task* head = impl_->posted.load(std::memory_order_relaxed);
   do {
     task.next_ = head;
@@ -178,14 +193,7 @@ void Loop::post(std::function<void()> work) {
 }
 
 void Loop::defer(Task& task) noexcept {
-  if (task.queued_.exchange(true, std::memory_order_acq_rel)) return;
-  task.next_ = nullptr;
-  if (impl_->deferred_last != nullptr) {
-    impl_->deferred_last->next_ = &task;
-  } else {
-    impl_->deferred_first = &task;
-  }
-  impl_->deferred_last = &task;
+  if (!task.queued_.exchange(true, std::memory_order_acq_rel)) impl_->defer(task);
 }
 
 void Loop::arm(Timer& timer, TimePoint deadline) noexcept {

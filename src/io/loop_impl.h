@@ -50,7 +50,9 @@ struct Loop::Impl {
 
   TimePoint current() noexcept;
   void run_posted();
-  void run_deferred();
+  bool run_deferred();  // whether there was any
+  void defer(Task& task) noexcept;
+  void start(Task& task);
   void before_sleep();
   void set_alarm() noexcept;
   void fire_timers();

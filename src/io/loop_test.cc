@@ -149,6 +149,61 @@ TEST(Loop, EveryPostFromManyThreadsRuns) {
   for (const Poster& poster : posters) EXPECT_EQ(poster.runs, kPosts);
 }
 
+TEST(Loop, APostOnItsOwnThreadNeedsNoWakeUp) {
+  Loop loop;
+  loop.run_once();  // from now on this thread is the loop's
+  Counter seen;
+  Task task(Callback<>::to<&Counter::run>(seen));
+  loop.post(task);
+  EXPECT_TRUE(task.queued());
+  EXPECT_EQ(seen.count, 0) << "never inside the call";
+  const std::uint64_t turns = loop.turns();
+  loop.run_once(true);
+  EXPECT_EQ(seen.count, 1);
+  EXPECT_EQ(loop.turns(), turns + 1);
+}
+
+TEST(Loop, NoPostIsLostWhenTheLoopPostsTheSameTaskItself) {
+  constexpr int kThreads = 4;
+  constexpr int kPosts = 2000;
+  Loop loop;
+  struct Shared {
+    void run() {
+      runs.fetch_add(1);
+      runs.notify_all();
+    }
+    void spin() {
+      loop->post(*task);
+      if (left.load() > 0) loop->post(*spinner);
+    }
+    Loop* loop;
+    Task* task;
+    Task* spinner;
+    std::atomic<int> runs{0};
+    std::atomic<int> left{kThreads};
+  };
+  Task task;
+  Task spinner;
+  Shared shared{&loop, &task, &spinner};
+  task.on_run(Callback<>::to<&Shared::run>(shared));
+  spinner.on_run(Callback<>::to<&Shared::spin>(shared));
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&] {
+      for (int k = 0; k < kPosts; ++k) {
+        const int before = shared.runs.load();
+        loop.post(task);
+        shared.runs.wait(before);
+      }
+      if (shared.left.fetch_sub(1) == 1) loop.stop();
+    });
+  }
+  loop.defer(spinner);
+  loop.run();
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(shared.left.load(), 0);
+}
+
 TEST(Loop, ClosureRunsOnTheLoopThread) {
   Loop loop;
   bool inside = false;

@@ -42,7 +42,8 @@ class Task {
 /// is run; what is still queued when the loop dies is forgotten.
 /// Thread-safety: stop(), post() and in_loop_thread() from any thread; all else from the loop's
 /// thread, or before run().
-/// Cost: post() is a push and at most one wake-up; defer(), arm(), cancel() are a few stores.
+/// Cost: post() is a push and at most one wake-up (none on the loop's own thread); defer(), arm(),
+/// cancel() are a few stores.
 /// Lifetime: outlives its sockets, listeners and timers, which must be closed before it dies.
 class Loop {
  public:
@@ -63,7 +64,7 @@ class Loop {
   /// Reads the clock again; for code that runs long inside one turn.
   TimePoint refresh_now() noexcept;
 
-  /// Runs `task` on this loop's thread, from any thread.
+  /// Runs `task` on this loop's thread, from any thread; from its own, this is defer().
   void post(Task& task) noexcept;
   /// The same for a closure. It allocates: for starting and stopping, not for requests.
   void post(std::function<void()> work);
