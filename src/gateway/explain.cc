@@ -1,6 +1,7 @@
 #include "gateway/explain.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "weir/base/byte_size.h"
 #include "weir/base/duration_text.h"
@@ -19,7 +20,7 @@ std::string as_share(std::uint32_t permille) {
 }
 
 std::string percent(double share) {
-  const auto tenths = static_cast<long>(share * 1000 + 0.5);
+  const long tenths = std::lround(share * 1000);
   return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " %";
 }
 

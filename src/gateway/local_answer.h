@@ -35,16 +35,19 @@ enum class GatewayRefusal : std::uint8_t {
 class GatewayReason {
  public:
   static constexpr std::size_t kOwnCount = 0
+// NOLINTNEXTLINE(bugprone-macro-parentheses): a chain of summands
 #define WEIR_X(enumerator, name, http, text) +1
       WEIR_GATEWAY_REFUSALS(WEIR_X)
 #undef WEIR_X
       ;
   static constexpr std::size_t kCount = kReasonCount + kOwnCount;
 
-  constexpr GatewayReason(Reason reason) noexcept  // NOLINT(google-explicit-constructor): is one
+  // Both are one.
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  constexpr GatewayReason(Reason reason) noexcept
       : index_(static_cast<std::uint8_t>(index_of(reason))) {}
-  constexpr GatewayReason(
-      GatewayRefusal own) noexcept  // NOLINT(google-explicit-constructor): is one
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  constexpr GatewayReason(GatewayRefusal own) noexcept
       : index_(static_cast<std::uint8_t>(kReasonCount + static_cast<std::size_t>(own))) {}
   [[nodiscard]] static constexpr GatewayReason at(std::size_t index) noexcept {
     GatewayReason refusal(Reason::kAdmitted);

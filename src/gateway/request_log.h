@@ -42,7 +42,7 @@ class ShortText {
 struct RequestNote {
   /// `request_id`: the one that was made for it, used when it brought none.
   void take(const ServerRequest& request, const Caller& caller, std::string_view request_id);
-  void take_actor(const Actor& actor) noexcept;
+  void take_actor(const Actor& found) noexcept;
 
   bool taken = false;
   bool actor_known = false;

@@ -65,6 +65,7 @@ Caller TrustTable::judge(const io::Address& socket, const HeaderList& headers,
 std::optional<IpAddress> TrustTable::client_behind(const HeaderList& headers) const noexcept {
   std::optional<IpAddress> nearest;
   const std::span<const HeaderView> fields = headers.all();
+  // NOLINTNEXTLINE(modernize-loop-convert): clang 14 does not take std::ranges::reverse_view
   for (auto field = fields.rbegin(); field != fields.rend(); ++field) {
     if (field->id != FieldId::kXForwardedFor) continue;
     std::string_view list = field->value;

@@ -20,22 +20,24 @@ std::atomic<std::size_t> calls{0};
 #if WEIR_OWN_MALLOC
 extern "C" {
 // glibc's own names for what these replace.
+// NOLINTBEGIN(readability-identifier-naming)
 void* __libc_malloc(std::size_t size);
-void* __libc_calloc(std::size_t count, std::size_t size);
-void* __libc_realloc(void* memory, std::size_t size);
+void* __libc_calloc(std::size_t nmemb, std::size_t size);
+void* __libc_realloc(void* ptr, std::size_t size);
 void* __libc_memalign(std::size_t alignment, std::size_t size);
+// NOLINTEND(readability-identifier-naming)
 
 void* malloc(std::size_t size) {
   calls.fetch_add(1, std::memory_order_relaxed);
   return __libc_malloc(size);
 }
-void* calloc(std::size_t count, std::size_t size) {
+void* calloc(std::size_t nmemb, std::size_t size) {
   calls.fetch_add(1, std::memory_order_relaxed);
-  return __libc_calloc(count, size);
+  return __libc_calloc(nmemb, size);
 }
-void* realloc(void* memory, std::size_t size) {
+void* realloc(void* ptr, std::size_t size) {
   calls.fetch_add(1, std::memory_order_relaxed);
-  return __libc_realloc(memory, size);
+  return __libc_realloc(ptr, size);
 }
 void* aligned_alloc(std::size_t alignment, std::size_t size) {
   calls.fetch_add(1, std::memory_order_relaxed);

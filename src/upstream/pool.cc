@@ -156,9 +156,13 @@ UpstreamConnection* UpstreamPool::connect(std::uint32_t endpoint_index,
   Endpoint& endpoint = upstream_.at(endpoint_index);
   Result<io::Fd, io::IoError> fd = io::connect_to(endpoint.name(), {.keep_alive = true});
   Result<void, io::IoError> opened;
-  if (fd) opened = connection->open(std::move(fd).value());
-  if (!fd || !opened) {
-    why = failure_of(fd ? opened.error() : fd.error());
+  if (fd) {
+    opened = connection->open(std::move(fd).value());
+  } else {
+    opened = unexpected(fd.error());
+  }
+  if (!opened) {
+    why = failure_of(opened.error());
     endpoint.note_connect_failed(loop_.now());
     connections_.release(handle);
     upstream_.drop_connection();
