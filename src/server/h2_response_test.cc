@@ -359,6 +359,7 @@ TEST(H2Response, FieldsThatWouldBreakFramingAreInvalid) {
   const Reply& answer = client.finish(client.get("/"));
   EXPECT_EQ(answer.status, 503);
   EXPECT_EQ(answer.field("retry-after"), "1");
+  EXPECT_EQ(answer.field("x-weir-reason"), "no_place");
 }
 
 TEST(H2Response, ResetIsSeenByTheClientAndTheHandler) {

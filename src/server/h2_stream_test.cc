@@ -109,6 +109,7 @@ TEST_F(ArenaQueue, WaitsNoLongerThanItsTime) {
   const Reply& answer = client.finish(id);
   EXPECT_EQ(answer.status, 503);
   EXPECT_EQ(answer.field("retry-after"), "1");
+  EXPECT_EQ(answer.field("x-weir-reason"), "no_place");
   EXPECT_EQ(server->stats().refused_by(RefuseReason::kArenaTimeout), 1U);
   EXPECT_TRUE(client.in_step()) << "only the stream is refused";
 }

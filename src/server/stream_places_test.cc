@@ -82,6 +82,7 @@ TEST(StreamPlaces, RequestsOfBothProtocolsShareThem) {
   const Answer refused = clients[2]->ask(kAnyGet);
   EXPECT_EQ(refused.status, 503);
   EXPECT_FALSE(refused.has("connection: close")) << "only the request is refused";
+  EXPECT_TRUE(refused.has("x-weir-reason: no_place\r\n"));
   ServerStats stats = server.stats();
   EXPECT_EQ(stats.refused_by(RefuseReason::kStreams), 1U);
   EXPECT_EQ(stats.refused_by(RefuseReason::kOverload503), 0U) << "by the server, not by a handler";

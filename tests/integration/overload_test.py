@@ -71,18 +71,18 @@ class Overload(ProcessTest):
         self.assertEqual(gateway.balance(), 0)
 
     def check_refusals(self, gateway, before, stolen, classes):
-        """In a thousandth of a second, 99 of 100; while the machine stood still, nobody can."""
-        for _ in range(3):
-            if stolen.share < 0.01:
+        """In a thousandth of a second, 99 of 100. Measured again if the machine stood still."""
+        for _ in range(6):
+            after = gateway.histogram(REFUSALS)
+            counts = [(bound, n - dict(before).get(bound, 0)) for bound, n in after]
+            self.assertGreater(counts[-1][1], 1000)
+            quick = dict(counts)[0.001] / counts[-1][1]
+            if quick >= 0.99 or stolen.share < 0.01:
                 break
-            before = gateway.histogram(REFUSALS)
+            before = after
             with StolenTime() as stolen:
                 result_of(start_traffic(gateway.port, 3, classes))
-        after = gateway.histogram(REFUSALS)
-        counts = [(bound, n - dict(before).get(bound, 0)) for bound, n in after]
-        self.assertGreater(counts[-1][1], 1000)
-        self.assertGreaterEqual(dict(counts)[0.001] / counts[-1][1], 0.99 - stolen.share,
-                                (stolen.share, counts))
+        self.assertGreaterEqual(quick, 0.99, (stolen.share, counts))
 
     def check_recovery(self, gateway):
         """Within two seconds of the end of the load everything is as before."""
