@@ -34,6 +34,49 @@ access_log = "off"
 REFUSALS = "weir_refusal_duration_seconds"
 
 
+class Round:
+    """Some seconds of the same load, and what all sides say of it."""
+
+    def __init__(self, gateway, origin, classes):
+        before = dict(gateway.histogram(REFUSALS))
+        origin.stats()  # counts from here
+        with StolenTime() as self.stolen:
+            traffic = start_traffic(gateway.port, 6, classes)
+            time.sleep(5.5)
+            self.origin = origin.stats()
+            result = result_of(traffic)
+        self.seconds, self.classes = result["seconds"], result["classes"]
+        counts = {bound: n - before.get(bound, 0) for bound, n in gateway.histogram(REFUSALS)}
+        self.refusals = max(counts.values())
+        self.quick_refusals = counts[0.001]
+
+    def show(self):
+        for name, one in self.classes.items():
+            print(name, {key: one[key] for key in one if key != "ok_percentiles_ms"})
+        print(self.origin, f"refused within 1 ms: {self.quick_refusals} of {self.refusals}; "
+              f"time taken away: {self.stolen.share:.1%}")
+
+    def faults(self, excuse):
+        """What was promised and not kept, if a share of `excuse` of everything may be late."""
+        offered = sum(c["offered"] - c["unsent"] for c in self.classes.values())
+        if offered < CAPACITY * 10 * self.seconds * (0.8 - excuse):
+            yield f"{offered} requests are not the load"
+        if self.origin["busy_share"] < 0.95 - excuse:
+            yield "goodput is below 95 % of what the service could do"
+        if self.origin["wasted"] > self.origin["served"] * (0.01 + excuse):
+            yield "work was done for nobody"
+        top = self.classes["/high"]
+        if top["ok"] < (0.99 - excuse) * (top["offered"] - top["unsent"]):
+            yield "the high class is not served"
+        if self.refusals < 1000:
+            yield "there were no refusals"
+        if self.quick_refusals < (0.99 - excuse) * self.refusals:
+            yield "refusals took more than a millisecond"
+        for name, one in self.classes.items():
+            if (one["broken"], one["other"]) != (0, 0):
+                yield f"broken answers for {name}"
+
+
 class Overload(ProcessTest):
     def test_ten_times_the_capacity(self):
         origin = self.started(Origin(WORKERS, SERVICE_MS))
@@ -43,46 +86,15 @@ class Overload(ProcessTest):
         classes = [f"/high:{high}", f"/normal:{normal}", f"/low:{CAPACITY * 10 - normal - high}"]
         # The limiter learns before it is judged, as it would have in service.
         result_of(start_traffic(gateway.port, 3, classes))
-        origin.stats()
-        before = gateway.histogram(REFUSALS)
-        with StolenTime() as stolen:
-            traffic = start_traffic(gateway.port, 6, classes)
-            time.sleep(5.5)
-            stats = origin.stats()
-            result = result_of(traffic)
-        print(result, stats)
-
-        offered = sum(c["offered"] - c["unsent"] for c in result["classes"].values())
-        self.assertGreater(offered, CAPACITY * 10 * result["seconds"] * 0.8, "load was not offered")
-        with self.subTest("goodput is at least 95 % of what the service could do"):
-            self.assertGreaterEqual(stats["busy_share"], 0.95)
-            self.assertLessEqual(stats["wasted"], stats["served"] * 0.01)
-        with self.subTest("the high class is served"):
-            top = result["classes"]["/high"]
-            self.assertGreaterEqual(top["ok"] / (top["offered"] - top["unsent"]), 0.99)
-        with self.subTest("a refusal takes less than a millisecond"):
-            self.check_refusals(gateway, before, stolen, classes)
-        with self.subTest("nothing is broken"):
-            for name, one in result["classes"].items():
-                self.assertEqual((one["broken"], one["other"]), (0, 0), name)
-        with self.subTest("memory is below the ceiling"):
-            self.assertLess(gateway.memory_bytes(), gateway.stats()["memory"]["ceiling_bytes"])
+        for _ in range(4):  # again only if the machine stood still
+            load = Round(gateway, origin, classes)
+            load.show()
+            if not list(load.faults(0)) or not load.stolen.excuse:
+                break
+        self.assertEqual(list(load.faults(load.stolen.excuse)), [])
+        self.assertLess(gateway.memory_bytes(), gateway.stats()["memory"]["ceiling_bytes"])
         self.check_recovery(gateway)
         self.assertEqual(gateway.balance(), 0)
-
-    def check_refusals(self, gateway, before, stolen, classes):
-        """In a thousandth of a second, 99 of 100. Measured again if the machine stood still."""
-        for _ in range(6):
-            after = gateway.histogram(REFUSALS)
-            counts = [(bound, n - dict(before).get(bound, 0)) for bound, n in after]
-            self.assertGreater(counts[-1][1], 1000)
-            quick = dict(counts)[0.001] / counts[-1][1]
-            if quick >= 0.99 or stolen.share < 0.01:
-                break
-            before = after
-            with StolenTime() as stolen:
-                result_of(start_traffic(gateway.port, 3, classes))
-        self.assertGreaterEqual(quick, 0.99, (stolen.share, counts))
 
     def check_recovery(self, gateway):
         """Within two seconds of the end of the load everything is as before."""

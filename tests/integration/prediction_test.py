@@ -2,6 +2,7 @@
 scenario file describes both, goodput and 99th percentile differ by less than a tenth."""
 
 import json
+import math
 import pathlib
 import subprocess
 import tomllib
@@ -81,28 +82,35 @@ access_log = "off"
             one["goodput_per_second"] = one["ok"] / result["seconds"]
             self.real[name.strip("/")] = one
 
-    def misses(self):
-        """Where the simulator was wrong."""
+    def show(self):
         for name, real in self.real.items():
             foreseen = self.foreseen[name]
             print(f"{self.title}, {name}: goodput {real['goodput_per_second']:.1f}/s, foreseen "
                   f"{foreseen['goodput_per_second']:.1f}/s; p99 {real['ok_p99_ms']:.1f} ms, "
                   f"foreseen {foreseen['latency_p99_ms']:.1f} ms")
+
+    def misses(self, excuse):
+        """Where the simulator was wrong by a tenth or more. A share of `excuse` of all requests
+        may be as late as it likes, or not answered."""
+        for name, real in self.real.items():
             if real["unsent"] >= 0.02 * real["offered"]:
                 yield f"{self.title}, {name}: {real['unsent']} of the load were not offered"
-        yield from self.miss("goodput of all",
+        yield from self.miss("goodput of all", TOLERANCE + excuse,
                              sum(one["goodput_per_second"] for one in self.real.values()),
                              sum(one["goodput_per_second"] for one in self.foreseen.values()))
         for name, one in self.foreseen.items():
             if one["ok"] < 1000:
                 continue  # too few for a 99th percentile
             real = self.real[name]
-            yield from self.miss(f"goodput of {name}", real["goodput_per_second"],
-                                 one["goodput_per_second"])
-            yield from self.miss(f"p99 of {name}", real["ok_p99_ms"], one["latency_p99_ms"])
+            yield from self.miss(f"goodput of {name}", TOLERANCE + excuse,
+                                 real["goodput_per_second"], one["goodput_per_second"])
+            foreseen = one["latency_p99_ms"]
+            of_the_unhindered = real["ok_percentiles_ms"][max(0, 99 - math.ceil(100 * excuse))]
+            nearest = min(max(foreseen, of_the_unhindered), real["ok_p99_ms"])
+            yield from self.miss(f"p99 of {name}", TOLERANCE, nearest, foreseen)
 
-    def miss(self, what, real, expected):
-        if abs(real - expected) >= TOLERANCE * expected:
+    def miss(self, what, tolerance, real, expected):
+        if abs(real - expected) >= tolerance * expected:
             yield f"{self.title}, {what}: {real:.1f}, foreseen {expected:.1f}"
 
 
@@ -116,14 +124,20 @@ class Prediction(ProcessTest):
         for case in cases:
             case.foresee()
         self.run_all(cases, cases[0].settle)
-        for _ in range(3):
+        for _ in range(2):
             with StolenTime() as stolen:
                 self.run_all(cases, cases[0].length)
-            misses = [miss for case in cases for miss in case.misses()]
+            for case in cases:
+                case.show()
             # A machine that stands still now and then is not what was simulated.
-            if not misses or stolen.share < 0.01:
+            if not self.misses(cases, 0) or not stolen.excuse:
                 break
-        self.assertEqual(misses, [], f"{stolen.share:.1%} of the processors' time was taken away")
+        self.assertEqual(self.misses(cases, stolen.excuse), [],
+                         f"{stolen.share:.1%} of the processors' time was taken away")
+
+    @staticmethod
+    def misses(cases, excuse):
+        return [miss for case in cases for miss in case.misses(excuse)]
 
     @staticmethod
     def run_all(cases, length):

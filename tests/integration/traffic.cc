@@ -114,10 +114,14 @@ class Traffic {
           "%s\"%s\":{\"offered\":%llu,\"unsent\":%llu,\"ok\":%llu,\"refused\":%llu,\"other\":%llu,"
           "\"broken\":%llu,\"late\":%llu,\"ok_p50_ms\":%.3f,\"ok_p99_ms\":%.3f,\"refused_p50_ms\":%"
           ".3f,"
-          "\"refused_p99_ms\":%.3f}",
+          "\"refused_p99_ms\":%.3f,\"ok_percentiles_ms\":[",
           comma, s.path.c_str(), ull(s.offered), ull(s.unsent), ull(s.ok), ull(s.refused),
           ull(s.other), ull(s.broken), ull(s.late), percentile(s.ok_ms, 0.5),
           percentile(s.ok_ms, 0.99), percentile(s.refused_ms, 0.5), percentile(s.refused_ms, 0.99));
+      for (int percent = 0; percent < 100; ++percent) {
+        std::printf("%s%.3f", percent == 0 ? "" : ",", percentile(s.ok_ms, percent / 100.0));
+      }
+      std::printf("]}");
       comma = ",";
     }
     std::printf("}}\n");
