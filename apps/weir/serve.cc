@@ -1,10 +1,9 @@
 #include "serve.h"
 
+#include <csignal>
 #include <cstdio>
 #include <iostream>
 #include <memory>
-
-#include <signal.h>
 
 #include "weir/base/duration_text.h"
 #include "weir/io/loop.h"

@@ -138,6 +138,10 @@ void warn_of_trust(ConfigErrors& found, std::string_view key, const std::vector<
 AdmissionConfig Config::admission_for_scopes() const {
   AdmissionConfig scoped = admission;
   scoped.scopes_max = static_cast<std::uint32_t>(std::max<std::size_t>(1, upstreams.size()));
+  // Each further upstream brings a waiting room, and whoever waits holds an entry.
+  const std::uint64_t waiting = scoped.pinned_max() - admission.pinned_max();
+  scoped.actor_table_size = static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(admission.actor_table_size + 2 * waiting, kActorTableMax));
   return scoped;
 }
 
@@ -153,7 +157,7 @@ ConfigErrors Config::validate() const {
   check_listeners(errors, server);
   take(errors, "server", server.validate());
   take(errors, "admin", admin.validate());
-  take(errors, "admission", admission_for_scopes().validate());
+  take(errors, "admission", admission.validate());
   take(errors, "actors", actors.validate());
   take(errors, "memory", memory.validate());
   take(errors, "hedge", hedge.validate());

@@ -142,13 +142,21 @@ TEST(Config, LimitOverridesAreCheckedOverTheCommonLimit) {
   EXPECT_THAT(keys(config.validate()), IsEmpty());
 }
 
-TEST(Config, ManyUpstreamsNeedALargerActorTable) {
+TEST(Config, TheActorTableHasRoomForTheWaitingRoomsOfManyUpstreams) {
   Config config;
-  for (int i = 0; i < 40; ++i) config.upstreams.push_back(upstream("u" + std::to_string(i)));
+  for (int i = 0; i < 400; ++i) config.upstreams.push_back(upstream("u" + std::to_string(i)));
   config.routes.resize(1);
   config.routes[0].upstream = "u0";
+  EXPECT_THAT(keys(config.validate()), IsEmpty());
+  EXPECT_EQ(config.admission_for_scopes().validate(), ConfigErrors{});
+  EXPECT_EQ(config.admission_for_scopes().actor_table_size, 16384U + 2 * 399 * 256);
+}
+
+TEST(Config, TheActorTableIsTwiceWhatCanBeInFlight) {
+  Config config = with_upstreams({"a"});
+  config.admission.actor_table_size = 2 * (1024 + 4096 + 256) - 1;
   EXPECT_THAT(keys(config.validate()), ElementsAre("actors.actor_table_size"));
-  config.admission.actor_table_size = 65536;
+  ++config.admission.actor_table_size;
   EXPECT_THAT(keys(config.validate()), IsEmpty());
 }
 

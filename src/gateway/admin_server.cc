@@ -3,15 +3,21 @@
 #include <utility>
 
 #include "weir/base/net_address.h"
+#include "weir/server/memory_budget.h"
 #include "weir/server/stream.h"
 
 namespace weir::inline v0 {
 namespace {
 
+constexpr std::uint64_t kKilo = 1024;
+// Probes get their answer whatever else is asked for; there are only so many streams.
+constexpr std::size_t kSmallPage = 2 * kKilo;
+
 /// Makes a page when the head is there and sends it as fast as the client takes it.
 class AdminHandler final : public Handler {
  public:
-  explicit AdminHandler(AdminPages pages) : pages_(std::move(pages)) {}
+  AdminHandler(AdminPages pages, std::uint64_t bytes_max)
+      : pages_(std::move(pages)), bytes_max_(bytes_max) {}
 
   void on_headers(ServerStream& stream, const ServerRequest& request) override {
     const std::string_view target = request.meta.path;
@@ -20,6 +26,14 @@ class AdminHandler final : public Handler {
     reply->page = pages_({.method = request.meta.method,
                           .path = target.substr(0, mark),
                           .query = target.substr(std::min(mark + 1, target.size()))});
+    const std::size_t size = reply->page.body.size();
+    if (size > kSmallPage && bytes_ + size > bytes_max_) {
+      reply->page = {.status = 503,
+                     .content_type = "text/plain",
+                     .body = "pages asked for before are not read yet; try again\n"};
+    }
+    reply->page.body.shrink_to_fit();
+    bytes_ += reply->page.body.size();
     stream.user_data = reply.release();
     send(stream);
   }
@@ -52,12 +66,15 @@ class AdminHandler final : public Handler {
       reply->sent += stream.send_data(body.substr(reply->sent), true);
     }
   }
-  static void drop(ServerStream& stream) {
+  void drop(ServerStream& stream) {
     const std::unique_ptr<Reply> gone(static_cast<Reply*>(stream.user_data));
     stream.user_data = nullptr;
+    if (gone) bytes_ -= gone->page.body.size();
   }
 
   AdminPages pages_;
+  const std::uint64_t bytes_max_;
+  std::uint64_t bytes_ = 0;  // of all replies
 };
 
 int hex_value(char c) noexcept {
@@ -111,18 +128,46 @@ ServerConfig admin_server_config(const Config& config) {
   admin.arena_pool_size = 0;
   admin.reserved_arenas = 0;
   admin.pending_stream_pool_size = 0;
+  admin.body_lease_pool_size = 0;  // nobody sends a body here
+  admin.http2_sessions_max = 8;
   admin.streams_max = 32;
   admin.reserved_streams = 0;
   admin.backpressure_list_max = 32;
+  admin.socket_send_buffer_size = 64 * 1024;
   admin.idle_timeout = seconds(60);
   admin.header_timeout = seconds(5);
   return admin;
 }
 
+namespace {
+
+/// The largest page: /metrics, 10 KB for each upstream, or /actors, up to 2000 rows.
+std::uint64_t largest_page(const Config& config) noexcept {
+  return 512 * kKilo + config.upstreams.size() * 16 * kKilo;
+}
+
+}  // namespace
+
+std::uint64_t admin_pages_bytes_max(const Config& config) noexcept {
+  return 4096 * kKilo + largest_page(config);
+}
+
+std::uint64_t admin_worst_case_bytes(const Config& config) {
+  const ServerConfig server = admin_server_config(config);
+  const MemoryBudget budget = memory_budget(server);
+  std::uint64_t total = admin_pages_bytes_max(config) + server.streams_max * kSmallPage;
+  // While one is made: a string that grows by doubling, and the tree it is printed from.
+  total += 4 * largest_page(config);
+  for (const MemoryAddend& addend : budget.addends) {
+    if (addend.holder != kFixedHolder) total += addend.bytes();
+  }
+  return total;
+}
+
 AdminServer::AdminServer(const Config& config, AdminPages pages)
-    : server_(admin_server_config(config), [pages = std::move(pages)](const HandlerPlace&) {
-        return std::make_unique<AdminHandler>(pages);
-      }) {}
+    : server_(admin_server_config(config),
+              [pages = std::move(pages), most = admin_pages_bytes_max(config)](
+                  const HandlerPlace&) { return std::make_unique<AdminHandler>(pages, most); }) {}
 
 std::string AdminServer::address() const {
   const auto names = server_.addresses();

@@ -25,7 +25,8 @@ struct AdminRequest {
 using AdminPages = std::function<AdminPage(const AdminRequest&)>;
 
 /// The operator's own small HTTP server: one loop, few connections, pages made when asked for. It
-/// allocates; it shares nothing with the requests of clients but the counters it reads.
+/// allocates, up to a bound: pages that nobody reads do not add up, a further one is answered with
+/// 503. It shares nothing with the requests of clients but the counters it reads.
 ///
 /// Thread-safety: `pages` is called on its loop's thread. Lifetime: stop() before it dies.
 class AdminServer {
@@ -42,6 +43,10 @@ class AdminServer {
 
 /// The bounds of that server.
 [[nodiscard]] ServerConfig admin_server_config(const Config& config);
+/// Of pages that were made and not sent yet.
+[[nodiscard]] std::uint64_t admin_pages_bytes_max(const Config& config) noexcept;
+/// The most memory it takes, beside what the process has in any case.
+[[nodiscard]] std::uint64_t admin_worst_case_bytes(const Config& config);
 
 /// The value of a query parameter, percent-decoded; `fallback` when it is not there.
 [[nodiscard]] std::string query_value(std::string_view query, std::string_view name,

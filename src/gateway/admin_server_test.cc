@@ -1,5 +1,9 @@
 #include "gateway/admin_server.h"
 
+#include <memory>
+#include <thread>
+#include <vector>
+
 #include <gtest/gtest.h>
 
 #include "gateway/gateway_testing.h"
@@ -34,6 +38,32 @@ TEST(AdminServer, SendsPagesLargerThanItsBuffers) {
   testkit::Client client(port);
   EXPECT_EQ(client.get("/large?a=b").body, large);
   EXPECT_EQ(client.get("/large?a=b").body, large);
+  server.stop();
+}
+
+TEST(AdminServer, PagesThatNobodyReadsDoNotAddUp) {
+  Config config;
+  config.admin.listen = *parse_net_address("127.0.0.1:0");
+  const std::uint64_t most = admin_pages_bytes_max(config);
+  const std::string large(most / 3, 'p');
+  AdminServer server(config, [&](const AdminRequest& request) {
+    return AdminPage{
+        .status = 200, .content_type = "text/plain", .body = request.path == "/" ? "index" : large};
+  });
+  ASSERT_TRUE(server.start().has_value());
+  const std::uint16_t port = parse_net_address(server.address())->port;
+  std::vector<std::unique_ptr<testkit::Client>> deaf;
+  for (int i = 0; i < 3; ++i) {
+    deaf.push_back(std::make_unique<testkit::Client>(port, 4096));
+    deaf.back()->send("GET /large HTTP/1.1\r\nhost: t\r\n\r\n");
+    EXPECT_EQ(deaf.back()->take(12), "HTTP/1.1 200");
+  }
+  const auto ask = [port](std::string_view path) { return testkit::Client(port).get(path); };
+  EXPECT_EQ(ask("/large").status, 503);
+  EXPECT_EQ(ask("/").body, "index") << "whoever asks whether it lives is always answered";
+  deaf.clear();
+  while (ask("/large").status == 503) std::this_thread::yield();
+  EXPECT_EQ(ask("/large").body, large);
   server.stop();
 }
 

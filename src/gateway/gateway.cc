@@ -335,9 +335,18 @@ std::string Gateway::Impl::objection_to(const Config& next) const {
              ", which is new: upstreams are added by a restart";
     }
   }
-  const ConfigErrors errors = with_live_options(view->config(), next).validate();
-  if (errors.empty()) return {};
-  return "together with what only a restart can change, " + to_text(errors.front());
+  constexpr std::string_view kTogether = "together with what only a restart can change, ";
+  const Config now = with_live_options(view->config(), next);
+  const ConfigErrors errors = now.validate();
+  if (!errors.empty()) return std::string(kTogether) + to_text(errors.front());
+  const std::uint64_t entries = core->controller.config().actor_table_size;
+  if (2 * now.admission_for_scopes().pinned_max() > entries) {
+    return std::string(kTogether) +
+           "admission.waiting_max = " + std::to_string(now.admission.waiting_max) +
+           ": more could wait for " + std::to_string(core->names.size()) +
+           " upstreams than the actor table of " + std::to_string(entries) + " has room for";
+  }
+  return {};
 }
 
 void Gateway::Impl::apply_limits(const Config& before, const Config& next) {

@@ -151,6 +151,23 @@ TEST_F(AdminTest, AReloadThatOnlyARestartCouldCompleteIsRefused) {
   EXPECT_EQ(gateway.stats()["admission"]["max_concurrent"], 1024);
 }
 
+TEST_F(AdminTest, AReloadWithMoreWaitingThanTheActorTableHoldsIsRefused) {
+  for (int i = 0; i < 9; ++i) {
+    config.upstreams.push_back(config.upstreams[0]);
+    config.upstreams.back().name = "more" + std::to_string(i);
+  }
+  RunningGateway gateway(config);
+  Config next = config;
+  next.admission.waiting_max = 1024;
+  next.admission.actor_table_size = 32768;  // only for the file to be valid
+  ASSERT_EQ(next.validate(), ConfigErrors{});
+  const ReloadReport report = gateway->reload(next);
+  EXPECT_FALSE(report.ok());
+  EXPECT_THAT(report.refused, HasSubstr("admission.waiting_max = 1024"));
+  next.admission.waiting_max = 300;
+  EXPECT_TRUE(gateway->reload(next).ok()) << "the table has some room to spare";
+}
+
 TEST_F(AdminTest, ADrainLetsRequestsFinishAndSaysThatItIsOn) {
   std::atomic<ServerStream*> held = nullptr;
   Origin slow([&](ScriptedHandler& handler) {

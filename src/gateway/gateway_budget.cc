@@ -74,7 +74,7 @@ MemoryBudget gateway_budget(const Config& config) {
       "loops × upstreams");
   add("gateway logs", 4, kLogBufferBytes, "two logs, two buffers each");
   if (config.admin.listen) {
-    add("gateway admin", 1, memory_budget(admin_server_config(config)).total_bytes(),
+    add("gateway admin", 1, admin_worst_case_bytes(config),
         "its own small server, and pages under way");
   }
   const std::uint64_t own = budget.total_bytes() - before;

@@ -165,7 +165,7 @@ MemoryBudget memory_budget(const ServerConfig& c) {
   const std::uint64_t mapped = total(budget.addends);
   const std::uint64_t rounded = (kPoolMappings + loops * kLoopMappings) * 2 * (kPage / 8);
   add(budget, "page tables", mapped / kPage + rounded, 8, "8 bytes per page");
-  add(budget, "fixed", 1, kFixedBytes,
+  add(budget, kFixedHolder, 1, kFixedBytes,
       "binary, libraries, allocator: measured 3 to 7 MB, and room for more");
 
   add_kernel(budget, c);

@@ -126,13 +126,17 @@ class Drawing {
         top - 8, escaped(p.title));
     for (const ChartMark& mark : chart_.marks) this->mark(mark, top, first);
     if (p.logarithmic) {
-      axis.high = std::pow(10.0, std::ceil(std::log10(std::max(most, 1.0))));
-      axis.low = std::pow(10.0, std::floor(std::log10(smallest_positive(p, axis.high / 10))));
-      for (double tick = axis.low; tick <= axis.high * 1.01; tick *= 10) y_tick(axis, tick);
+      const int last = static_cast<int>(std::ceil(std::log10(std::max(most, 1.0))));
+      axis.high = std::pow(10.0, last);
+      const int first_tick =
+          static_cast<int>(std::floor(std::log10(smallest_positive(p, axis.high / 10))));
+      axis.low = std::pow(10.0, first_tick);
+      for (int power = first_tick; power <= last; ++power) y_tick(axis, std::pow(10.0, power));
     } else {
       const double step = nice_step(std::max(most, 1e-9), 4);
-      axis.high = std::ceil(std::max(most, 1e-9) * 1.02 / step) * step;
-      for (double tick = 0; tick <= axis.high * 1.001; tick += step) y_tick(axis, tick);
+      const int ticks = static_cast<int>(std::ceil(std::max(most, 1e-9) * 1.02 / step));
+      axis.high = ticks * step;
+      for (int tick = 0; tick <= ticks; ++tick) y_tick(axis, tick * step);
     }
     add("<text transform=\"translate(16 {:.1f}) rotate(-90)\" font-size=\"11\" fill=\"#444444\" "
         "text-anchor=\"middle\">{}</text>\n",
@@ -159,7 +163,9 @@ class Drawing {
     const double step = nice_step(seconds_, 10);
     add("<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"#444444\"/>\n",
         kLeft, y, kLeft + kPlotWidth, y);
-    for (double t = 0; t <= seconds_ * 1.0001; t += step) {
+    const int ticks = static_cast<int>(seconds_ * 1.0001 / step);
+    for (int tick = 0; tick <= ticks; ++tick) {
+      const double t = tick * step;
       add("<line x1=\"{0:.1f}\" y1=\"{1:.1f}\" x2=\"{0:.1f}\" y2=\"{2:.1f}\" "
           "stroke=\"#444444\"/>\n",
           x(t), y, y + 4);

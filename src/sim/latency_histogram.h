@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "weir/base/assert.h"
 #include "weir/base/time.h"
 
 namespace weir::inline v0 {
@@ -85,6 +86,7 @@ class LatencyHistogram {
     return std::min(kBins - 1, (shift + 1) * kSub + sub);
   }
   static std::uint64_t start_of(std::size_t bin) noexcept {
+    WEIR_ASSERT(bin <= kBins);
     if (bin < kSub) return bin;
     const std::size_t shift = bin / kSub - 1;
     return std::uint64_t{kSub + bin % kSub} << shift;

@@ -26,6 +26,7 @@ std::vector<Cohort> cohorts_of(const Scenario& scenario) {
 std::vector<Identity> identities(const AdmissionController* controller,
                                  const std::vector<std::string>& names) {
   std::vector<Identity> all;
+  all.reserve(names.size());
   for (const std::string& name : names) {
     all.push_back(controller != nullptr ? controller->identify(name) : Identity{});
   }

@@ -145,9 +145,9 @@ class World {
   }
 
   // ---- world_callers.cc
-  void schedule_arrival(std::uint32_t load);
-  void arrive(std::uint32_t load);
-  void start_call(std::uint32_t load, const TraceRow* row);
+  void schedule_arrival(std::uint32_t index);
+  void arrive(std::uint32_t index);
+  void start_call(std::uint32_t index, const TraceRow* row);
   void start_inner_call(Attempt& parent);
   void send(Attempt& attempt);
   void answered(Attempt& attempt);

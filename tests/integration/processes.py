@@ -131,12 +131,17 @@ class Weir(Process):
         with open(f"/proc/{self.child.pid}/status", encoding="utf-8") as file:
             return int(re.search(rf"^{field}:\s+(\d+) kB", file.read(), re.MULTILINE)[1]) * 1024
 
+    def settled(self):
+        """What it says of its requests, once nothing is under way: a client has an answer before
+        the gateway has counted it."""
+        def look():
+            requests = self.stats()["requests"]
+            return requests if requests["active"] == 0 else None
+        return wait_until(look)
+
     def balance(self):
         """requests received − (answered + refused + aborted), once nothing is under way."""
-        def settled():
-            r = self.stats()["requests"]
-            return r if r["active"] == 0 else None
-        r = wait_until(settled)
+        r = self.settled()
         return r["received"] - r["answered"] - r["refused"] - r["aborted"]
 
     def end(self):

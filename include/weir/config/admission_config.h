@@ -37,6 +37,7 @@ struct alignas(8) RuleModes {
 
 /// Most bytes one actor can be charged with: 42 bits of its budget word.
 inline constexpr std::uint64_t kActorBytesMax = (std::uint64_t{1} << 42U) - 1U;
+inline constexpr std::uint32_t kActorTableMax = 1U << 24U;
 
 /// Every number of the admission rules. All may change while requests are in flight, except the
 /// sizes marked "at start", which lay out memory.
@@ -90,7 +91,7 @@ inline ConfigErrors AdmissionConfig::validate() const {
   check_range(errors, "warn_threshold", warn_threshold, 0.01, 1.0);
   check_range(errors, "scopes_max", scopes_max, 1U, 1024U);
   const auto table_min = static_cast<std::uint32_t>(2 * pinned_max());
-  check_range(errors, "actor_table_size", actor_table_size, table_min, 1U << 24U);
+  check_range(errors, "actor_table_size", actor_table_size, table_min, kActorTableMax);
   check_range(errors, "peer_table_size", peer_table_size, 64U, 1U << 24U);
   append_errors(errors, "", classes.validate());
   append_errors(errors, "limit.", limit.validate());

@@ -36,7 +36,8 @@ struct Config {
 
   bool operator==(const Config&) const = default;
 
-  /// `admission` with one scope per upstream: what the controller is made from.
+  /// `admission` with one scope per upstream, and a table with room for all who wait in them: what
+  /// the controller is made from.
   [[nodiscard]] AdmissionConfig admission_for_scopes() const;
 
   /// `routes`; when there are none, one that leads everything to the only upstream.

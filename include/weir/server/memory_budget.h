@@ -30,6 +30,9 @@ struct MemoryBudget {
 
 [[nodiscard]] MemoryBudget memory_budget(const ServerConfig& config);
 
+/// Holder of what a process needs once, however many servers it has: code, libraries, allocator.
+inline constexpr std::string_view kFixedHolder = "fixed";
+
 /// The most that the TLS library may hold, as configured or as computed; 0 without TLS. A program
 /// enforces it by install_tls_memory() (tls_memory.h); without that it is what the bounds on
 /// connections and handshakes amount to, by measurement.
