@@ -128,7 +128,7 @@ ServerConfig admin_server_config(const Config& config) {
   admin.arena_pool_size = 0;
   admin.reserved_arenas = 0;
   admin.pending_stream_pool_size = 0;
-  admin.body_lease_pool_size = 0;  // nobody sends a body here
+  admin.body_lease_pool_size = 8;  // for those who send a body and are told that it is not wanted
   admin.http2_sessions_max = 8;
   admin.streams_max = 32;
   admin.reserved_streams = 0;
