@@ -86,6 +86,23 @@ TEST(H2Attack, AResetStreamKeepsItsPlaceUntilItsOwnerIsDone) {
   EXPECT_EQ(peer.streams.size(), 101U) << "the place is free again";
 }
 
+/// What follows the head of a stream too many was sent before our reset could be read.
+TEST(H2Attack, AStreamTooManyWithItsBodyInOneFlightIsRefusedAlone) {
+  TestPeer peer({}, quiet());
+  peer.handshake();
+  for (int i = 0; i < 100; ++i) peer.send(headers(id_of(i), get()));
+  for (int i = 100; i < 110; ++i) {
+    const StreamId id = id_of(i);
+    peer.send(headers(id, post(), 0) + window_update(id, 1) + data(id, std::string(16000, 'x')) +
+              headers(id, {{"x-trailer", "t"}}));
+    ASSERT_TRUE(peer.alive()) << i << ": nor does the connection's window shrink with each";
+    EXPECT_EQ(peer.reset_code(id), Code::kRefusedStream);
+  }
+  EXPECT_EQ(peer.streams.size(), 100U);
+  EXPECT_EQ(peer.glitches(H2Glitch::kRefusedStream), 10U);
+  EXPECT_EQ(peer.glitches(H2Glitch::kClosedStreamFrame), 0U);
+}
+
 struct Primitive {
   const char* name;
   H2Glitch glitch;

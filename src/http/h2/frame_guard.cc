@@ -245,6 +245,7 @@ Judgement FrameGuard::open_stream(const FrameHeader& h, bool self_dependent,
   unknown_.on_stream();
   Stream* stream = table_.open(h.stream);
   if (stream == nullptr) {
+    on_closed(h.stream, ClosedHow::kResetByUs);  // its body may follow before our reset is out
     glitch(H2Glitch::kRefusedStream, now);
     return reset_at_opening(h.stream, ErrorCode::kRefusedStream);
   }

@@ -154,10 +154,7 @@ int Nghttp2Session::Callbacks::on_stream_close(nghttp2_session* /*library*/, std
   Nghttp2Session& self = of(user);
   const auto stream_id = static_cast<StreamId>(id);
   Stream* stream = self.guard_.streams().find(stream_id);
-  if (stream == nullptr) {
-    self.guard_.on_closed(stream_id, ClosedHow::kResetByUs);  // it was refused
-    return 0;
-  }
+  if (stream == nullptr) return 0;  // it was refused, and the guard knew before us
   ClosedHow how = ClosedHow::kResetByUs;
   if (stream->reset_by_peer) {
     how = ClosedHow::kResetByPeer;
