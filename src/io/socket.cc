@@ -37,6 +37,7 @@ struct Socket::Glue {
     const int status = events == 0 ? uv_poll_stop(handle(socket))
                                    : uv_poll_start(handle(socket), events, on_event);
     WEIR_ASSERT(status == 0);
+    socket.stopped_ = false;
   }
 
   static void on_event(uv_poll_t* poll, int status, int events) {
@@ -51,16 +52,19 @@ struct Socket::Glue {
     }
   }
 
-  /// libuv has stopped the handle. Whoever waits learns the error from its own next call; one who
-  /// then looks away without having met it is told that the peer is gone.
+  /// libuv has stopped the handle. Whoever waits learns the error from its own calls: not from the
+  /// first, if bytes came before the error, so it is told again while it waits. One who looks away
+  /// instead is told that the peer is gone.
   static void on_error(Socket& socket) {
-    const Interest waited = std::exchange(socket.interest_, Interest{});
-    if (waited.read) {
+    socket.stopped_ = true;
+    if (socket.interest_.read) {
       socket.events_->on_readable();
-    } else if (waited.write) {
+    } else if (socket.interest_.write) {
       socket.events_->on_writable();
     }
-    if (socket.is_open() && socket.interest_ == Interest{}) hang_up(socket);
+    if (!socket.is_open()) return;
+    if (socket.interest_ == Interest{}) return hang_up(socket);
+    if (socket.stopped_) apply(socket);
   }
 
   static void hang_up(Socket& socket) {
@@ -86,6 +90,7 @@ Result<void, IoError> Socket::open(Loop& loop, Fd fd, SocketEvents& events) {
   interest_ = {};
   closing_ = false;
   hung_up_ = false;
+  stopped_ = false;
   return {};
 }
 

@@ -34,6 +34,14 @@ struct Witness final : SocketEvents {
     ++readable;
     if (close_when_readable) close();
     if (look_away_when_readable) socket.watch({});
+    if (!read_once_when_readable) return;
+    std::array<std::byte, 8> into{};
+    const IoResult got = socket.read(into);
+    if (got) {
+      received += *got;
+    } else if (end == IoError::kAgain) {
+      end = got.error();
+    }
   }
   void on_writable() override { ++writable; }
   void on_disconnected() override { ++disconnected; }
@@ -47,6 +55,9 @@ struct Witness final : SocketEvents {
   int closed = 0;
   bool close_when_readable = false;
   bool look_away_when_readable = false;
+  bool read_once_when_readable = false;
+  std::size_t received = 0;
+  IoError end = IoError::kAgain;
 };
 
 struct SocketTest : testing::Test {
@@ -107,22 +118,44 @@ TEST_F(SocketTest, DisconnectIsNoticedOnceWhileReadsAreOff) {
   EXPECT_TRUE(seen.socket.is_open());
 }
 
-TEST_F(SocketTest, AResetIsToldToOneWhoLooksAwayWithoutReading) {
-  auto listening = listen_on(*parse_socket_name("127.0.0.1:0"), {});
-  ASSERT_TRUE(listening.has_value());
-  auto client = connect_to(bound_name(listening->get()), {});
-  ASSERT_TRUE(client.has_value());
+/// A server that watches for input; its client has said `words` and reset the connection.
+struct ResetTest : SocketTest {
+  void open_and_reset(Witness& server, std::string_view words) {
+    auto listening = listen_on(*parse_socket_name("127.0.0.1:0"), {});
+    ASSERT_TRUE(listening.has_value());
+    auto client = connect_to(bound_name(listening->get()), {});
+    ASSERT_TRUE(client.has_value());
+    ASSERT_TRUE(server.socket.open(loop, Fd(::accept(listening->get(), nullptr, nullptr)), server));
+    server.socket.watch({.read = true, .write = false});
+    ASSERT_EQ(::send(client->get(), words.data(), words.size(), 0),
+              static_cast<ssize_t>(words.size()));
+    const linger now{.l_onoff = 1, .l_linger = 0};
+    ::setsockopt(client->get(), SOL_SOCKET, SO_LINGER, &now, sizeof now);
+    client->reset();
+    turns(5);
+  }
+  void close(Witness& server) {
+    server.close();
+    while (server.closed == 0) loop.run_once();
+  }
+};
+
+TEST_F(ResetTest, IsToldToOneWhoLooksAwayWithoutReading) {
   Witness server;
   server.look_away_when_readable = true;
-  ASSERT_TRUE(server.socket.open(loop, Fd(::accept(listening->get(), nullptr, nullptr)), server));
-  server.socket.watch({.read = true, .write = false});
-  const linger now{.l_onoff = 1, .l_linger = 0};
-  ::setsockopt(client->get(), SOL_SOCKET, SO_LINGER, &now, sizeof now);
-  client->reset();
-  turns(5);
+  open_and_reset(server, "");
   EXPECT_EQ(server.disconnected, 1);
-  server.close();
-  while (server.closed == 0) loop.run_once();
+  close(server);
+}
+
+TEST_F(ResetTest, IsFoundBehindTheLastBytesThoughEachEventBringsOneRead) {
+  Witness server;
+  server.read_once_when_readable = true;
+  open_and_reset(server, "last words");
+  EXPECT_EQ(server.received, 10U) << "in two reads";
+  EXPECT_EQ(server.end, IoError::kReset);
+  EXPECT_EQ(server.disconnected, 0);
+  close(server);
 }
 
 TEST_F(SocketTest, FullPeerGivesAgainAndWritabilityIsTold) {

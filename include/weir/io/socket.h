@@ -108,6 +108,7 @@ class Socket {
   Interest interest_;
   bool closing_ = false;
   bool hung_up_ = false;  // told once; do not watch for it again
+  bool stopped_ = false;  // by libuv, after an error; interest_ says what was watched
 };
 
 /// Starts a non-blocking connect: give the descriptor to a Socket, watch for write, ask
