@@ -2,6 +2,7 @@
 #include <string>
 
 #include "weir/gateway/version.h"
+#include "weir/io/fd.h"
 #include "weir/io/tls_memory.h"
 
 #include "subcommand.h"
@@ -32,6 +33,7 @@ std::string unknown_command(const CLI::App& program, int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  weir::io::fill_standard_descriptors();
   // Before OpenSSL allocates anything; the configuration says later how much it may have.
   constexpr std::uint64_t kUntilConfigured = 64 * 1024 * 1024;
   static_cast<void>(weir::io::install_tls_memory(kUntilConfigured));

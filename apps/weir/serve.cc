@@ -27,6 +27,7 @@ class Master {
 
   int run() {
     // Signals first: one that comes while we start must not kill us half-way.
+    ::signal(SIGPIPE, SIG_IGN);  // whoever read what we say may leave; what we serve goes on
     const auto end = io::Callback<int>::to<&Master::on_end>(*this);
     const auto reload = io::Callback<int>::to<&Master::on_reload>(*this);
     const bool watching = term_.start(loop_, SIGTERM, end) &&
@@ -89,8 +90,9 @@ class Master {
       std::cerr << "weir: reload refused; the old configuration stays\n";
       return gateway_.note_failed_reload();
     }
-    tell(gateway_.reload(*next));
-    drain_timeout_ = next->admin.drain_timeout;
+    const ReloadReport report = gateway_.reload(*next);
+    tell(report);
+    if (report.ok()) drain_timeout_ = next->admin.drain_timeout;
   }
 
   static void tell(const ReloadReport& report) {
@@ -106,6 +108,7 @@ class Master {
       std::cerr << "weir: " << change.key << ": stays " << change.before
                 << " until a restart (the file says " << change.after << ")\n";
     }
+    if (!report.trouble.empty()) std::cerr << "weir: " << report.trouble << "\n";
     std::cerr << "weir: reloaded: " << report.applied.size()
               << (report.applied.size() == 1 ? " option" : " options") << " changed, "
               << report.deferred.size() << " waiting for a restart\n";

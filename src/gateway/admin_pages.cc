@@ -9,6 +9,7 @@
 #include "weir/config/print.h"
 #include "weir/gateway/version.h"
 #include "weir/io/clock.h"
+#include "weir/io/line_writer.h"
 #include "weir/metrics/text_writer.h"
 
 #include "gateway/explain.h"
@@ -93,12 +94,8 @@ AdminPage stats_page(const GatewayView& view, TimePoint now) {
     scopes[view.core.names[i]] =
         scope_json(view.core.controller.scope_stats(view.core.scope_of(i), now));
   }
-  std::uint64_t log_lines = 0;
-  std::uint64_t log_dropped = 0;
-  for (const auto& loop : view.core.counters) {
-    log_lines += loop->log_lines.get();
-    log_dropped += loop->log_dropped.get();
-  }
+  const io::LineWriter* const access_log = view.core.access_log;
+  const auto log = access_log != nullptr ? access_log->stats() : io::LineWriter::Stats{};
   return json_page(
       {{"version", version()},
        {"uptime_seconds", io::unix_seconds() - view.started_unix_seconds},
@@ -127,7 +124,7 @@ AdminPage stats_page(const GatewayView& view, TimePoint now) {
          {"idle", server.idle_connections},
          {"accepted", server.accepted},
          {"tunnels", server.tunnels}}},
-       {"access_log", {{"lines", log_lines}, {"dropped", log_dropped}}},
+       {"access_log", {{"lines", log.written}, {"dropped", log.dropped}}},
        {"reloads", {{"ok", view.reloads_ok.load()}, {"refused", view.reloads_refused.load()}}},
        {"upstreams", scopes}});
 }

@@ -57,8 +57,6 @@ struct LoopCounters {
   }
 
   Count received;
-  Count log_lines;
-  Count log_dropped;
   std::atomic<std::uint32_t> passages{0};       // under way
   std::atomic<std::uint32_t> passages_peak{0};  // most ever
   std::atomic<std::uint32_t> passages_exhausted{0};

@@ -40,6 +40,20 @@ void run_on(io::Loop& loop, const std::function<void()>& work) {
   done.wait();
 }
 
+/// As a file to be written sees it.
+std::string_view why_no_file(io::IoError error) noexcept {
+  switch (error) {
+    case io::IoError::kRefused:
+      return "there is no such folder";
+    case io::IoError::kDenied:
+      return "not permitted";
+    case io::IoError::kOther:
+      return "no file that can be written";
+    default:
+      return name_of(error);
+  }
+}
+
 /// What must happen now and then: closing measurement windows, reading memory usage.
 class Housekeeping {
  public:
@@ -144,8 +158,8 @@ Result<void, GatewayError> Gateway::Impl::open_logs() {
   if (!opened) {
     return unexpected(
         GatewayError{GatewayError::About::kLog,
-                     "cannot write the access log to " + config.admin.access_log_file + " (" +
-                         std::string(name_of(opened.error())) + "); set admin.access_log_file"});
+                     "cannot write the access log to " + config.admin.access_log_file + ": " +
+                         std::string(why_no_file(opened.error())) + "; set admin.access_log_file"});
   }
   access_log = std::move(*opened);
   return {};
@@ -323,6 +337,10 @@ ReloadReport Gateway::reload(const Config& next) {
     return report;
   }
   self.apply(next);
+  if (const auto opened = self.access_log->reopen(); !opened) {
+    report.trouble = "the access log goes on where it went: " + self.config.admin.access_log_file +
+                     " cannot be opened anew: " + std::string(why_no_file(opened.error()));
+  }
   self.view->reloads_ok.fetch_add(1);
   return report;
 }
@@ -391,7 +409,6 @@ void Gateway::Impl::apply(const Config& next) {
   }
   const auto rules = std::make_shared<const Rules>(now, core->names);
   each_loop([&](GatewayLoop& loop) { loop.set_rules(rules); });
-  if (access_log) access_log->reopen();
   const std::scoped_lock lock(view->config_mutex);
   core->config = std::move(now);
 }

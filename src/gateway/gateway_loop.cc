@@ -27,7 +27,7 @@ GatewayLoop::GatewayLoop(GatewayCore& core, io::Loop& loop, std::uint32_t index,
       counters_(*core.counters[index]),
       rng_(core.rng.fork()),
       rules_(std::move(rules)),
-      log_(core.access_log, counters_, rng_.fork()),
+      log_(core.access_log, rng_.fork()),
       passages_(core.sizes.passages) {
   std::size_t fields_max = 0;
   for (std::size_t i = 0; i < core.upstreams.size(); ++i) {

@@ -15,7 +15,6 @@
 #include "weir/policy/priority.h"
 #include "weir/server/handler.h"
 
-#include "gateway/counters.h"
 #include "gateway/identity.h"
 
 namespace weir::inline v0 {
@@ -95,8 +94,8 @@ class RequestLog {
     double sample = 0.01;
   };
 
-  RequestLog(io::LineWriter* writer, LoopCounters& counters, Rng rng) noexcept
-      : writer_(writer), counters_(counters), rng_(rng) {}
+  /// What the writer had to drop, it counts.
+  RequestLog(io::LineWriter* writer, Rng rng) noexcept : writer_(writer), rng_(rng) {}
 
   void set_rules(const Rules& rules) noexcept { rules_ = rules; }
   /// Whether notes are worth taking.
@@ -112,7 +111,6 @@ class RequestLog {
   [[nodiscard]] std::string_view time_text(std::int64_t second) noexcept;
 
   io::LineWriter* writer_;
-  LoopCounters& counters_;
   Rng rng_;
   Rules rules_;
   std::int64_t refusals_second_ = 0;

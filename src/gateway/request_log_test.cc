@@ -126,8 +126,7 @@ class RequestLogModes : public ::testing::Test {
 
   TestHead head;
   RequestNote note = noted(head, "/");
-  LoopCounters counters{1};
-  RequestLog log{nullptr, counters, Rng(3)};
+  RequestLog log{nullptr, Rng(3)};
 };
 
 TEST_F(RequestLogModes, ErrorsMeansFailuresAndBrokenAnswers) {

@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -38,34 +39,51 @@ struct LineWriter::Impl {
     writing.bytes = std::make_unique<char[]>(options.buffer_bytes);
   }
 
-  [[nodiscard]] bool open_path() noexcept {
-    if (options.path == "-" || options.path == "!") {
-      fd = options.path == "-" ? STDOUT_FILENO : STDERR_FILENO;
-    } else {
-      constexpr mode_t kMode = 0640;
-      owned = Fd(::open(options.path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, kMode));
-      fd = owned.get();
-    }
+  /// The thread's; `opened` is none for the standard descriptors, which are not ours to close.
+  void use(Fd opened) noexcept {
+    owned = std::move(opened);
+    fd = owned ? owned.get() : options.path == "-" ? STDOUT_FILENO : STDERR_FILENO;
     struct stat facts {};
-    regular = fd >= 0 && ::fstat(fd, &facts) == 0 && S_ISREG(facts.st_mode);
-    return fd >= 0;
+    regular = ::fstat(fd, &facts) == 0 && S_ISREG(facts.st_mode);
+  }
+
+  [[nodiscard]] bool standard() const noexcept {
+    return options.path == "-" || options.path == "!";
+  }
+
+  [[nodiscard]] Result<Fd, IoError> open_path() const noexcept {
+    constexpr mode_t kMode = 0640;
+    // Not blocking: a FIFO that nobody reads is a fault to be told, not to be waited for.
+    Fd opened(::open(options.path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK,
+                     kMode));
+    if (!opened) return unexpected(io_error_of(errno));
+    return opened;
   }
 
   void run() noexcept {
     static_cast<void>(::pthread_setname_np(::pthread_self(), "weir-log"));
+    hold_back_broken_pipes();
     std::unique_lock lock(mutex);
     for (;;) {
-      wake.wait(lock, [this] { return filling.size > 0 || stopping || reopening; });
+      wake.wait(lock, [this] { return filling.size > 0 || stopping || next; });
       if (!stopping) hurry.wait_for(lock, kGather, [this] { return stopping; });
-      const bool reopen_now = std::exchange(reopening, false);
+      Fd opened = std::move(next);
       std::swap(filling, writing);
       const bool last = stopping && writing.size == 0;
       lock.unlock();
+      if (opened) use(std::move(opened));
       put_out();
-      if (reopen_now) static_cast<void>(open_path());
       if (last) return;
       lock.lock();
     }
+  }
+
+  /// The signal goes to the thread that writes; blocked there, the write says EPIPE instead.
+  static void hold_back_broken_pipes() noexcept {
+    sigset_t set;
+    ::sigemptyset(&set);
+    ::sigaddset(&set, SIGPIPE);
+    static_cast<void>(::pthread_sigmask(SIG_BLOCK, &set, nullptr));
   }
 
   [[nodiscard]] bool writable() noexcept {
@@ -79,7 +97,7 @@ struct LineWriter::Impl {
 
   void put_out() noexcept {
     std::size_t done = 0;
-    while (done < writing.size && fd >= 0) {
+    while (done < writing.size) {
       std::size_t piece = writing.size - done;
       if (!regular) {
         piece = std::min(piece, kPipeBytes);
@@ -113,14 +131,20 @@ struct LineWriter::Impl {
   Fd owned;
   int fd = -1;
   bool regular = false;
+  Fd next;  // under mutex; takes the place of `owned`
   bool stopping = false;
-  bool reopening = false;
   std::thread thread;
 };
 
 Result<std::unique_ptr<LineWriter>, IoError> LineWriter::open(const Options& options) {
   auto impl = std::make_unique<Impl>(options);
-  if (!impl->open_path()) return unexpected(io_error_of(errno));
+  Fd opened;
+  if (!impl->standard()) {
+    Result<Fd, IoError> file = impl->open_path();
+    if (!file) return unexpected(file.error());
+    opened = std::move(*file);
+  }
+  impl->use(std::move(opened));
   impl->thread = std::thread([raw = impl.get()] { raw->run(); });
   return std::unique_ptr<LineWriter>(new LineWriter(std::move(impl)));
 }
@@ -150,12 +174,16 @@ bool LineWriter::write(std::string_view line) noexcept {
   return true;
 }
 
-void LineWriter::reopen() noexcept {
+Result<void, IoError> LineWriter::reopen() noexcept {
+  if (impl_->standard()) return {};
+  Result<Fd, IoError> file = impl_->open_path();
+  if (!file) return unexpected(file.error());
   {
     const std::lock_guard lock(impl_->mutex);
-    impl_->reopening = true;
+    impl_->next = std::move(*file);
   }
   impl_->wake.notify_one();
+  return {};
 }
 
 void LineWriter::stop() noexcept {

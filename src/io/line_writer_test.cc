@@ -7,8 +7,12 @@
 #include <thread>
 #include <vector>
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#include "weir/io/fd.h"
 
 namespace weir {
 namespace {
@@ -81,8 +85,7 @@ TEST(LineWriter, ReopensAfterItsFileWasMoved) {
   static_cast<void>((*writer)->write("before"));
   while (contents(path).empty()) std::this_thread::yield();
   std::filesystem::rename(path, path + ".1");
-  (*writer)->reopen();
-  while (!std::filesystem::exists(path)) std::this_thread::yield();
+  EXPECT_TRUE((*writer)->reopen().has_value());
   static_cast<void>((*writer)->write("after"));
   (*writer)->stop();
   EXPECT_EQ(contents(path + ".1"), "before\n");
@@ -93,6 +96,34 @@ TEST(LineWriter, ReopensAfterItsFileWasMoved) {
 
 TEST(LineWriter, SaysWhenAFileCannotBeOpened) {
   EXPECT_FALSE(io::LineWriter::open({.path = "/nowhere/at/all.log"}).has_value());
+}
+
+TEST(LineWriter, StaysWithItsFileWhenTheNextCannotBeOpened) {
+  const std::string folder = fresh_path("folder");
+  std::filesystem::create_directory(folder);
+  auto writer = io::LineWriter::open({.path = folder + "/log"});
+  ASSERT_TRUE(writer.has_value());
+  std::filesystem::rename(folder, folder + ".1");
+  EXPECT_FALSE((*writer)->reopen().has_value());
+  static_cast<void>((*writer)->write("still here"));
+  (*writer)->stop();
+  EXPECT_EQ(contents(folder + ".1/log"), "still here\n");
+  std::filesystem::remove_all(folder + ".1");
+}
+
+TEST(LineWriter, LosesLinesAndNothingElseWhenItsReaderLeaves) {
+  const std::string path = fresh_path("fifo");
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  EXPECT_FALSE(io::LineWriter::open({.path = path}).has_value()) << "nobody reads it";
+  io::Fd reader(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  auto writer = io::LineWriter::open({.path = path});
+  ASSERT_TRUE(writer.has_value());
+  reader.reset();
+  static_cast<void>((*writer)->write("to nobody"));  // by default the signal would end this test
+  (*writer)->stop();
+  EXPECT_EQ((*writer)->stats().written, 0U);
+  EXPECT_EQ((*writer)->stats().dropped, 1U);
+  std::filesystem::remove(path);
 }
 
 }  // namespace

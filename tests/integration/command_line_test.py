@@ -8,7 +8,8 @@ import tempfile
 import time
 import unittest
 
-from processes import WEIR, Process, ProcessTest, Weir, get
+from processes import (WEIR, Process, ProcessTest, Weir, can_connect, free_port, get,
+                       wait_until)
 
 
 def weir(*arguments, **options):
@@ -124,6 +125,34 @@ class CommandLine(ProcessTest):
         gateway = self.started(Weir("--config", path, "--to", "127.0.0.1:1",
                                     env={"WEIR_ADMISSION_MAX_CONCURRENT": "9"}))
         self.assertEqual(gateway.stats()["admission"]["max_concurrent"], 9)
+
+    def test_without_standard_descriptors_it_serves_and_ends_in_order(self):
+        # The numbers of closed descriptors must not become sockets that log lines are sent to.
+        port, admin = free_port(), free_port()
+        gateway = self.started(Process(
+            "/bin/sh", "-c", f"exec {WEIR} run --to 127.0.0.1:1 --listen {port} --admin {admin} "
+            "<&- >&- 2>&-", env={**os.environ, "WEIR_ADMIN_ACCESS_LOG": "all"}))
+        wait_until(lambda: can_connect(port))
+        for _ in range(20):
+            self.assertEqual(get(port).reason, "connect_refused")
+        gateway.signal(signal.SIGTERM)
+        self.assertEqual(gateway.wait(), 0)
+
+    def test_whoever_reads_the_output_may_leave(self):
+        port, admin = free_port(), free_port()
+        gateway = subprocess.Popen(
+            [WEIR, "run", "--to", "127.0.0.1:1", "--listen", str(port), "--admin", str(admin)],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            env={**os.environ, "WEIR_ADMIN_ACCESS_LOG": "all"})
+        self.addCleanup(gateway.wait)
+        self.addCleanup(gateway.kill)
+        wait_until(lambda: can_connect(port))
+        gateway.stdout.close()
+        gateway.stderr.close()
+        self.assertEqual(get(port).reason, "connect_refused")
+        wait_until(lambda: json.loads(get(admin, "/stats").body)["access_log"]["dropped"] == 1)
+        gateway.send_signal(signal.SIGTERM)  # which it talks about, on standard error
+        self.assertEqual(gateway.wait(20), 0)
 
     def test_the_demo_runs_and_its_advice_works(self):
         demo = self.started(Process(WEIR, "demo", "--port", "0", "--admin-port", "0",

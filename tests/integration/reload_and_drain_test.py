@@ -1,6 +1,9 @@
 """Reload and drain under load: no request fails."""
 
 import http.client
+import os
+import shutil
+import tempfile
 import threading
 import time
 import unittest
@@ -104,6 +107,39 @@ class ReloadAndDrain(ProcessTest):
         gateway.line_with(r"admission.max_concurrent: 100 -> 101")
         gateway.line_with(r"server.max_connections: stays .* until a restart")
         gateway.line_with(r"1 option changed, 1 waiting for a restart")
+
+    def test_a_refused_reload_changes_nothing_of_the_drain(self):
+        gateway = self.started(Weir(config=self.config()))
+        gateway.write_config(self.config() + """
+[admin]
+drain_timeout_ms = 1
+[[upstream]]
+name = "new"
+endpoints = ["127.0.0.1:1"]
+[[route]]
+upstream = "new"
+""")
+        gateway.signal(SIGHUP)
+        gateway.line_with(r"reload refused: a route leads to upstream new")
+        gateway.signal(SIGTERM)
+        gateway.line_with(r"draining for at most 30s")
+        self.assertEqual(gateway.wait(), 0)
+
+    def test_a_log_that_cannot_be_opened_anew_goes_on_where_it_was(self):
+        folder = tempfile.mkdtemp(prefix="weir-test-log-")
+        moved = folder + "-moved"
+        self.addCleanup(shutil.rmtree, moved, ignore_errors=True)
+        gateway = self.started(Weir(config=self.config() + f"""
+[admin]
+access_log = "all"
+access_log_file = "{folder}/access.log"
+"""))
+        os.rename(folder, moved)
+        gateway.signal(SIGHUP)
+        gateway.line_with(r"access log goes on where it went: .* there is no such folder")
+        gateway.line_with(r"weir: reloaded: 0 options changed")
+        self.assertEqual(get(gateway.port).status, 200)
+        wait_until(lambda: os.path.getsize(moved + "/access.log") > 0)
 
     def test_a_drain_under_load_fails_no_request_and_ends_with_0(self):
         gateway = self.started(Weir(config=self.config()))

@@ -25,6 +25,7 @@ struct ReloadReport {
   std::string refused;                 // why nothing was changed; empty when something may have
   std::vector<ConfigChange> applied;   // in force now
   std::vector<ConfigChange> deferred;  // need a restart: the old values stay
+  std::string trouble;                 // what did not work beside; empty when all did
 
   [[nodiscard]] bool ok() const noexcept { return refused.empty(); }
 };

@@ -7,6 +7,11 @@ namespace weir::inline v0::io {
 /// Closes a descriptor that nobody owns otherwise.
 void close_fd(int fd) noexcept;
 
+/// Opens /dev/null where standard input, output or error is closed. Otherwise the next socket would
+/// get that number, and what is printed would be sent to whoever is at its other end. For the first
+/// line of a main().
+void fill_standard_descriptors() noexcept;
+
 /// Owns one file descriptor. Move-only. Thread-safety: as int.
 class [[nodiscard]] Fd {
  public:

@@ -16,7 +16,8 @@ namespace weir::inline v0::io {
 ///
 /// Promises: a line is written whole and in order, or dropped whole and counted: never half, never
 /// late because of another. What was accepted before stop() is written, unless the reader of a pipe
-/// takes nothing for a second. Lines are gathered for about 20 ms.
+/// takes nothing for a second. Lines are gathered for about 20 ms. A full disk or a reader that is
+/// gone costs lines, never the process.
 /// Thread-safety: write(), reopen() and stats() from any thread.
 /// Cost: a mutex pair and a copy per line; twice buffer_bytes of memory, all taken at start.
 class LineWriter {
@@ -26,11 +27,11 @@ class LineWriter {
     std::size_t buffer_bytes = std::size_t{256} * 1024;
   };
   struct Stats {
-    std::uint64_t written = 0;  // lines accepted
+    std::uint64_t written = 0;  // lines accepted, and not lost since
     std::uint64_t dropped = 0;
   };
 
-  /// Appends to the file, made with mode 0640 if it is not there.
+  /// Appends to the file, made with mode 0640 if it is not there. A FIFO needs a reader.
   [[nodiscard]] static Result<std::unique_ptr<LineWriter>, IoError> open(const Options& options);
   LineWriter(const LineWriter&) = delete;
   LineWriter& operator=(const LineWriter&) = delete;
@@ -38,8 +39,9 @@ class LineWriter {
 
   /// A line without its newline. False: the buffer is full, the line is dropped.
   bool write(std::string_view line) noexcept;
-  /// Opens the path anew before the next line: after a log file was moved away.
-  void reopen() noexcept;
+  /// Opens the path anew, for every line that is not written yet: a log file was moved away. If it
+  /// cannot be opened, lines go where they went before.
+  Result<void, IoError> reopen() noexcept;
   void stop() noexcept;
   [[nodiscard]] Stats stats() const noexcept;
 
