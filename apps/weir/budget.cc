@@ -10,6 +10,7 @@
 #include "weir/config/load.h"
 #include "weir/gateway/gateway_budget.h"
 
+#include "config_faults.h"
 #include "subcommand.h"
 
 namespace weir::app {
@@ -33,8 +34,8 @@ int budget(const std::string& file, bool json) {
   const Environment environment = process_environment();
   const LoadedConfig loaded =
       file.empty() ? load_config("", "defaults", environment) : load_config_file(file, environment);
-  for (const ConfigError& error : loaded.errors) std::cerr << to_text(error) << "\n";
-  if (!loaded.ok()) return kUsageError;
+  if (!good(loaded.errors)) return kUsageError;
+  warn(loaded.unknown_variables);
   const MemoryBudget sum = gateway_budget(loaded.config);
   const auto cgroup = own_cgroup_limit();
   const std::string objection = budget_objection(loaded.config, cgroup);

@@ -8,6 +8,7 @@
 #include "weir/gateway/gateway_budget.h"
 #include "weir/server/tls_check.h"
 
+#include "config_faults.h"
 #include "subcommand.h"
 
 namespace weir::app {
@@ -15,15 +16,13 @@ namespace {
 
 int check(const std::string& file) {
   const LoadedConfig loaded = load_config_file(file, process_environment());
-  for (const ConfigError& error : loaded.errors) std::cerr << to_text(error) << "\n";
-  if (!loaded.ok()) {
+  if (!good(loaded.errors)) {
     std::cerr << file << ": " << loaded.errors.size()
               << (loaded.errors.size() == 1 ? " error\n" : " errors\n");
     return kUsageError;
   }
-  for (const ConfigError& warning : loaded.warnings) {
-    std::cerr << "warning: " << to_text(warning) << "\n";
-  }
+  warn(loaded.unknown_variables);
+  warn(loaded.warnings);
   const ConfigErrors certificates = check_tls_files(loaded.config.server.tls);
   for (const ConfigError& error : certificates) {
     std::cerr << file << ": " << to_text(error) << "\n";

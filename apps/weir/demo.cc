@@ -11,6 +11,7 @@
 #include "weir/gateway/gateway_budget.h"
 #include "weir/io/self_signed.h"
 
+#include "config_faults.h"
 #include "demo_replica.h"
 #include "serve.h"
 #include "subcommand.h"
@@ -29,8 +30,8 @@ struct DemoOptions {
 
 constexpr int kReplicas = 3;
 
-Config demo_config(const DemoOptions& options, const std::vector<std::string>& replicas) {
-  Config config = load_config("", "defaults", process_environment()).config;
+Config demo_config(Config config, const DemoOptions& options,
+                   const std::vector<std::string>& replicas) {
   config.server.listen = {"127.0.0.1:" + std::to_string(options.port)};
   // A port of one's own choice, or any free one, wherever the other port is not the usual one.
   const std::uint16_t beside = options.port == 8080 ? 8443 : 0;
@@ -101,6 +102,9 @@ class StatusLines {
 };
 
 int demo(const DemoOptions& options) {
+  const LoadedConfig defaults = load_config("", "defaults", process_environment());
+  if (!good(defaults.errors)) return kUsageError;
+  warn(defaults.unknown_variables);
   std::vector<std::unique_ptr<DemoReplica>> replicas;
   std::vector<std::string> addresses;
   for (int i = 1; i <= kReplicas; ++i) {
@@ -117,7 +121,8 @@ int demo(const DemoOptions& options) {
     }
     addresses.push_back(replicas.back()->address());
   }
-  const Config config = demo_config(options, addresses);
+  const Config config = demo_config(defaults.config, options, addresses);
+  if (!good(config.validate())) return kUsageError;
   StatusLines lines;
   Serving serving;
   serving.listen_option = "--port and --tls-port";

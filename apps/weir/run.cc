@@ -9,6 +9,7 @@
 #include "weir/config/load.h"
 #include "weir/gateway/gateway_budget.h"
 
+#include "config_faults.h"
 #include "serve.h"
 #include "subcommand.h"
 
@@ -64,14 +65,16 @@ bool apply_addresses(Config& config, const RunOptions& options) {
   }
   TlsConfig& tls = config.server.tls;
   if (!options.tls_certificate.empty()) {
-    tls.certificate = options.tls_certificate;
-    tls.private_key = options.tls_key.empty() ? options.tls_certificate : options.tls_key;
+    tls.certificate = tls.private_key = options.tls_certificate;
+  }
+  if (!options.tls_key.empty()) tls.private_key = options.tls_key;
+  const bool wants_tls = !options.tls_key.empty() || !options.tls_listen.empty();
+  if (wants_tls && !tls.enabled()) {
+    std::cerr << "weir run: " << (options.tls_key.empty() ? "--tls-listen" : "--tls-key")
+              << " needs --tls-cert\n";
+    return false;
   }
   if (!options.tls_listen.empty()) {
-    if (!tls.enabled()) {
-      std::cerr << "weir run: --tls-listen needs --tls-cert\n";
-      return false;
-    }
     tls.listen.clear();
     for (const std::string& text : options.tls_listen) {
       if (!address_in(text, "--tls-listen")) return false;
@@ -97,21 +100,17 @@ std::optional<Config> configuration(const RunOptions& options) {
   LoadedConfig loaded = options.config_file.empty()
                             ? load_config("", "the command line", environment)
                             : load_config_file(options.config_file, environment);
-  for (const ConfigError& error : loaded.errors) std::cerr << to_text(error) << "\n";
-  if (!loaded.ok()) return std::nullopt;  // every fault has been told, with its line
+  if (!good(loaded.errors)) return std::nullopt;
   if (!options.to.empty() && !apply_to(loaded.config, options.to)) return std::nullopt;
   if (!apply_addresses(loaded.config, options)) return std::nullopt;
-  const ConfigErrors errors = loaded.config.validate();
-  for (const ConfigError& error : errors) std::cerr << to_text(error) << "\n";
-  if (!errors.empty()) return std::nullopt;
+  if (!good(loaded.config.validate())) return std::nullopt;
   if (loaded.config.upstreams.empty()) {
     std::cerr << options.config_file << ": no [[upstream]]: write\n  [[upstream]]\n  name = "
               << "\"app\"\n  endpoints = [\"127.0.0.1:3000\"]\nor give --to HOST:PORT\n";
     return std::nullopt;
   }
-  for (const ConfigError& warning : loaded.config.warnings()) {
-    std::cerr << "warning: " << to_text(warning) << "\n";
-  }
+  warn(loaded.unknown_variables);
+  warn(loaded.config.warnings());  // not as loaded: the command line may have put something right
   return loaded.config;
 }
 

@@ -91,7 +91,7 @@ class Loader {
       override_one(environment, environment_name(option.row), option, used);
     }
     for (const EnvironmentVariable& variable : environment) {
-      if (used.count(variable.name) == 0) warn_of_unknown(variable);
+      if (used.count(variable.name) == 0) note_unknown(variable);
     }
   }
 
@@ -223,7 +223,7 @@ class Loader {
   }
 
   /// A misspelt override must not be silent, yet other programs may use WEIR_ names too.
-  void warn_of_unknown(const EnvironmentVariable& variable) {
+  void note_unknown(const EnvironmentVariable& variable) {
     std::vector<std::string> names;
     for (const Option<Config>& option : config_options()) {
       names.push_back(environment_name(option.row));
@@ -232,7 +232,7 @@ class Loader {
     const std::vector<std::string_view> known(names.begin(), names.end());
     const std::string_view meant = nearest(variable.name, known);
     if (meant.empty()) return;
-    out_.warnings.push_back(
+    out_.unknown_variables.push_back(
         {variable.name, quoted(variable.value), did_you_mean("variable", meant), "environment", 0});
   }
 

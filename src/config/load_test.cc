@@ -241,7 +241,7 @@ TEST(LoadConfig, AMisspeltVariableIsAWarning) {
       load_config("", "weir.toml",
                   {{"WEIR_ADMISSION_MAX_CONCURENT", "5"}, {"WEIR_SOMETHING_ELSE_ALTOGETHER", "1"}});
   EXPECT_TRUE(loaded.ok());
-  const auto warnings = texts(loaded.warnings);
+  const auto warnings = texts(loaded.unknown_variables);
   EXPECT_EQ(std::count_if(warnings.begin(), warnings.end(),
                           [](const std::string& text) {
                             return text.find("did you mean WEIR_ADMISSION_MAX_CONCURRENT?") !=

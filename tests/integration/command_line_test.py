@@ -35,6 +35,7 @@ class CommandLine(ProcessTest):
     def test_wrong_usage_is_status_2_on_standard_error(self):
         for arguments in ([], ["rum"], ["run"], ["run", "--to"], ["run", "--to", "nonsense"],
                           ["run", "--to", "127.0.0.1:1", "--listen", "127.0.0.1:99999"],
+                          ["run", "--to", "127.0.0.1:1", "--tls-key", "key.pem"],
                           ["check"], ["check", "/nowhere.toml"]):
             with self.subTest(arguments):
                 failed = weir(*arguments)
@@ -125,6 +126,20 @@ class CommandLine(ProcessTest):
         gateway = self.started(Weir("--config", path, "--to", "127.0.0.1:1",
                                     env={"WEIR_ADMISSION_MAX_CONCURRENT": "9"}))
         self.assertEqual(gateway.stats()["admission"]["max_concurrent"], 9)
+
+    def test_a_misspelt_variable_is_told_by_whoever_reads_the_environment(self):
+        misspelt = {"WEIR_ADMISSION_MAX_CONCURENT": "9"}
+        gateway = self.started(Weir("--to", "127.0.0.1:1", env=misspelt))
+        gateway.line_with(r"^warning: .*did you mean WEIR_ADMISSION_MAX_CONCURRENT\?")
+        self.assertIn("did you mean", weir("budget", env={**os.environ, **misspelt}).stderr)
+
+    def test_the_demo_refuses_a_wrong_environment(self):
+        for name, value in (("WEIR_ADMISSION_MAX_CONCURRENT", "many"),
+                            ("WEIR_SERVER_MAX_CONNECTIONS", "1")):
+            failed = weir("demo", "--port", "0", "--admin-port", "0",
+                          env={**os.environ, name: value})
+            self.assertEqual(failed.returncode, 2, failed.stderr)
+            self.assertIn("must be", failed.stderr)
 
     def test_without_standard_descriptors_it_serves_and_ends_in_order(self):
         # The numbers of closed descriptors must not become sockets that log lines are sent to.

@@ -24,7 +24,8 @@ using Environment = std::vector<EnvironmentVariable>;
 struct LoadedConfig {
   Config config;
   ConfigErrors errors;
-  ConfigErrors warnings;
+  ConfigErrors warnings;           // of config.warnings(), with their places
+  ConfigErrors unknown_variables;  // of the environment, misspelt it seems; also to be warned of
 
   [[nodiscard]] bool ok() const noexcept { return errors.empty(); }
 };

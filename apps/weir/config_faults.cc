@@ -1,0 +1,18 @@
+#include "config_faults.h"
+
+#include <iostream>
+
+#include "weir/config/load.h"
+
+namespace weir::app {
+
+bool good(const ConfigErrors& faults) {
+  for (const ConfigError& fault : faults) std::cerr << to_text(fault) << "\n";
+  return faults.empty();
+}
+
+void warn(const ConfigErrors& faults) {
+  for (const ConfigError& fault : faults) std::cerr << "warning: " << to_text(fault) << "\n";
+}
+
+}  // namespace weir::app
