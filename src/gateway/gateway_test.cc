@@ -65,6 +65,20 @@ TEST(Gateway, AHeadAnswerKeepsItsLengthAndHasNoBody) {
   EXPECT_TRUE(answer.has("content-length: 1000\r\n"));
 }
 
+TEST(Gateway, AHeadAnswerWithoutALengthIsGivenNone) {
+  RawOrigin origin([](int fd, const std::string&) {
+    RawOrigin::say(fd, "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n");
+  });
+  RunningGateway gateway(gateway_config({origin.address()}));
+  Client client(gateway.port());
+  for (int i = 0; i < 2; ++i) {  // and the connection is in step
+    ASSERT_TRUE(client.send("HEAD / HTTP/1.1\r\nhost: t\r\n\r\n"));
+    const Answer answer = client.read(true);
+    EXPECT_EQ(answer.status, 200);
+    EXPECT_FALSE(answer.has("content-length")) << "a cache would take its page for empty";
+  }
+}
+
 TEST(Gateway, ResponsesOfEveryFramingArrive) {
   RawOrigin origin([](int fd, const std::string& head) {
     if (head.starts_with("GET /chunked")) {

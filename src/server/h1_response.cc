@@ -50,7 +50,9 @@ H1Session::HeadPlan H1Session::plan(const ResponseHead& head, bool last) const n
     plan.keep = false;  // the rest of the body is not worth reading
   }
   plan.length = head.content_length.value_or(0);
-  if (bodiless(head.status)) {
+  // An answer to HEAD that says no length has one all the same, which we do not know.
+  const bool length_unknown = method_ == Method::kHead && last && !head.content_length;
+  if (bodiless(head.status) || length_unknown) {
     plan.framing = Framing::kNone;
   } else if (head.content_length || last) {
     plan.framing = Framing::kLength;
