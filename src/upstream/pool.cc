@@ -112,7 +112,7 @@ Result<void, UpstreamFailure> UpstreamPool::attempt(Exchange& exchange) noexcept
     ++exchange.attempts_;
     const std::uint32_t at = upstream_.choose(turn_, loop_.now());
     Endpoint& endpoint = upstream_.at(at);
-    UpstreamConnection* connection = take_idle(at, exchange.plan_.method);
+    UpstreamConnection* connection = take_idle(at, exchange);
     if (connection == nullptr) {
       connection = connect(at, why);
       if (connection == nullptr) {
@@ -131,10 +131,14 @@ Result<void, UpstreamFailure> UpstreamPool::attempt(Exchange& exchange) noexcept
   return unexpected(why);
 }
 
-/// The one used last. Before a request that must not be sent twice, one that died is sorted out.
-UpstreamConnection* UpstreamPool::take_idle(std::uint32_t endpoint_index, Method method) noexcept {
+/// The one used last. Before a request that cannot be sent twice, one that died is sorted out.
+UpstreamConnection* UpstreamPool::take_idle(std::uint32_t endpoint_index,
+                                            const Exchange& exchange) noexcept {
+  const bool repeatable = is_safe(exchange.plan_.method) &&
+                          exchange.plan_.framing == RequestFraming::kNone &&
+                          !exchange.plan_.upgrade;
   while (UpstreamConnection* connection = idle_[endpoint_index].back()) {
-    if (is_safe(method) || connection->still_quiet()) {
+    if (repeatable || connection->still_quiet()) {
       unpark(*connection);
       return connection;
     }

@@ -91,7 +91,8 @@ class UpstreamPool {
   using IdleList = IntrusiveList<UpstreamConnection, &UpstreamConnection::hook>;
 
   [[nodiscard]] Result<void, UpstreamFailure> attempt(Exchange& exchange) noexcept;
-  [[nodiscard]] UpstreamConnection* take_idle(std::uint32_t endpoint_index, Method method) noexcept;
+  [[nodiscard]] UpstreamConnection* take_idle(std::uint32_t endpoint_index,
+                                              const Exchange& exchange) noexcept;
   [[nodiscard]] UpstreamConnection* connect(std::uint32_t endpoint_index,
                                             UpstreamFailure& why) noexcept;
   void park(UpstreamConnection& connection) noexcept;

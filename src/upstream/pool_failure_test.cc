@@ -48,21 +48,27 @@ TEST_F(PoolFailureTest, DoesNotRepeatAPostThatMayHaveBeenSeen) {
   EXPECT_FALSE(origin.has_caller());
 }
 
-TEST_F(PoolFailureTest, APostDoesNotUseAConnectionThatHasEnded) {
-  FakeOrigin origin;
-  make({origin.name()});
-  leave_one_idle(origin);
-  origin.close();  // and the loop has no turn to notice it
+TEST_F(PoolFailureTest, WhatCannotBeRepeatedDoesNotUseAConnectionThatHasEnded) {
+  for (const UpstreamPool::Start& start :
+       {UpstreamPool::Start{.method = Method::kPost},
+        UpstreamPool::Start{.method = Method::kGet, .framing = RequestFraming::kLength},
+        UpstreamPool::Start{.method = Method::kGet, .upgrade = true}}) {
+    FakeOrigin origin;
+    make({origin.name()});
+    leave_one_idle(origin);
+    origin.close();  // and the loop has no turn to notice it
 
-  Asked asked;
-  put_head(*pool, asked.exchange, "POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n");
-  ASSERT_TRUE(pool->start(asked.exchange, {.method = Method::kPost}));
-  origin.accept(loop);
-  origin.read_head(loop);
-  origin.write("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n");
-  run_until([&] { return asked.seen.complete; });
-  EXPECT_EQ(asked.seen.status, 200U);
-  EXPECT_EQ(asked.exchange.attempts(), 1U);
+    Asked asked;
+    put_head(*pool, asked.exchange, "X / HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n");
+    ASSERT_TRUE(pool->start(asked.exchange, start));
+    origin.accept(loop);
+    origin.read_head(loop);
+    origin.write("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n");
+    run_until([&] { return asked.seen.complete; });
+    EXPECT_EQ(asked.seen.status, 200U);
+    EXPECT_EQ(asked.exchange.attempts(), 1U);
+    TearDown();
+  }
 }
 
 TEST_F(PoolFailureTest, TriesTheNextEndpointWhenOneRefuses) {
