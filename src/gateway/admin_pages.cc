@@ -198,9 +198,27 @@ struct Description {
   std::string error;
 };
 
+/// What /explain does not understand in a query; empty if it understands all. A misspelt name would
+/// be answered for another request than was meant.
+std::string not_understood(std::string_view query) {
+  constexpr std::array<std::string_view, 8> kKnown = {"class", "actor", "upstream",    "peer",
+                                                      "bytes", "cost",  "deadline_ms", "attempt"};
+  while (!query.empty()) {
+    const std::string_view pair = query.substr(0, query.find('&'));
+    query.remove_prefix(std::min(pair.size() + 1, query.size()));
+    const std::string_view name = pair.substr(0, pair.find('='));
+    if (pair.empty() || std::find(kKnown.begin(), kKnown.end(), name) != kKnown.end()) continue;
+    std::string text = std::string(name) + ": not one of";
+    for (const std::string_view known : kKnown) text += " " + std::string(known);
+    return text;
+  }
+  return {};
+}
+
 Description described(const GatewayView& view, const AdminRequest& asked, const std::string& actor,
                       const std::string& peer) {
   Description said;
+  said.error = not_understood(asked.query);
   const auto value = [&](std::string_view name) { return query_value(asked.query, name); };
   if (const std::string text = value("class"); !text.empty()) {
     const auto priority = priority_named(text);
@@ -230,7 +248,11 @@ Description described(const GatewayView& view, const AdminRequest& asked, const 
     if (!ms) said.error = "deadline_ms: milliseconds that are left";
     said.request.time_left = std::chrono::milliseconds(ms.value_or(0));
   }
-  said.request.hedge = value("attempt") > "1";
+  if (const std::string text = value("attempt"); !text.empty()) {
+    const auto attempt = number_in<std::uint64_t>(text);
+    if (!attempt) said.error = "attempt: a number, 1 for the first";
+    said.request.hedge = attempt.value_or(1) > 1;
+  }
   const AdmissionController& controller = view.core.controller;
   if (!actor.empty()) said.actor = named_actor(actor, controller);
   if (!peer.empty()) said.peer = controller.identify(peer);

@@ -120,19 +120,16 @@ class Explainer {
     if (own.cap == 0) {
       return step(6, "class_limit", "no cap", config_.modes.class_cap, Reason::kAdmitted);
     }
-    const bool full = own.in_flight + request_.cost > own.cap;
+    const bool full = own.in_flight + units() > own.cap;
     step(6, "class_limit", of(own.in_flight, own.cap) + " in flight", config_.modes.class_cap,
          full ? Reason::kClassLimit : Reason::kAdmitted);
   }
 
   void limit() {
-    const std::uint32_t permille =
-        config_.classes.share_permille(request_.priority, request_.hedge);
-    const std::uint32_t bound = share_bound(n_.scope.limit, permille);
-    const bool full = n_.scope.in_flight + charged_cost(request_.cost, bound, 0) > bound;
-    const bool process_full = n_.all.in_flight + request_.cost > config_.max_concurrent;
+    const bool full = n_.scope.in_flight + units() > bound();
+    const bool process_full = n_.all.in_flight + units() > config_.max_concurrent;
     const bool queued = n_.scope.waiting > 0 && patience() > Duration(0);
-    std::string finding = of(n_.scope.in_flight, bound) + " in flight (" + as_share(permille) +
+    std::string finding = of(n_.scope.in_flight, bound()) + " in flight (" + as_share(permille()) +
                           " of the limit " + std::to_string(n_.scope.limit) + ", " +
                           std::string(name_of(n_.scope.limit_reason)) + "); " +
                           of(n_.all.in_flight, config_.max_concurrent) + " over all; " +
@@ -142,6 +139,17 @@ class Explainer {
     if (waits_) finding += "; would wait up to " + to_string(patience());
     step(7, "overload", std::move(finding), config_.modes.limit,
          full || process_full || queued ? Reason::kOverload : Reason::kAdmitted);
+  }
+
+  [[nodiscard]] std::uint32_t permille() const {
+    return config_.classes.share_permille(request_.priority, request_.hedge);
+  }
+  [[nodiscard]] std::uint32_t bound() const { return share_bound(n_.scope.limit, permille()); }
+
+  /// What would be charged: a request that is too dear is served alone.
+  [[nodiscard]] std::uint32_t units() const {
+    return charged_cost(std::min(request_.cost, config_.max_concurrent), bound(),
+                        n_.scope.classes[index_of(request_.priority)].cap);
   }
 
   [[nodiscard]] Duration patience() const {

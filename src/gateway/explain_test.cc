@@ -103,6 +103,16 @@ TEST(Explain, ARuleThatOnlyWatchesRefusesNothing) {
   EXPECT_EQ(step_named(said, "overload").mode, RuleMode::kShadow);
 }
 
+TEST(Explain, ARequestDearerThanEveryBoundIsServedAlone) {
+  NumbersInForce numbers = idle();
+  numbers.scope.classes[index_of(Priority::kNormal)].cap = 5;
+  const DescribedRequest dear{.cost = kClassUnitsMax, .time_left = {}};
+  EXPECT_EQ(explain(dear, numbers).verdict, Verdict::kAdmitted);
+  numbers.scope.in_flight = numbers.all.in_flight = 1;
+  numbers.scope.classes[index_of(Priority::kNormal)].in_flight = 1;
+  EXPECT_EQ(explain(dear, numbers).reason, Reason::kClassLimit);
+}
+
 TEST(Explain, ANewcomerQueuesBehindThoseWhoWait) {
   NumbersInForce numbers = idle();
   numbers.scope.waiting = 1;
