@@ -1,6 +1,7 @@
 #include "weir/gateway/gateway.h"
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <latch>
 #include <optional>
@@ -97,7 +98,22 @@ GatewayError cannot_listen(GatewayError::About about, const StartError& error) {
   if (error.error == io::IoError::kInUse) why = "somebody listens there already";
   if (error.error == io::IoError::kDenied) why = "not permitted; ports below 1024 need a privilege";
   if (error.error == io::IoError::kInvalid) why = "no address of this machine";
+  if (error.error == io::IoError::kRefused) why = "there is no such folder";
   return {about, "cannot listen on " + error.where + ": " + why};
+}
+
+bool is_loopback(const io::Address& address) noexcept {
+  constexpr std::array<std::uint8_t, 16> kV6 = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
+  if (address.family == io::Family::kV6) return address.ip == kV6;
+  return address.family == io::Family::kV4 && address.ip[0] == 127;
+}
+
+/// Whether connecting to `there` comes out at a socket that listens on `own`. Where that is every
+/// address of this machine, only the loopback ones are known to be among them.
+bool leads_to(const io::SocketName& there, const io::SocketName& own) noexcept {
+  if (there == own) return true;
+  const bool everywhere = own.path.empty() && own.address.ip == io::Address{}.ip;
+  return everywhere && there.address.port == own.address.port && is_loopback(there.address);
 }
 
 }  // namespace
@@ -214,11 +230,14 @@ Result<void, GatewayError> Gateway::Impl::listen() {
 
 /// A gateway in front of itself would answer every request by asking itself.
 Result<void, GatewayError> Gateway::Impl::check_no_circle() const {
-  const std::vector<io::SocketName> own = server->addresses();
+  std::vector<io::SocketName> own = server->addresses();
+  const std::vector<io::SocketName> secure = server->tls_addresses();
+  own.insert(own.end(), secure.begin(), secure.end());
   for (std::size_t i = 0; i < core->upstreams.size(); ++i) {
     for (std::size_t k = 0; k < core->upstreams[i]->size(); ++k) {
       const Endpoint& endpoint = core->upstreams[i]->at(k);
-      if (std::find(own.begin(), own.end(), endpoint.name()) == own.end()) continue;
+      const auto leads_here = [&](const auto& name) { return leads_to(endpoint.name(), name); };
+      if (std::none_of(own.begin(), own.end(), leads_here)) continue;
       return unexpected(GatewayError{GatewayError::About::kUpstream,
                                      "upstream " + core->names[i] + ": endpoint " +
                                          endpoint.label() + " is this gateway itself"});

@@ -222,6 +222,20 @@ TEST(GatewayStart, RefusesToStandInFrontOfItself) {
   EXPECT_THAT(started.error().message, HasSubstr("itself"));
 }
 
+TEST(GatewayStart, RefusesToStandInFrontOfAllItsAddresses) {
+  std::string address;
+  {
+    Origin origin(testkit::echo);
+    address = origin.address();
+  }
+  Config config = gateway_config({address});
+  config.server.listen = {address.substr(address.find(':'))};  // every address of this machine
+  Gateway circle(config);
+  const auto started = circle.start();
+  ASSERT_FALSE(started.has_value());
+  EXPECT_THAT(started.error().message, HasSubstr("itself"));
+}
+
 TEST(GatewayStart, RefusesAConfigurationAboveItsMemory) {
   Config config = gateway_config({"127.0.0.1:1"});
   config.server.memory_max = 1024 * 1024;

@@ -4,6 +4,7 @@
 
 #include "weir/io/clock.h"
 
+#include "gateway/forward_head.h"
 #include "gateway/local_answer.h"
 
 namespace weir::inline v0 {
@@ -87,7 +88,8 @@ void GatewayLoop::turn_away(ServerStream& stream, const ServerRequest& request,
   time_refusal(request.received_at);
   if (!log_.on()) return;
   RequestNote note;
-  note.take(request, caller, {});
+  const RequestId id = RequestId::draw(rng_);
+  note.take(request, caller, id.view());
   log_.record(
       {.note = note,
        .status = refusal.status(),
