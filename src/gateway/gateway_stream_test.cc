@@ -68,6 +68,26 @@ TEST(Gateway, ARefusedSwitchIsAnOrdinaryAnswer) {
   EXPECT_EQ(client.get("/next").status, 200);
 }
 
+TEST(Gateway, TrailersThatDoNotFitAreLeftOutAndTheBodyEnds) {
+  RawOrigin origin([](int fd, const std::string&) {
+    std::string trailers;
+    for (int i = 0; i < 12; ++i) trailers += "x-" + std::to_string(i) + ": y\r\n";
+    RawOrigin::say(fd, "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n" +
+                           trailers + "\r\n");
+  });
+  Config config = gateway_config({origin.address()});
+  config.server.header_count_max = config.server.trailer_count_max = 8;  // places for fields
+  RunningGateway gateway(config);
+  Client client(gateway.port());
+  for (int i = 0; i < 2; ++i) {
+    const Answer answer =
+        client.ask("GET / HTTP/1.1\r\nhost: t\r\nconnection: te\r\nte: trailers\r\n\r\n");
+    EXPECT_EQ(answer.body, "abc");
+    EXPECT_EQ(client.trailers, "");
+  }
+  EXPECT_TRUE(gateway.settled());
+}
+
 TEST(Gateway, EventsArriveOneByOneAndDoNotHoldTheLimit) {
   std::mutex mutex;
   ServerStream* events = nullptr;

@@ -290,8 +290,10 @@ bool Passage::on_upstream_trailers(const HeaderList& trailers) {
   for (const HeaderView& field : trailers) {
     if (may_forward_trailer(field)) fields[count++] = {.name = field.name, .value = field.value};
   }
-  if (stream_->send_trailers(fields.first(count)) == SendResult::kBlocked) return false;
-  response_ended_ = true;
+  const SendResult sent = stream_->send_trailers(fields.first(count));
+  if (sent == SendResult::kBlocked) return false;
+  // Trailers are optional, the end of the body is not: on_upstream_complete() makes up for it.
+  response_ended_ = sent != SendResult::kInvalid;
   return true;
 }
 
