@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -16,7 +17,8 @@ namespace weir::inline v0 {
 ///
 /// Health is passive: a failed connect, or kBadAnswersMax bad or missing answers in a row, closes
 /// it for 0.1 s, doubling up to 6.4 s; an answer opens it. A closed endpoint is passed over while
-/// another is open.
+/// another is open. What fails while it is closed was under way already, and doubles nothing: else
+/// one moment of a busy endpoint would close it for 6.4 s.
 /// Thread-safety: any member, any thread. Cost: atomics only.
 class Endpoint {
  public:
@@ -43,9 +45,15 @@ class Endpoint {
     closed_until_ns_.store(0, std::memory_order_relaxed);
   }
   void note_connect_failed(TimePoint now) noexcept {
-    const std::uint32_t n = failures_in_a_row_.fetch_add(1, std::memory_order_relaxed);
-    const std::uint32_t doublings = n < kDoublingsMax ? n : kDoublingsMax;
-    closed_until_ns_.store(to_ns(now) + (kFirstPauseNs << doublings), std::memory_order_relaxed);
+    std::int64_t closed_until = closed_until_ns_.load(std::memory_order_relaxed);
+    if (to_ns(now) < closed_until) return;
+    const std::uint32_t n = failures_in_a_row_.load(std::memory_order_relaxed);
+    const std::int64_t next = to_ns(now) + (kFirstPauseNs << std::min(n, kDoublingsMax));
+    // Of several at once, one counts.
+    if (!closed_until_ns_.compare_exchange_strong(closed_until, next, std::memory_order_relaxed)) {
+      return;
+    }
+    failures_in_a_row_.fetch_add(1, std::memory_order_relaxed);
   }
   void note_bad_answer(TimePoint now) noexcept {
     const std::uint32_t n = bad_answers_.fetch_add(1, std::memory_order_relaxed) + 1;
