@@ -46,8 +46,8 @@ void Exchange::release_sent_buffer() noexcept {
 
 bool Exchange::send_body(std::string_view bytes, bool last) noexcept {
   WEIR_ASSERT(active() && !owes_writable_);
-  if (!bytes.empty()) body_given_ = true;
   const bool chunked = plan_.framing == RequestFraming::kChunked && !tunnel_;
+  if (!bytes.empty() || (chunked && last)) body_given_ = true;
   std::array<char, h1::kChunkHeadRoom> size_line;
   std::array<std::string_view, 4> pieces{};
   if (chunked && !bytes.empty()) {
@@ -82,7 +82,7 @@ bool Exchange::send_body(std::string_view bytes, bool last) noexcept {
 
 bool Exchange::send_trailers(std::span<const HeaderView> trailers) noexcept {
   if (plan_.framing != RequestFraming::kChunked || trailers.empty()) return send_body({}, true);
-  request_complete_ = true;
+  request_complete_ = body_given_ = true;
   if (begin_ == end_) begin_ = end_ = 0;
   const Result<std::size_t, h1::WriteError> written = h1::write_last_chunk(space(), trailers);
   if (written) {

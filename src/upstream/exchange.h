@@ -109,7 +109,7 @@ class Exchange {
   std::uint32_t attempts_ = 0;
   Plan plan_;
   bool request_complete_ = false;  // the last byte was given to us
-  bool body_given_ = false;        // some body was given: the head alone cannot be sent again
+  bool body_given_ = false;        // of a body, or the end of one: the head alone is not enough
   bool response_started_ = false;
   bool tunnel_ = false;
   bool owes_writable_ = false;  // send_body() said "stop"

@@ -48,6 +48,29 @@ TEST_F(PoolFailureTest, DoesNotRepeatAPostThatMayHaveBeenSeen) {
   EXPECT_FALSE(origin.has_caller());
 }
 
+TEST_F(PoolFailureTest, DoesNotRepeatAHeadWhoseEmptyBodyIsGone) {
+  const HeaderView trailer{"x-sum", "0", FieldId::kOther, false};
+  for (const bool with_trailer : {false, true}) {
+    FakeOrigin origin;
+    make({origin.name()});
+    leave_one_idle(origin);
+
+    Asked asked;
+    put_head(*pool, asked.exchange,
+             "GET / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n");
+    ASSERT_TRUE(
+        pool->start(asked.exchange, {.method = Method::kGet, .framing = RequestFraming::kChunked}));
+    EXPECT_TRUE(with_trailer ? asked.exchange.send_trailers({&trailer, 1})
+                             : asked.exchange.send_body({}, true));
+    origin.read_head(loop);
+    origin.reset();
+    run_until_failed(asked.seen);
+    EXPECT_EQ(asked.seen.failure, UpstreamFailure::kClosedEarly);
+    EXPECT_FALSE(origin.has_caller());
+    TearDown();
+  }
+}
+
 TEST_F(PoolFailureTest, WhatCannotBeRepeatedDoesNotUseAConnectionThatHasEnded) {
   for (const UpstreamPool::Start& start :
        {UpstreamPool::Start{.method = Method::kPost},
