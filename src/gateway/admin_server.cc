@@ -6,6 +6,8 @@
 #include "weir/server/memory_budget.h"
 #include "weir/server/stream.h"
 
+#include "gateway/percent_code.h"
+
 namespace weir::inline v0 {
 namespace {
 
@@ -77,24 +79,12 @@ class AdminHandler final : public Handler {
   std::uint64_t bytes_ = 0;  // of all replies
 };
 
-int hex_value(char c) noexcept {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
 std::string percent_decoded(std::string_view text) {
   std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const int high = text[i] == '%' && i + 2 < text.size() ? hex_value(text[i + 1]) : -1;
-    const int low = high >= 0 ? hex_value(text[i + 2]) : -1;
-    if (low >= 0) {
-      out += static_cast<char>(high * 16 + low);
-      i += 2;
-    } else {
-      out += text[i] == '+' ? ' ' : text[i];
-    }
+  while (!text.empty()) {
+    const std::optional<char> meant = percent_code(text);
+    out += meant ? *meant : text.front() == '+' ? ' ' : text.front();
+    text.remove_prefix(meant ? 3 : 1);
   }
   return out;
 }

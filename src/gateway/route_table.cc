@@ -5,6 +5,8 @@
 #include "weir/base/assert.h"
 #include "weir/http/field.h"
 
+#include "gateway/percent_code.h"
+
 namespace weir::inline v0 {
 namespace {
 
@@ -28,8 +30,7 @@ bool is_dots(std::string_view segment) noexcept {
   while (!segment.empty()) {
     if (segment.front() == '.') {
       segment.remove_prefix(1);
-    } else if (segment.size() >= 3 && segment[0] == '%' && segment[1] == '2' &&
-               lower(segment[2]) == 'e') {
+    } else if (percent_code(segment) == '.') {
       segment.remove_prefix(3);
     } else {
       return false;
@@ -37,6 +38,52 @@ bool is_dots(std::string_view segment) noexcept {
     if (++dots > 2) return false;
   }
   return dots > 0;
+}
+
+bool is_unreserved(char c) noexcept {
+  const char l = lower(c);
+  return (l >= 'a' && l <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '_' ||
+         c == '~';
+}
+
+/// Reads a path as RFC 3986 §6.2.2 compares it: "%72" is "r", "%2f" is "%2F". Otherwise a client
+/// could choose its class, or what it is charged, by the way it spells a path.
+class PathReader {
+ public:
+  explicit PathReader(std::string_view path) noexcept : rest_(path) {}
+
+  [[nodiscard]] bool done() const noexcept { return rest_.empty(); }
+  char next() noexcept {
+    if (digits_ > 0) {
+      --digits_;
+      const char digit = take(1);
+      return digit >= 'a' && digit <= 'f' ? static_cast<char>(digit - 'a' + 'A') : digit;
+    }
+    const std::optional<char> meant = percent_code(rest_);
+    if (!meant) return take(1);
+    if (!is_unreserved(*meant)) {
+      digits_ = 2;
+      return take(1);
+    }
+    take(3);
+    return *meant;
+  }
+
+ private:
+  char take(std::size_t bytes) noexcept {
+    const char first = rest_.front();
+    rest_.remove_prefix(bytes);
+    return first;
+  }
+
+  std::string_view rest_;
+  int digits_ = 0;  // of a code that stays one
+};
+
+std::string as_compared(std::string_view path) {
+  std::string out;
+  for (PathReader reader(path); !reader.done();) out += reader.next();
+  return out;
 }
 
 }  // namespace
@@ -75,10 +122,10 @@ RouteTable::RouteTable(std::span<const RouteConfig> routes, std::span<const std:
     }
     if (!config.path.empty()) {
       entry.path_kind = PathKind::kExact;
-      entry.path = config.path;
+      entry.path = as_compared(config.path);
     } else if (config.path_prefix.size() > 1) {
       entry.path_kind = PathKind::kPrefix;
-      entry.path = config.path_prefix;
+      entry.path = as_compared(config.path_prefix);
       while (entry.path.ends_with('/')) entry.path.pop_back();
       if (entry.path.empty()) entry.path_kind = PathKind::kAny;
     }
@@ -117,16 +164,12 @@ bool RouteTable::host_fits(const Entry& entry, std::string_view host) noexcept {
 }
 
 bool RouteTable::path_fits(const Entry& entry, std::string_view path) noexcept {
-  switch (entry.path_kind) {
-    case PathKind::kAny:
-      return true;
-    case PathKind::kExact:
-      return path == entry.path;
-    case PathKind::kPrefix:
-      return path.starts_with(entry.path) &&
-             (path.size() == entry.path.size() || path[entry.path.size()] == '/');
+  if (entry.path_kind == PathKind::kAny) return true;
+  PathReader reader(path);
+  for (const char wanted : entry.path) {
+    if (reader.done() || reader.next() != wanted) return false;
   }
-  return false;
+  return reader.done() || (entry.path_kind == PathKind::kPrefix && reader.next() == '/');
 }
 
 bool RouteTable::method_fits(const Entry& entry, const RequestMeta& meta, Method method) noexcept {

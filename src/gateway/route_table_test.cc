@@ -91,6 +91,25 @@ TEST(RouteTable, MethodsAreExactAndMayBeUnknownOnes) {
   EXPECT_EQ(matched({route}, "x", "/", "BREW"), -1);
 }
 
+TEST(RouteTable, APathIsTheSameHoweverItIsSpelt) {
+  RouteConfig dear = to("a");
+  dear.path_prefix = "/re%70orts/caf%c3%a9";
+  for (const char* path : {"/reports/caf%C3%A9", "/%72eports/caf%c3%a9", "/re%70orts/%63af%C3%a9/x",
+                           "/%72%65%70%6F%72%74%73/caf%C3%A9?x"}) {
+    EXPECT_EQ(matched({dear, to("b")}, "x", path), 0) << path;
+  }
+  for (const char* path :
+       {"/reports%2Fcaf%C3%A9", "/reports/caf%C3%A9%2Fx", "/reports/caf%C3", "/reports/caf%C3%A9%",
+        "/%2572eports/caf%C3%A9", "/reports/caf%C3%A9x"}) {
+    EXPECT_EQ(matched({dear, to("b")}, "x", path), 1) << path;
+  }
+  RouteConfig exact = to("a");
+  exact.path = "/a";
+  EXPECT_EQ(matched({exact}, "x", "/%61"), 0);
+  EXPECT_EQ(matched({exact}, "x", "/%6"), -1);
+  EXPECT_EQ(matched({exact}, "x", "/%61/"), -1);
+}
+
 TEST(RouteTable, DotSegmentsCannotPickAPathRoute) {
   RouteConfig critical = to("a");
   critical.path_prefix = "/health";
