@@ -99,8 +99,16 @@ Result<void, UpstreamFailure> UpstreamPool::start(Exchange& exchange, const Star
   Result<void, UpstreamFailure> started = attempt(exchange);
   if (started) return started;
   if (started.error() == UpstreamFailure::kNoConnection && wait_for_connection(exchange)) return {};
+  note_unserved(started.error());
   detach(exchange);
   return started;
+}
+
+// The bound is one for all endpoints: the one whose turn it was stands for them.
+void UpstreamPool::note_unserved(UpstreamFailure failure) noexcept {
+  if (failure != UpstreamFailure::kNoConnection) return;
+  Endpoint& endpoint = upstream_.at((turn_ - 1) % upstream_.size());
+  endpoint.failures[index_of(failure)].fetch_add(1, kRelaxed);
 }
 
 // One attempt at the next endpoint, and at the ones after it while connecting fails at once.
@@ -116,8 +124,8 @@ Result<void, UpstreamFailure> UpstreamPool::attempt(Exchange& exchange) noexcept
     if (connection == nullptr) {
       connection = connect(at, why);
       if (connection == nullptr) {
+        if (why == UpstreamFailure::kNoConnection) break;  // counted if it does not wait for one
         endpoint.failures[index_of(why)].fetch_add(1, kRelaxed);
-        if (why == UpstreamFailure::kNoConnection) break;
         continue;
       }
     }
@@ -214,6 +222,7 @@ void UpstreamPool::retry(Exchange& exchange, UpstreamFailure failure) noexcept {
   if (again.error() == UpstreamFailure::kNoConnection && wait_for_connection(exchange)) return;
   const UpstreamFailure told =
       again.error() == UpstreamFailure::kNoEndpoint ? failure : again.error();
+  note_unserved(told);
   detach(exchange);
   exchange.events_.on_upstream_failed(told);
 }
@@ -258,6 +267,7 @@ void UpstreamPool::stop_waiting(Exchange& exchange) noexcept {
 
 void UpstreamPool::fail_waiting(Exchange& exchange, UpstreamFailure failure) noexcept {
   stop_waiting(exchange);
+  note_unserved(failure);
   detach(exchange);
   exchange.events_.on_upstream_failed(failure);
 }

@@ -102,6 +102,8 @@ class UpstreamPool {
   void retry(Exchange& exchange, UpstreamFailure failure) noexcept;
   void end(Exchange& exchange, UpstreamFailure failure) noexcept;
   void detach(Exchange& exchange) noexcept;
+  /// Counts an exchange that ends for want of a connection.
+  void note_unserved(UpstreamFailure failure) noexcept;
   [[nodiscard]] bool wait_for_connection(Exchange& exchange) noexcept;
   void stop_waiting(Exchange& exchange) noexcept;
   void fail_waiting(Exchange& exchange, UpstreamFailure failure) noexcept;

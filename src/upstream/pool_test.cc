@@ -74,6 +74,10 @@ class TwoLoopsTest : public UpstreamPoolTest {
     return other->start(exchange, {.method = Method::kGet});
   }
 
+  std::uint64_t unserved() const {
+    return upstream->at(0).failures[index_of(UpstreamFailure::kNoConnection)].load();
+  }
+
   io::Loop other_loop;
   std::unique_ptr<UpstreamPool> other;
 };
@@ -96,6 +100,7 @@ TEST_F(TwoLoopsTest, AnIdleConnectionOfAnotherLoopMakesRoom) {
   EXPECT_EQ(asked.seen.body, "hi");
   EXPECT_EQ(upstream->hungry(), 0U);
   EXPECT_EQ(upstream->connections(), 1U);
+  EXPECT_EQ(unserved(), 0U) << "to wait is no failure";
 }
 
 TEST_F(TwoLoopsTest, OneWhoWaitsMayBeCancelled) {
@@ -119,6 +124,7 @@ TEST_F(TwoLoopsTest, WhenAllAreBusyTheAnswerComesAtOnce) {
   const auto refused = get_on_other(two.exchange);
   ASSERT_FALSE(refused.has_value());
   EXPECT_EQ(refused.error(), UpstreamFailure::kNoConnection);
+  EXPECT_EQ(unserved(), 1U);
   one.exchange.cancel();
 }
 
