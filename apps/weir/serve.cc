@@ -6,6 +6,8 @@
 #include <memory>
 
 #include "weir/base/duration_text.h"
+#include "weir/gateway/gateway_budget.h"
+#include "weir/io/fd.h"
 #include "weir/io/loop.h"
 #include "weir/io/signal.h"
 #include "weir/io/tls_memory.h"
@@ -145,6 +147,12 @@ class Master {
 }  // namespace
 
 int serve(const Config& config, const Serving& serving) {
+  const std::uint64_t wanted = gateway_descriptors(config);
+  if (const std::uint64_t allowed = io::allow_descriptors(wanted); allowed < wanted) {
+    std::cerr << "warning: " << allowed << " descriptors are allowed (ulimit -n), " << wanted
+              << " can be needed for server.max_connections and those of the upstreams: clients "
+                 "will wait, and upstreams seem unreachable\n";
+  }
   if (const std::uint64_t bytes = tls_memory_bytes(config.server); bytes > 0) {
     io::set_tls_memory_budget(bytes);
   }

@@ -89,6 +89,15 @@ MemoryBudget gateway_budget(const Config& config) {
   return budget;
 }
 
+std::uint64_t gateway_descriptors(const Config& config) {
+  constexpr std::uint64_t kOfItsOwn = 64;  // listeners, logs, certificates, signals
+  constexpr std::uint64_t kPerLoop = 8;    // libuv's
+  std::uint64_t sum = kOfItsOwn + kPerLoop * loops_of(config);
+  sum += config.server.max_connections + GatewaySizes(config).connections;
+  if (config.admin.listen) sum += admin_server_config(config).max_connections;
+  return sum;
+}
+
 std::string to_table(const std::vector<MemoryAddend>& addends) {
   std::ostringstream out;
   for (const MemoryAddend& addend : addends) {

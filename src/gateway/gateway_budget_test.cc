@@ -20,6 +20,16 @@ Config with_upstream() {
   return config;
 }
 
+TEST(GatewayBudget, EveryConnectionIsADescriptor) {
+  Config config = with_upstream();
+  config.server.loops = 2;
+  const std::uint64_t before = gateway_descriptors(config);
+  EXPECT_GE(before, config.server.max_connections + config.upstreams[0].max_connections);
+  config.server.max_connections += 5;
+  config.upstreams[0].max_connections += 7;
+  EXPECT_EQ(gateway_descriptors(config), before + 12);
+}
+
 TEST(GatewayBudget, IsTheServersAndItsOwn) {
   const Config config = with_upstream();
   const MemoryBudget all = gateway_budget(config);

@@ -1,6 +1,9 @@
 #include "weir/io/fd.h"
 
+#include <algorithm>
+
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 namespace weir::inline v0::io {
@@ -15,6 +18,15 @@ void fill_standard_descriptors() noexcept {
     opened = ::open("/dev/null", O_RDWR);  // NOLINT(android-cloexec-open): as inherited ones are
   }
   if (opened > STDERR_FILENO) ::close(opened);
+}
+
+std::uint64_t allow_descriptors(std::uint64_t wanted) noexcept {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return wanted;  // unknown: nothing to complain of
+  if (limit.rlim_cur >= wanted) return limit.rlim_cur;
+  const rlimit raised{.rlim_cur = std::min<rlim_t>(wanted, limit.rlim_max),
+                      .rlim_max = limit.rlim_max};
+  return ::setrlimit(RLIMIT_NOFILE, &raised) == 0 ? raised.rlim_cur : limit.rlim_cur;
 }
 
 }  // namespace weir::inline v0::io

@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import tempfile
@@ -152,6 +153,17 @@ class CommandLine(ProcessTest):
             self.assertEqual(get(port).reason, "connect_refused")
         gateway.signal(signal.SIGTERM)
         self.assertEqual(gateway.wait(), 0)
+
+    def test_descriptors_are_taken_as_far_as_allowed_or_it_says_so(self):
+        def limits(soft, hard):
+            return lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        gateway = self.started(Weir("--to", "127.0.0.1:1", preexec_fn=limits(64, 4096)))
+        with open(f"/proc/{gateway.child.pid}/limits", encoding="ascii") as file:
+            soft = int(next(line for line in file if "open files" in line).split()[3])
+        self.assertGreaterEqual(soft, 2048)
+        self.assertFalse([line for line in gateway.lines if "descriptors" in line])
+        short = self.started(Weir("--to", "127.0.0.1:1", preexec_fn=limits(64, 256)))
+        short.line_with(r"^warning: 256 descriptors are allowed \(ulimit -n\), 2\d\d\d can be")
 
     def test_whoever_reads_the_output_may_leave(self):
         port, admin = free_port(), free_port()

@@ -81,7 +81,7 @@ class Process:
 class Weir(Process):
     """`weir run` on port 0, with its admin endpoint."""
 
-    def __init__(self, *arguments, config=None, env=None):
+    def __init__(self, *arguments, config=None, env=None, **options):
         self.folder = tempfile.mkdtemp(prefix="weir-test-")
         command = [WEIR, "run", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"]
         if config is not None:
@@ -89,7 +89,7 @@ class Weir(Process):
             self.write_config(config)
             command += ["--config", self.config_path]
         super().__init__(*command, *arguments, stdout=subprocess.PIPE,
-                         env={**os.environ, **(env or {})})
+                         env={**os.environ, **(env or {})}, **options)
         self.output = []
         self._output_reader = threading.Thread(target=self._read_output, daemon=True)
         self._output_reader.start()

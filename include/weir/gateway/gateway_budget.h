@@ -15,6 +15,9 @@ namespace weir::inline v0 {
 /// its own.
 [[nodiscard]] MemoryBudget gateway_budget(const Config& config);
 
+/// The most descriptors it can have open: clients, upstreams, admin, and a few for itself.
+[[nodiscard]] std::uint64_t gateway_descriptors(const Config& config);
+
 /// The server configuration that a gateway really runs: it streams, so it needs no arenas.
 [[nodiscard]] ServerConfig gateway_server_config(const Config& config);
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <utility>
 
 namespace weir::inline v0::io {
@@ -11,6 +12,10 @@ void close_fd(int fd) noexcept;
 /// get that number, and what is printed would be sent to whoever is at its other end. For the first
 /// line of a main().
 void fill_standard_descriptors() noexcept;
+
+/// Lets this process have `wanted` descriptors, as far as it may raise its own limit. How many it
+/// may have now.
+[[nodiscard]] std::uint64_t allow_descriptors(std::uint64_t wanted) noexcept;
 
 /// Owns one file descriptor. Move-only. Thread-safety: as int.
 class [[nodiscard]] Fd {
