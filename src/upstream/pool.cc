@@ -16,6 +16,9 @@ UpstreamFailure failure_of(io::IoError error) noexcept {
       return UpstreamFailure::kConnectRefused;
     case io::IoError::kTimedOut:
       return UpstreamFailure::kConnectTimeout;
+    case io::IoError::kNoFds:
+    case io::IoError::kNoMemory:  // ours is the want, not the endpoint's
+      return UpstreamFailure::kNoConnection;
     default:
       return UpstreamFailure::kConnectFailed;
   }
@@ -175,7 +178,7 @@ UpstreamConnection* UpstreamPool::connect(std::uint32_t endpoint_index,
   }
   if (!opened) {
     why = failure_of(opened.error());
-    endpoint.note_connect_failed(loop_.now());
+    if (why != UpstreamFailure::kNoConnection) endpoint.note_connect_failed(loop_.now());
     connections_.release(handle);
     upstream_.drop_connection();
     return nullptr;

@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include "upstream/pool.h"
 #include "upstream/pool_testing.h"
@@ -119,6 +120,21 @@ TEST_F(PoolFailureTest, SaysRefusedWhenNobodyListens) {
   if (started) run_until([&] { return asked.seen.failure != UpstreamFailure::kNone; });
   EXPECT_EQ(started ? asked.seen.failure : started.error(), UpstreamFailure::kConnectRefused);
   EXPECT_FALSE(asked.exchange.active());
+}
+
+TEST_F(PoolFailureTest, AnEndpointIsNotToBlameWhenNoDescriptorIsLeft) {
+  FakeOrigin origin;
+  make({origin.name()});
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none{.rlim_cur = 0, .rlim_max = before.rlim_max};  // for new ones
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  Asked asked;
+  const auto started = get(asked.exchange);
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  ASSERT_FALSE(started.has_value());
+  EXPECT_EQ(started.error(), UpstreamFailure::kNoConnection);
+  EXPECT_TRUE(upstream->at(0).open(loop.now()));
 }
 
 TEST_F(PoolFailureTest, GivesUpWhenTheFirstByteTakesTooLong) {
