@@ -29,7 +29,7 @@ class Master {
 
   int run() {
     // Signals first: one that comes while we start must not kill us half-way.
-    ::signal(SIGPIPE, SIG_IGN);  // whoever read what we say may leave; what we serve goes on
+    std::signal(SIGPIPE, SIG_IGN);  // whoever read what we say may leave; what we serve goes on
     const auto end = io::Callback<int>::to<&Master::on_end>(*this);
     const auto reload = io::Callback<int>::to<&Master::on_reload>(*this);
     const bool watching = term_.start(loop_, SIGTERM, end) &&
