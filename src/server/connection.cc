@@ -261,11 +261,25 @@ void Connection::settle(TimePoint now) {
   settle_deadline();
 }
 
+TimePoint Connection::dawdles_since() const noexcept {
+  if (finishing() || !output_.empty()) return TimePoint::max();
+  if (!session_->idle()) return session_->head_since();
+  return session_->unused() && !input_.empty() ? opened_at_ : TimePoint::max();
+}
+
 void Connection::settle_lists(TimePoint now) {
   const bool moved = std::exchange(moved_, 0) > 0;
-  const bool idle = session_->idle() && output_.empty() && input_.empty() && !finishing();
-  if (idle && (moved || !idle_hook.linked())) idle_since_ = now;
+  const bool rests = session_->idle() && output_.empty() && input_.empty() && !finishing();
+  // Whoever takes this long to say what it wants has no more right to its place than one who wants
+  // nothing.
+  const TimePoint begun = dawdles_since();
+  const bool dawdles = begun != TimePoint::max();
+  const bool late = dawdles && now - begun >= shard_.config().stall_grace;
+  const bool idle = rests || late;
+  if (rests && (moved || !idle_hook.linked())) idle_since_ = now;
+  if (late) idle_since_ = begun;
   shard_.set_idle(*this, idle, moved);
+  shard_.set_dawdling(*this, dawdles && !late);
   const bool starves = session_->wants_room() && output_.starved();
   shard_.writers().set_waiting(*this, starves);
   const bool stuck = starves || blocked_;
@@ -349,6 +363,7 @@ void Connection::end(CloseReason reason) {
   output_.clear();
   shard_.loop().cancel(timer_);
   shard_.set_idle(*this, false, false);
+  shard_.set_dawdling(*this, false);
   shard_.writers().set_waiting(*this, false);
   shard_.set_stuck(*this, false, false);
   shard_.counters().count(reason);

@@ -101,10 +101,15 @@ class Connection final : public io::SocketEvents {
   void drain();
   [[nodiscard]] TimePoint stuck_since() const noexcept { return stuck_since_; }
   [[nodiscard]] TimePoint idle_since() const noexcept { return idle_since_; }
+  /// When it began to say what it has not finished saying: a head, a preface, a TLS greeting.
+  /// TimePoint::max() if it is not about to.
+  [[nodiscard]] TimePoint dawdles_since() const noexcept;
+  void settle_lists(TimePoint now);
 
   ListHook<Connection> all_hook;
   ListHook<Connection> idle_hook;
-  bool idle_as_newcomer = false;     // in which list of the shard idle_hook is
+  bool idle_as_newcomer = false;  // in which list of the shard idle_hook is
+  ListHook<Connection> dawdler_hook;
   ListHook<Connection> stuck_hook;   // output does not move
   ListHook<Connection> writer_hook;  // waits for one write buffer …
   ListHook<Connection> greedy_hook;  // … or for several at once
@@ -123,7 +128,6 @@ class Connection final : public io::SocketEvents {
   void rounds(TimePoint now);
   void flush(TimePoint now);
   void settle(TimePoint now);
-  void settle_lists(TimePoint now);
   void settle_deadline();
   void attach_region();
   void release_region();

@@ -46,6 +46,9 @@ class H1Session final : public Session, public ServerStream, private ArenaWaiter
   void end_streams(CloseReason reason) override;
   bool wants_input() const noexcept override;
   bool idle() const noexcept override { return state_ == State::kIdle && !stream_open_; }
+  TimePoint head_since() const noexcept override {
+    return state_ == State::kHead ? head_since_ : TimePoint::max();
+  }
   bool unused() const noexcept override { return requests_ == 0; }
   bool critical() const noexcept override { return access_ == Access::kCritical; }
   bool wants_room() const noexcept override { return stream_open_ && starving_; }

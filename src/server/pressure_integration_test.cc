@@ -356,6 +356,29 @@ TEST(Pressure, IdleConnectionsMakeRoomOldestFirstAndNobodyIsRefused) {
   EXPECT_EQ(crowd.clients.back()->ask(kGet).status, 200) << "the newest stayed";
 }
 
+TEST(Pressure, HalfAHeadMakesRoomWhenItIsLate) {
+  const auto answer = every_loop([](ScriptedHandler& h) {
+    h.complete = [](ServerStream& s) { EXPECT_EQ(reply(s, 200, "ok"), SendResult::kSent); };
+  });
+  ServerConfig config = small_config();
+  config.max_connections = 20;
+  config.stall_grace = std::chrono::milliseconds(20);
+  RunningServer server(config, answer);
+  Crowd crowd(server, 0);
+  const auto full = [](const ServerStats& s) { return s.pressure >= PressureLevel::kElevated; };
+  while (!full(server.stats())) ASSERT_TRUE(crowd.add(server).send(kGet.substr(0, kBegun)));
+  ASSERT_TRUE(server.eventually([](const ServerStats& s) {
+    return s.closed_by(CloseReason::kIdlePressure) > 0 && s.pressure == PressureLevel::kNormal;
+  })) << "as many go as must";
+  // A head that is only slow is read to its end where there is room.
+  Client slow(server.port());
+  ASSERT_TRUE(slow.send(kGet.substr(0, kBegun)));
+  ASSERT_TRUE(server.eventually(
+      [](const ServerStats& s) { return s.idle_connections == s.connections.used; }));
+  EXPECT_EQ(slow.ask(kRest).status, 200);
+  EXPECT_EQ(server.stats().closed_by(CloseReason::kHeaderTimeout), 0U);
+}
+
 TEST(Pressure, BusyClientIsNotTakenForAnIdleOne) {
   ServerConfig config = small_config();
   config.max_connections = 20;

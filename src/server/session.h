@@ -27,6 +27,8 @@ class Session {
   [[nodiscard]] virtual bool wants_input() const noexcept = 0;
   /// Between requests: may be closed without hurting anybody.
   [[nodiscard]] virtual bool idle() const noexcept = 0;
+  /// When the request began whose head is not complete; TimePoint::max() if there is none.
+  [[nodiscard]] virtual TimePoint head_since() const noexcept { return TimePoint::max(); }
   /// No request has come yet.
   [[nodiscard]] virtual bool unused() const noexcept = 0;
   /// Its work may use reserved places.

@@ -150,6 +150,24 @@ void LoopShard::set_idle(Connection& connection, bool idle, bool moved) {
   counters_.idle.set(idle_count());
 }
 
+void LoopShard::set_dawdling(Connection& connection, bool dawdling) {
+  if (connection.dawdler_hook.linked() == dawdling) return;
+  if (dawdling) {
+    dawdlers_.push_back(connection);
+  } else {
+    dawdlers_.remove(connection);
+  }
+}
+
+/// Those whose time is up join the idle.
+void LoopShard::look_at_dawdlers(TimePoint now) {
+  while (Connection* oldest = dawdlers_.front()) {
+    if (now - oldest->dawdles_since() < config().stall_grace) return;
+    oldest->settle_lists(now);
+    WEIR_ASSERT(!oldest->dawdler_hook.linked());
+  }
+}
+
 void LoopShard::set_stuck(Connection& connection, bool stuck, bool moved) {
   const bool was = connection.stuck_hook.linked();
   if (!was && !stuck) return;
@@ -222,6 +240,7 @@ std::uint32_t LoopShard::close_idle(std::uint32_t count, TimePoint quiet_since,
 
 void LoopShard::on_tick(TimePoint now) {
   answer_arenas();
+  look_at_dawdlers(now);
   judge();
   if (now >= next_sweep_) {
     next_sweep_ = now + config().sweep_interval;

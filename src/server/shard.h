@@ -28,8 +28,9 @@ namespace weir::inline v0 {
 
 /// One loop's part of a server: its connections, its lists, its handler, its tick.
 ///
-/// Every tick it judges pressure and obeys: closes idle connections, oldest first, and those whose
-/// output is stuck; answers the arena queue; returns cold memory at the sweep.
+/// Every tick it judges pressure and obeys: closes idle connections, oldest first (one whose head
+/// is late counts as idle), and those whose output is stuck; answers the arena queue; returns cold
+/// memory at the sweep.
 /// Thread-safety: its loop's, but hand_over(), counters and load(), which are anybody's.
 class LoopShard {
  public:
@@ -73,6 +74,7 @@ class LoopShard {
   void release_stage(const ReadRegion& region) { stages_->release(region); }
 
   void set_idle(Connection& connection, bool idle, bool moved);
+  void set_dawdling(Connection& connection, bool dawdling);
   void set_stuck(Connection& connection, bool stuck, bool moved);
   [[nodiscard]] WriterLine& writers() noexcept { return writers_; }
   /// A pool said no: pressure is judged before the turn ends.
@@ -95,6 +97,7 @@ class LoopShard {
  private:
   void take_arrivals();
   void on_tick(TimePoint now);
+  void look_at_dawdlers(TimePoint now);
   void judge();
   void obey(const PressureDecision& decision, TimePoint now);
   void drop_stuck(const PressureDecision& decision, TimePoint now);
@@ -122,6 +125,8 @@ class LoopShard {
   // Idle, longest in front: those who never asked for anything, and the others.
   IntrusiveList<Connection, &Connection::idle_hook> silent_;
   IntrusiveList<Connection, &Connection::idle_hook> idle_;
+  // In the middle of a head, longest in front; among the idle after config().stall_grace.
+  IntrusiveList<Connection, &Connection::dawdler_hook> dawdlers_;
   IntrusiveList<Connection, &Connection::stuck_hook> stuck_;
   WriterLine writers_;
 

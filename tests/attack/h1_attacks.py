@@ -59,6 +59,26 @@ class SlowHeads(AttackTest):
                 s.close()
         self.assertGreaterEqual(server.stats()["closed"]["header_timeout"], 100)
 
+    def test_newcomers_get_in_though_half_heads_took_every_place(self):
+        server = self.start("--header-timeout-ms", 60000, "--max-connections", 128)
+        with self.attack(server):
+            drips = [server.connect() for _ in range(200)]
+            for s in drips:
+                with contextlib.suppress(OSError):  # turned away
+                    s.sendall(b"GET / HTTP/1.1\r\n")
+
+            def newcomer_is_served():
+                with server.connect() as s:
+                    s.sendall(b"GET / HTTP/1.1\r\nhost: t\r\nconnection: close\r\n\r\n")
+                    return self.answer_of(s).startswith(b"HTTP/1.1 200 ")
+            self.until(newcomer_is_served)
+            self.assertGreaterEqual(sum(newcomer_is_served() for _ in range(40)), 38)
+            for s in drips:
+                s.close()
+        stats = server.stats()
+        self.assertGreaterEqual(stats["closed"]["idle_pressure"], 20)
+        self.assertEqual(stats["closed"]["header_timeout"], 0)
+
     def test_a_slow_head_is_told_408(self):
         server = self.start("--header-timeout-ms", 300)
         with self.attack(server):

@@ -61,11 +61,13 @@ class Handshakes(TlsAttack):
             self.assertLess(each, 2048 + 4096)
             self.assertLess(now["tls_memory_bytes"] - before["tls_memory_bytes"], 1 << 20,
                             "a TLS object for half a greeting")
-            self.until(lambda: server.stats()["closed"]["handshake_timeout"] >= count)
+            # At the deadline, or before it where their places are wanted.
+            self.until(lambda: sum(server.stats()["closed"][r] for r in
+                                   ("handshake_timeout", "idle_pressure")) >= count)
             for s in sockets:
                 self.assert_closed(s)
                 s.close()
-            self.assertGreaterEqual(server.stats()["handshakes"]["timeout"], count)
+            self.assertGreaterEqual(server.stats()["handshakes"]["timeout"], count // 2)
 
     def test_silent_handshakes_hold_their_slots_until_the_deadline_only(self):
         slots = 16

@@ -45,7 +45,8 @@ struct ServerConfig {
   // Clients that do not read.
   std::uint32_t backpressure_list_max = 1000;
   Duration backpressure_timeout = std::chrono::seconds(30);
-  Duration stall_grace = std::chrono::seconds(1);  // at CRITICAL, who moved since is not dropped
+  // At CRITICAL, who moved since is not dropped; a head that takes longer yields its place.
+  Duration stall_grace = std::chrono::seconds(1);
 
   // Pressure: ELEVATED begins at 0.7 × high.
   double high_watermark = 0.85;
