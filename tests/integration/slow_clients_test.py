@@ -18,6 +18,7 @@ streams_max = 3000
 tcp_write_buffer_pool_size = 6000
 backpressure_list_max = 3000
 socket_send_buffer_size = "16KiB"
+write_timeout_ms = 60000
 [admission]
 streams_max = 4096
 [admin]
@@ -26,6 +27,8 @@ access_log = "off"
 name = "files"
 endpoints = ["127.0.0.1:{files}"]
 max_connections = 3000
+policy = "fixed"
+initial_limit = 1000
 [[upstream]]
 name = "work"
 endpoints = ["127.0.0.1:{work}"]
