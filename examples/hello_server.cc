@@ -299,6 +299,8 @@ bool set(weir::ServerConfig& config, std::string_view key, std::uint64_t value) 
     config.backpressure_timeout = millis;
   else if (key == "--handshake-slots")
     config.handshake_slots = small;
+  else if (key == "--stall-grace-ms")
+    config.stall_grace = millis;
   else if (key == "--handshake-timeout-ms")
     config.tls.handshake_timeout = millis;
   else if (key == "--send-buffer")
@@ -317,7 +319,7 @@ constexpr const char* kUsage =
     "  [--write-timeout-ms N] [--write-min-rate N] [--backpressure-timeout-ms N]\n"
     "  [--send-buffer BYTES] [--receive-buffer BYTES] [--body-leases N]\n"
     "  [--settings-ack-timeout-ms N] [--http2 0|1] [--http2-sessions N] [--streams N]\n"
-    "  [--tls-port N] [--handshake-slots N] [--handshake-timeout-ms N]\n"
+    "  [--tls-port N] [--handshake-slots N] [--handshake-timeout-ms N] [--stall-grace-ms N]\n"
     "serves / /bytes/N /slow/MS /echo /arena /queue /stats on 127.0.0.1\n";
 
 struct Stopper {

@@ -59,13 +59,13 @@ class SlowHeads(AttackTest):
                 s.close()
         self.assertGreaterEqual(server.stats()["closed"]["header_timeout"], 100)
 
-    def test_newcomers_get_in_though_half_heads_took_every_place(self):
+    def check_that_newcomers_get_in_beside(self, half):
         server = self.start("--header-timeout-ms", 60000, "--max-connections", 128)
         with self.attack(server):
             drips = [server.connect() for _ in range(200)]
             for s in drips:
                 with contextlib.suppress(OSError):  # turned away
-                    s.sendall(b"GET / HTTP/1.1\r\n")
+                    s.sendall(half)
 
             def newcomer_is_served():
                 with server.connect() as s:
@@ -78,6 +78,12 @@ class SlowHeads(AttackTest):
         stats = server.stats()
         self.assertGreaterEqual(stats["closed"]["idle_pressure"], 20)
         self.assertEqual(stats["closed"]["header_timeout"], 0)
+
+    def test_newcomers_get_in_though_half_heads_took_every_place(self):
+        self.check_that_newcomers_get_in_beside(b"GET / HTTP/1.1\r\n")
+
+    def test_newcomers_get_in_though_half_prefaces_took_every_place(self):
+        self.check_that_newcomers_get_in_beside(b"PRI * HTTP/2.0\r\n")
 
     def test_a_slow_head_is_told_408(self):
         server = self.start("--header-timeout-ms", 300)
