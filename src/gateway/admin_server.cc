@@ -131,9 +131,12 @@ ServerConfig admin_server_config(const Config& config) {
 
 namespace {
 
-/// The largest page: /metrics, 10 KB for each upstream, or /actors, up to 2000 rows.
+/// No page is larger: /metrics has 10 KB for each upstream, /endpoints 270 bytes for each endpoint,
+/// /config the words of each route, /actors up to 2000 rows.
 std::uint64_t largest_page(const Config& config) noexcept {
-  return 512 * kKilo + config.upstreams.size() * 16 * kKilo;
+  std::uint64_t endpoints = 0;
+  for (const UpstreamConfig& upstream : config.upstreams) endpoints += upstream.endpoints.size();
+  return (512 + config.upstreams.size() * 16 + endpoints + config.routes.size()) * kKilo;
 }
 
 }  // namespace

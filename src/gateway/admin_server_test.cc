@@ -67,6 +67,19 @@ TEST(AdminServer, PagesThatNobodyReadsDoNotAddUp) {
   server.stop();
 }
 
+TEST(AdminServer, ItsPagesGrowWithTheConfiguration) {
+  Config config;
+  const std::uint64_t before = admin_pages_bytes_max(config);
+  config.routes.resize(100);
+  const std::uint64_t with_routes = admin_pages_bytes_max(config);
+  EXPECT_GE(with_routes, before + 100 * 1024U);
+  config.upstreams.resize(1);
+  const std::uint64_t with_upstream = admin_pages_bytes_max(config);
+  EXPECT_GE(with_upstream, with_routes + 10 * 1024U);
+  config.upstreams[0].endpoints.resize(20'000);
+  EXPECT_GE(admin_pages_bytes_max(config), with_upstream + 20'000 * 270U);
+}
+
 TEST(AdminServer, ItsBoundsAreValid) {
   Config config;
   EXPECT_EQ(admin_server_config(config).validate(), ConfigErrors{});
