@@ -3,18 +3,24 @@
 # it first; each of the others gets a translation unit of its own here.
 function(weir_check_headers)
   file(GLOB_RECURSE headers RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS
-       ${PROJECT_SOURCE_DIR}/include/weir/*.h ${PROJECT_SOURCE_DIR}/src/*.h)
+       ${PROJECT_SOURCE_DIR}/include/weir/*.h ${PROJECT_SOURCE_DIR}/internal/*.h
+       ${PROJECT_SOURCE_DIR}/src/*.h)
   set(units "")
   foreach(header IN LISTS headers)
-    string(REGEX REPLACE "^(include/weir|src)/" "" name ${header})
+    string(REGEX REPLACE "^(include/weir/experimental|include/weir|internal|src)/" "" name ${header})
     string(REGEX REPLACE "\\.h$" "" stem ${name})
     if(EXISTS ${PROJECT_SOURCE_DIR}/src/${stem}.cc OR
        (NOT WEIR_TEST_UNITY AND EXISTS ${PROJECT_SOURCE_DIR}/src/${stem}_test.cc))
       continue()
     endif()
-    string(REGEX REPLACE "^(include|src)/" "" include_name ${header})
-    string(MAKE_C_IDENTIFIER ${include_name} unit)
+    # A private header is found from its layer's folder, as its own sources find it.
+    string(REGEX REPLACE "^(include|internal|src/[a-z]+)/" "" include_name ${header})
+    string(MAKE_C_IDENTIFIER ${header} unit)
     set(unit ${CMAKE_BINARY_DIR}/headers/${unit}.cc)
+    if(header MATCHES "^(src/[a-z]+)/")
+      set_source_files_properties(${unit} PROPERTIES
+        INCLUDE_DIRECTORIES ${PROJECT_SOURCE_DIR}/${CMAKE_MATCH_1})
+    endif()
     # Twice: a header without its guard would fail as well.
     file(CONFIGURE OUTPUT ${unit}
          CONTENT "#include \"${include_name}\"\n#include \"${include_name}\"\n")

@@ -3,7 +3,8 @@
 #
 # Makes the static library weir_<layer> (an interface library if it has no sources), the test
 # program weir_<layer>_test and the benchmark program weir_<layer>_bench. DEPENDS names layers,
-# PACKAGES third-party targets. File lists are explicit: a file that nobody lists is dead, and
+# PACKAGES third-party targets. A layer's folder in src/ is on the include path of its own sources,
+# tests and benchmarks only; what other layers may use is in include/ or internal/. File lists are explicit: a file that nobody lists is dead, and
 # tools/tidy.py says so.
 function(weir_library layer)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;PACKAGES;TESTS;TEST_PACKAGES;BENCHES" ${ARGN})
@@ -24,8 +25,11 @@ function(weir_library layer)
   target_compile_features(${target} ${scope} cxx_std_20)
   target_include_directories(${target} ${scope}
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
-    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/internal>
     $<INSTALL_INTERFACE:include>)
+  if(ARG_SOURCES)
+    target_include_directories(${target} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+  endif()
   target_link_libraries(${target} ${scope} ${ARG_DEPENDS} Threads::Threads)
   weir_use_packages(${target} ${scope} ${ARG_PACKAGES})
   set_property(GLOBAL APPEND PROPERTY WEIR_LAYERS ${layer})
@@ -35,6 +39,7 @@ function(weir_library layer)
   endif()
   if(WEIR_BENCHES AND ARG_BENCHES)
     add_executable(${target}_bench ${ARG_BENCHES})
+    target_include_directories(${target}_bench PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
     target_link_libraries(${target}_bench PRIVATE weir_compile ${target}
                           benchmark::benchmark benchmark::benchmark_main)
     set_property(GLOBAL APPEND PROPERTY WEIR_BENCH_TARGETS ${target}_bench)

@@ -50,6 +50,7 @@ function(weir_test name)
       set_source_files_properties(${source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
     endif()
   endforeach()
+  target_include_directories(${name} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
   target_link_libraries(${name} PRIVATE
     weir_compile weir_test_compile ${ARG_LINK} GTest::gmock GTest::gtest_main)
   set(prefix "")

@@ -16,11 +16,11 @@
 #include <sys/socket.h>
 
 #include "weir/control/admission_controller.h"
-#include "weir/io/clock.h"
-#include "weir/io/entropy.h"
-#include "weir/io/fd.h"
-#include "weir/io/memory_reader.h"
-#include "weir/io/thread_parker.h"
+#include "weir/experimental/io/clock.h"
+#include "weir/experimental/io/entropy.h"
+#include "weir/experimental/io/fd.h"
+#include "weir/experimental/io/memory_reader.h"
+#include "weir/experimental/io/thread_parker.h"
 #include "weir/policy/retry_hint.h"
 
 #include "loopback_program.h"
@@ -50,13 +50,13 @@ std::uint32_t number_in(std::string_view text, std::uint32_t otherwise) {
   return value;
 }
 
-void answer(const Fd& connection, const std::string& head, std::string_view body) {
+void answer(const weir::io::Fd& connection, const std::string& head, std::string_view body) {
   const std::string response = "HTTP/1.1 " + head + "\r\nconnection: close\r\ncontent-length: " +
                                std::to_string(body.size()) + "\r\n\r\n" + std::string(body);
   static_cast<void>(::send(connection.get(), response.data(), response.size(), MSG_NOSIGNAL));
 }
 
-void refuse(const Fd& connection, weir::AdmissionController& admission, weir::Reason reason) {
+void refuse(const weir::io::Fd& connection, weir::AdmissionController& admission, weir::Reason reason) {
   static thread_local weir::Rng rng(weir::io::random_seed());
   const weir::Duration hint = admission.retry_after(weir::ScopeId::kFirst, monotonic_now(), rng);
   answer(connection,
@@ -74,7 +74,7 @@ std::string_view handle(std::string_view request) {
   return "done\n";
 }
 
-void serve(weir::AdmissionController& admission, const Fd& connection) {
+void serve(weir::AdmissionController& admission, const weir::io::Fd& connection) {
   char buffer[4096];
   const long got = ::recv(connection.get(), buffer, sizeof buffer, 0);
   if (got <= 0) return;
@@ -104,7 +104,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   weir::AdmissionController admission(config, weir::Rng(weir::io::random_seed()));
-  const Fd listener = bind_and_say_where(SOCK_STREAM);
+  const weir::io::Fd listener = bind_and_say_where(SOCK_STREAM);
   if (!listener) return 1;
   {
     std::vector<std::jthread> threads;
@@ -112,7 +112,7 @@ int main(int argc, char** argv) {
     for (int i = 0; i < kThreads; ++i) {
       threads.emplace_back([&] {
         for (;;) {
-          const Fd connection(::accept(listener.get(), nullptr, nullptr));
+          const weir::io::Fd connection(::accept(listener.get(), nullptr, nullptr));
           if (!connection) return;
           serve(admission, connection);
         }

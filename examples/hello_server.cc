@@ -17,22 +17,22 @@
 #include <string>
 #include <string_view>
 
-#include "weir/io/clock.h"
-#include "weir/io/loop.h"
-#include "weir/io/self_signed.h"
-#include "weir/io/signal.h"
-#include "weir/io/timer.h"
-#include "weir/io/tls_memory.h"
-#include "weir/server/body_buffer.h"
-#include "weir/server/memory_budget.h"
-#include "weir/server/server.h"
-#include "weir/server/stats_json.h"
+#include "weir/experimental/io/clock.h"
+#include "weir/experimental/io/loop.h"
+#include "weir/experimental/io/self_signed.h"
+#include "weir/experimental/io/signal.h"
+#include "weir/experimental/io/timer.h"
+#include "weir/experimental/io/tls_memory.h"
+#include "weir/experimental/server/body_buffer.h"
+#include "weir/experimental/server/memory_budget.h"
+#include "weir/experimental/server/server.h"
+#include "weir/experimental/server/stats_json.h"
 
 namespace {
 
 using weir::ArenaStatus;
 using weir::BodyBuffer;
-using weir::BodyChunk;
+using weir::http::BodyChunk;
 using weir::Handler;
 using weir::ResponseField;
 using weir::ResponseHead;
@@ -80,7 +80,7 @@ class Echo final : public Handler {
     stream.make_state<State>();
     static_cast<void>(start(stream));
   }
-  void on_body(ServerStream& stream, const BodyChunk& chunk) override {
+  void on_body(ServerStream& stream, const weir::http::BodyChunk& chunk) override {
     // The view dies with this call, so it must be taken now or never: reset when it cannot be.
     if (!start(stream)) return stream.reset();
     if (stream.send_data(chunk.text()) < chunk.len) stream.reset();
@@ -168,7 +168,7 @@ class Buffered final : public Handler {
   void on_headers(ServerStream& stream, const ServerRequest&) override {
     stream.make_state<BodyBuffer>();
   }
-  void on_body(ServerStream& stream, const BodyChunk& chunk) override {
+  void on_body(ServerStream& stream, const weir::http::BodyChunk& chunk) override {
     if (stream.response_started()) return;
     if (stream.arena() == nullptr) {
       const weir::ArenaAnswer answer = stream.acquire_arena();
@@ -198,7 +198,7 @@ class Queued final : public Handler {
     if (arena == nullptr) return stream.send_503();
     stream.make_state<BodyBuffer>() = BodyBuffer(*arena);
   }
-  void on_body(ServerStream& stream, const BodyChunk& chunk) override {
+  void on_body(ServerStream& stream, const weir::http::BodyChunk& chunk) override {
     if (!stream.state<BodyBuffer>().append(chunk)) stream.send_503();
   }
   void on_complete(ServerStream& stream) override { on_writable(stream); }

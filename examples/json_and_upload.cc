@@ -15,15 +15,15 @@
 #include <string>
 #include <string_view>
 
-#include "weir/io/loop.h"
-#include "weir/io/signal.h"
-#include "weir/server/body_buffer.h"
-#include "weir/server/server.h"
+#include "weir/experimental/io/loop.h"
+#include "weir/experimental/io/signal.h"
+#include "weir/experimental/server/body_buffer.h"
+#include "weir/experimental/server/server.h"
 
 namespace {
 
 using weir::BodyBuffer;
-using weir::BodyChunk;
+using weir::http::BodyChunk;
 using weir::ResponseHead;
 using weir::ServerRequest;
 using weir::ServerStream;
@@ -63,7 +63,7 @@ class JsonHandler final : public weir::Handler {
     if (got.status != weir::ArenaStatus::kGranted) return stream.send_503();
     stream.make_state<BodyBuffer>() = BodyBuffer(*got.arena);
   }
-  void on_body(ServerStream& stream, const BodyChunk& chunk) override {
+  void on_body(ServerStream& stream, const weir::http::BodyChunk& chunk) override {
     if (stream.response_started()) return;  // refused above; the rest is thrown away
     if (!stream.state<BodyBuffer>().append(chunk)) answer(stream, 413, "larger than an arena\n");
   }
@@ -90,7 +90,7 @@ class UploadHandler final : public weir::Handler {
     state.file = std::fopen((path_ + "." + std::to_string(stream.id())).c_str(), "wb");
     if (state.file == nullptr) answer(stream, 500, "cannot write there\n");
   }
-  void on_body(ServerStream& stream, const BodyChunk& chunk) override {
+  void on_body(ServerStream& stream, const weir::http::BodyChunk& chunk) override {
     State& state = stream.state<State>();
     if (state.file == nullptr) return;
     state.bytes += std::fwrite(chunk.data, 1, chunk.len, state.file);

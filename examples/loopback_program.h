@@ -9,7 +9,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-#include "weir/io/fd.h"
+#include "weir/experimental/io/fd.h"
 
 /// SIGTERM and SIGINT, taken when asked for. Made before any thread, which would get them else.
 class EndSignals {

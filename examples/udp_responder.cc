@@ -23,10 +23,10 @@
 #include <sys/time.h>
 
 #include "weir/control/admission_controller.h"
-#include "weir/io/clock.h"
-#include "weir/io/entropy.h"
-#include "weir/io/fd.h"
-#include "weir/io/thread_parker.h"
+#include "weir/experimental/io/clock.h"
+#include "weir/experimental/io/entropy.h"
+#include "weir/experimental/io/fd.h"
+#include "weir/experimental/io/thread_parker.h"
 #include "weir/policy/shed_action.h"
 
 #include "loopback_program.h"
@@ -77,7 +77,7 @@ struct Counts {
 
 class Responder {
  public:
-  Responder(Fd socket, const weir::AdmissionConfig& config)
+  Responder(weir::io::Fd socket, const weir::AdmissionConfig& config)
       : socket_(std::move(socket)),
         limit_(config.limit.initial_limit),
         admission_(config, weir::Rng(weir::io::random_seed())) {}
@@ -138,7 +138,7 @@ class Responder {
   }
 
  private:
-  Fd socket_;
+  weir::io::Fd socket_;
   std::uint32_t limit_;
   weir::AdmissionController admission_;
   Backlog backlog_;
@@ -163,7 +163,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: udp_responder [LIMIT, 1 to 1024]\n");
     return 2;
   }
-  Fd socket = bind_and_say_where(SOCK_DGRAM);
+  weir::io::Fd socket = bind_and_say_where(SOCK_DGRAM);
   if (!socket) return 1;
   const timeval tenth{.tv_sec = 0,
                       .tv_usec = 100'000};  // the receiver looks for its end that often

@@ -5,17 +5,17 @@
 #include <string_view>
 
 #include "weir/base/assert.h"
-#include "weir/config/load.h"
-#include "weir/config/print.h"
+#include "weir/experimental/config/load.h"
+#include "weir/experimental/config/print.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  const weir::LoadedConfig loaded = weir::load_config(text, "fuzz.toml");
+  const weir::config::LoadedConfig loaded = weir::config::load_config(text, "fuzz.toml");
   for (const weir::ConfigError& error : loaded.errors) {
-    WEIR_ASSERT(error.line >= 0 && !weir::to_text(error).empty());
+    WEIR_ASSERT(error.line >= 0 && !weir::config::to_text(error).empty());
   }
   if (!loaded.ok()) return 0;
-  const weir::LoadedConfig again = weir::load_config(weir::print_config(loaded.config), "again");
+  const weir::config::LoadedConfig again = weir::config::load_config(weir::config::print_config(loaded.config), "again");
   WEIR_ASSERT(again.ok());
   WEIR_ASSERT(again.config == loaded.config);
   return 0;

@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "weir/base/assert.h"
-#include "weir/http/h1/body_decoder.h"
+#include "weir/experimental/http/h1/body_decoder.h"
 
 #include "fuzz/pieces.h"
 
-namespace weir::inline v0::h1 {
+namespace weir::inline v0::http::h1 {
 namespace {
 
 struct Outcome {
@@ -54,7 +54,7 @@ bool size_of_chunk(std::string_view line, std::uint64_t& size) {
 }
 
 /// Only for input without errors that are found before their line ends, so: whole lines.
-Outcome by_the_grammar(std::string_view bytes, const HttpLimits& limits) {
+Outcome by_the_grammar(std::string_view bytes, const http::HttpLimits& limits) {
   Outcome out;
   std::string_view rest = bytes;
   std::size_t extensions = 0;
@@ -114,7 +114,7 @@ Outcome by_the_grammar(std::string_view bytes, const HttpLimits& limits) {
 
 class Decoding {
  public:
-  explicit Decoding(const HttpLimits& limits)
+  explicit Decoding(const http::HttpLimits& limits)
       : storage_(limits.trailer_count_max), decoder_({BodyKind::kChunked, 0}, limits) {}
 
   void feed(std::string_view piece) {
@@ -125,7 +125,7 @@ class Decoding {
       WEIR_ASSERT(step.consumed <= exact.size());
       out_.content += step.chunk.text();
       if (step.event == BodyEvent::kTrailers)
-        for (const HeaderView& f : decoder_.trailers())
+        for (const http::HeaderView& f : decoder_.trailers())
           out_.trailers += std::string(f.name) + "=" + std::string(f.value) + "\n";
       if (step.event == BodyEvent::kError) out_.kind = Outcome::kRefused;
       pending_.erase(0, step.consumed);
@@ -140,7 +140,7 @@ class Decoding {
   [[nodiscard]] const Outcome& outcome() const { return out_; }
 
  private:
-  std::vector<HeaderView> storage_;
+  std::vector<http::HeaderView> storage_;
   BodyDecoder decoder_;
   std::string pending_;
   std::size_t used_ = 0;
@@ -148,7 +148,7 @@ class Decoding {
 };
 
 void check(std::string_view bytes) {
-  HttpLimits limits;  // small, so that the bounds are met
+  http::HttpLimits limits;  // small, so that the bounds are met
   limits.chunk_extension_bytes_max = 16;
   limits.message_extension_bytes_max = 40;
   limits.trailer_bytes_max = 80;
@@ -168,9 +168,9 @@ void check(std::string_view bytes) {
 }
 
 }  // namespace
-}  // namespace weir::inline v0::h1
+}  // namespace weir::inline v0::http::h1
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  weir::h1::check({reinterpret_cast<const char*>(data), size});
+  weir::http::h1::check({reinterpret_cast<const char*>(data), size});
   return 0;
 }

@@ -8,7 +8,7 @@
 
 #include "fuzz/http_parser_judge.h"
 
-namespace weir::inline v0::h1 {
+namespace weir::inline v0::http::h1 {
 namespace {
 
 /// It knows a closed list of methods and a narrower URL grammar.
@@ -55,13 +55,13 @@ void check(std::string_view bytes) {
     if (used == 0 || seen.tunnel) return;
     at += used;
   }
-  if (ours.error() == ParseError::kNone) WEIR_ASSERT(bytes.substr(at) == ours.left_over());
+  if (ours.error() == http::ParseError::kNone) WEIR_ASSERT(bytes.substr(at) == ours.left_over());
 }
 
 }  // namespace
-}  // namespace weir::inline v0::h1
+}  // namespace weir::inline v0::http::h1
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  weir::h1::check({reinterpret_cast<const char*>(data), size});
+  weir::http::h1::check({reinterpret_cast<const char*>(data), size});
   return 0;
 }

@@ -7,12 +7,12 @@
 #include <string_view>
 
 #include "weir/base/assert.h"
-#include "weir/http/h1/serializer.h"
+#include "weir/experimental/http/h1/serializer.h"
 
 #include "http/h1/head_meaning.h"
 #include "http/h1/transcript_testing.h"
 
-namespace weir::inline v0::h1 {
+namespace weir::inline v0::http::h1 {
 namespace {
 
 bool token_by_the_book(std::string_view text) {
@@ -40,9 +40,9 @@ std::string_view trimmed(std::string_view text) {
 }
 
 void check_id(std::string_view name) {
-  FieldId expected = FieldId::kOther;
-  for (unsigned i = 1; i < static_cast<unsigned>(FieldId::kCount); ++i)
-    if (lower_case(name) == field_name(static_cast<FieldId>(i))) expected = static_cast<FieldId>(i);
+  http::FieldId expected = http::FieldId::kOther;
+  for (unsigned i = 1; i < static_cast<unsigned>(http::FieldId::kCount); ++i)
+    if (lower_case(name) == field_name(static_cast<http::FieldId>(i))) expected = static_cast<http::FieldId>(i);
   WEIR_ASSERT(field_id(name) == expected);
 }
 
@@ -73,7 +73,7 @@ void check_round_trip(std::string_view name, std::string_view value) {
   if (!size) return;
   ResponseTranscript back;
   back.feed({buffer.data(), *size});
-  if (back.error() == ParseError::kBadConnection || back.error() == ParseError::kBadFieldName)
+  if (back.error() == http::ParseError::kBadConnection || back.error() == http::ParseError::kBadFieldName)
     return;  // a Connection that names what it may not, framing with underscores
   WEIR_ASSERT(back.messages().size() == 1 && back.left_over().empty());
   const auto& fields = back.messages().front().fields;
@@ -95,9 +95,9 @@ void check(std::string_view bytes) {
 }
 
 }  // namespace
-}  // namespace weir::inline v0::h1
+}  // namespace weir::inline v0::http::h1
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  weir::h1::check({reinterpret_cast<const char*>(data), size});
+  weir::http::h1::check({reinterpret_cast<const char*>(data), size});
   return 0;
 }

@@ -6,18 +6,18 @@
 #include <string_view>
 
 #include "weir/base/assert.h"
-#include "weir/http/h1/serializer.h"
+#include "weir/experimental/http/h1/serializer.h"
 
 #include "fuzz/pieces.h"
 #include "http/h1/transcript_testing.h"
 
-namespace weir::inline v0::h1 {
+namespace weir::inline v0::http::h1 {
 namespace {
 
 bool goes_on(const std::string& name) {
-  const FieldId id = field_id(name);
-  return !is_hop_by_hop(id) && id != FieldId::kHost && id != FieldId::kContentLength &&
-         id != FieldId::kExpect;
+  const http::FieldId id = field_id(name);
+  return !is_hop_by_hop(id) && id != http::FieldId::kHost && id != http::FieldId::kContentLength &&
+         id != http::FieldId::kExpect;
 }
 
 void forward_and_compare(const SeenMessage& seen) {
@@ -35,13 +35,13 @@ void forward_and_compare(const SeenMessage& seen) {
   const auto size = writer.end();
   WEIR_ASSERT(size.has_value());
 
-  HttpLimits limits;  // a gateway adds fields of its own: give it room
+  http::HttpLimits limits;  // a gateway adds fields of its own: give it room
   limits.header_count_max = 110;
   limits.head_bytes_max = 60 * 1024;
   RequestTranscript again(limits);
   again.feed(buffer.substr(0, *size) + seen.body);
   WEIR_ASSERT(again.messages().size() == 1 && again.complete() == 1);
-  WEIR_ASSERT(again.error() == ParseError::kNone && again.left_over().empty());
+  WEIR_ASSERT(again.error() == http::ParseError::kNone && again.left_over().empty());
   const SeenMessage& got = again.messages().front();
   WEIR_ASSERT(got.method == seen.method && got.path == seen.path && got.body == seen.body);
   SeenMessage::Fields received;
@@ -68,9 +68,9 @@ void check(std::string_view bytes) {
 }
 
 }  // namespace
-}  // namespace weir::inline v0::h1
+}  // namespace weir::inline v0::http::h1
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  weir::h1::check({reinterpret_cast<const char*>(data), size});
+  weir::http::h1::check({reinterpret_cast<const char*>(data), size});
   return 0;
 }

@@ -6,7 +6,7 @@
 
 #include "fuzz/http_parser_judge.h"
 
-namespace weir::inline v0::h1 {
+namespace weir::inline v0::http::h1 {
 namespace {
 
 /// Compares ours with the message at the front of `bytes`; its size, or 0 if they may differ.
@@ -36,9 +36,9 @@ void check(std::string_view bytes) {
 }
 
 }  // namespace
-}  // namespace weir::inline v0::h1
+}  // namespace weir::inline v0::http::h1
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  weir::h1::check({reinterpret_cast<const char*>(data), size});
+  weir::http::h1::check({reinterpret_cast<const char*>(data), size});
   return 0;
 }

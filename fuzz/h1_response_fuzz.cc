@@ -9,11 +9,11 @@
 #include "fuzz/pieces.h"
 #include "http/h1/transcript_testing.h"
 
-namespace weir::inline v0::h1 {
+namespace weir::inline v0::http::h1 {
 namespace {
 
 constexpr ResponseContext kContexts[] = {
-    {Method::kGet, false}, {Method::kHead, false}, {Method::kConnect, false}, {Method::kGet, true}};
+    {http::Method::kGet, false}, {http::Method::kHead, false}, {http::Method::kConnect, false}, {http::Method::kGet, true}};
 
 void check(std::string_view bytes, ResponseContext context) {
   ResponseTranscript whole(context);
@@ -23,10 +23,10 @@ void check(std::string_view bytes, ResponseContext context) {
   WEIR_ASSERT(pieces.text() == whole.text());
   for (const SeenMessage& seen : whole.messages()) {
     WEIR_ASSERT(seen.status >= 100 && seen.status <= 599);
-    if (context.method == Method::kHead || seen.status < 200 || seen.status == 204 ||
+    if (context.method == http::Method::kHead || seen.status < 200 || seen.status == 204 ||
         seen.status == 304)
       WEIR_ASSERT(seen.body.empty());
-    WEIR_ASSERT(!seen.tunnel || seen.status == 101 || context.method == Method::kConnect);
+    WEIR_ASSERT(!seen.tunnel || seen.status == 101 || context.method == http::Method::kConnect);
     WEIR_ASSERT(seen.status != 101 || context.upgrade_sent);
   }
   whole.close();
@@ -35,10 +35,10 @@ void check(std::string_view bytes, ResponseContext context) {
 }
 
 }  // namespace
-}  // namespace weir::inline v0::h1
+}  // namespace weir::inline v0::http::h1
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  for (const auto context : weir::h1::kContexts)
-    weir::h1::check({reinterpret_cast<const char*>(data), size}, context);
+  for (const auto context : weir::http::h1::kContexts)
+    weir::http::h1::check({reinterpret_cast<const char*>(data), size}, context);
   return 0;
 }

@@ -10,7 +10,7 @@
 
 namespace {
 
-using namespace weir::h2::wire;
+using namespace weir::http::h2::wire;
 
 class Script {
  public:

@@ -12,7 +12,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::string bytes(reinterpret_cast<const char*>(data), size);
   // A recorded connection starts with its preface; anything else is taken for frames.
   if (!bytes.starts_with("PRI "))
-    bytes.insert(0, weir::h2::wire::preface() + weir::h2::wire::settings());
+    bytes.insert(0, weir::http::h2::wire::preface() + weir::http::h2::wire::settings());
   const fuzz::H2Outcome whole = fuzz::play_h2(bytes, [] { return std::string_view::npos; });
   weir::Rng rng(fuzz::seed_of(bytes));
   const fuzz::H2Outcome pieces =

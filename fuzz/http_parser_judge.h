@@ -15,7 +15,7 @@
 
 namespace fuzz {
 
-using weir::h1::SeenMessage;
+using weir::http::h1::SeenMessage;
 
 class Judge {
  public:
@@ -61,7 +61,7 @@ class Judge {
       auto& fields = of(p).fields();
       if (of(p).in_value_ || fields.empty()) fields.emplace_back();
       of(p).in_value_ = false;
-      fields.back().first += weir::h1::lower_case({at, n});
+      fields.back().first += weir::http::h1::lower_case({at, n});
       return 0;
     };
     settings.on_header_value = [](http_parser* p, const char* at, std::size_t n) {

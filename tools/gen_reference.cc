@@ -11,8 +11,8 @@
 int main(int argc, char** argv) {
   const std::string_view what = argc == 2 ? argv[1] : "";
   std::string text;
-  if (what == "options") text = weir::options_reference();
-  if (what == "metrics") text = weir::metrics_reference();
+  if (what == "options") text = weir::config::options_reference();
+  if (what == "metrics") text = weir::metrics::metrics_reference();
   if (text.empty()) {
     std::fputs("usage: weir_gen_reference options|metrics\n", stderr);
     return 2;

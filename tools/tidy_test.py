@@ -42,7 +42,7 @@ class Lexer(Rule):
 
 class Layers(Rule):
     OTHERS = {"include/weir/policy/a.h": "", "include/weir/server/a.h": "", "src/io/a.h": "",
-              "include/weir/config/server_config.h": "", "include/weir/base/time.h": ""}
+              "include/weir/experimental/server/server_config.h": "", "include/weir/base/time.h": ""}
 
     def include(self, name):
         return f"#include {name}\n"
@@ -59,7 +59,7 @@ class Layers(Rule):
         self.silent(layers, "src/gateway/x.cc", self.include('"weir/base/time.h"'), **self.OTHERS)
 
     def test_config_structs_are_for_all_above_policy(self):
-        name = self.include('"weir/config/server_config.h"')
+        name = self.include('"weir/experimental/server/server_config.h"')
         self.silent(layers, "src/server/x.cc", name, **self.OTHERS)
         self.fires(layers, "src/policy/x.cc", name, "not config", **self.OTHERS)
         self.fires(layers, "include/weir/config/x_config.h", self.include('"weir/server/a.h"'),
@@ -351,7 +351,7 @@ class Tables(Rule):
               'WEIR_ROUTE_OPTION("host", Text, x, 0, 0, "", Live, "h")\n')
 
     def test_a_metric_and_its_page(self):
-        table, page = "src/metrics/metrics.def", "docs/reference/metrics.md"
+        table, page = "internal/metrics/metrics.def", "docs/reference/metrics.md"
         self.silent(tables, table, self.METRIC, **{page: "| `weir_a` | counter |\n| `scope` |\n"})
         self.fires(tables, table, self.METRIC, "`weir_a` is not in", **{page: "| `weir_b` |\n"})
         self.fires(tables, table, self.METRIC, "`weir_b` is not in", **{page: "| `weir_b` |\n"})

@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "weir/base/byte_size.h"
-#include "weir/config/load.h"
-#include "weir/gateway/gateway_budget.h"
+#include "weir/experimental/config/load.h"
+#include "weir/experimental/gateway/gateway_budget.h"
 
 #include "config_faults.h"
 #include "subcommand.h"
@@ -31,14 +31,14 @@ Json as_json(const std::vector<MemoryAddend>& addends) {
 }
 
 int budget(const std::string& file, bool json) {
-  const Environment environment = process_environment();
-  const LoadedConfig loaded =
+  const config::Environment environment = config::process_environment();
+  const config::LoadedConfig loaded =
       file.empty() ? load_config("", "defaults", environment) : load_config_file(file, environment);
   if (!good(loaded.errors)) return kUsageError;
   warn(loaded.unknown_variables);
-  const MemoryBudget sum = gateway_budget(loaded.config);
-  const auto cgroup = own_cgroup_limit();
-  const std::string objection = budget_objection(loaded.config, cgroup);
+  const MemoryBudget sum = gateway::gateway_budget(loaded.config);
+  const auto cgroup = gateway::own_cgroup_limit();
+  const std::string objection = gateway::budget_objection(loaded.config, cgroup);
   if (json) {
     Json page = {{"ceiling_bytes", sum.total_bytes()},
                  {"memory_max", loaded.config.server.memory_max},
@@ -50,10 +50,10 @@ int budget(const std::string& file, bool json) {
     std::cout << page.dump(2) << "\n";
   } else {
     std::cout << "The most memory that this configuration can use:\n";
-    std::cout << to_table(sum.addends) << std::setw(12) << to_human(ByteSize(sum.total_bytes()))
+    std::cout << gateway::to_table(sum.addends) << std::setw(12) << to_human(ByteSize(sum.total_bytes()))
               << "  ceiling\n\n"
               << "Beside it, held by the kernel for sockets, when every buffer is full:\n"
-              << to_table(sum.kernel);
+              << gateway::to_table(sum.kernel);
   }
   if (objection.empty()) return kOk;
   std::cerr << "weir budget: " << objection << "\n";

@@ -3,10 +3,10 @@
 #include <string>
 
 #include "weir/base/byte_size.h"
-#include "weir/config/load.h"
-#include "weir/config/print.h"
-#include "weir/gateway/gateway_budget.h"
-#include "weir/server/tls_check.h"
+#include "weir/experimental/config/load.h"
+#include "weir/experimental/config/print.h"
+#include "weir/experimental/gateway/gateway_budget.h"
+#include "weir/experimental/server/tls_check.h"
 
 #include "config_faults.h"
 #include "subcommand.h"
@@ -15,7 +15,7 @@ namespace weir::app {
 namespace {
 
 int check(const std::string& file) {
-  const LoadedConfig loaded = load_config_file(file, process_environment());
+  const config::LoadedConfig loaded = load_config_file(file, config::process_environment());
   if (!good(loaded.errors)) {
     std::cerr << file << ": " << loaded.errors.size()
               << (loaded.errors.size() == 1 ? " error\n" : " errors\n");
@@ -25,10 +25,10 @@ int check(const std::string& file) {
   warn(loaded.warnings);
   const ConfigErrors certificates = check_tls_files(loaded.config.server.tls);
   for (const ConfigError& error : certificates) {
-    std::cerr << file << ": " << to_text(error) << "\n";
+    std::cerr << file << ": " << config::to_text(error) << "\n";
   }
   if (!certificates.empty()) return kUsageError;
-  if (const std::string objection = budget_objection(loaded.config, own_cgroup_limit());
+  if (const std::string objection = gateway::budget_objection(loaded.config, gateway::own_cgroup_limit());
       !objection.empty()) {
     std::cerr << file << ": " << objection << "\n";
     return kUsageError;
@@ -38,7 +38,7 @@ int check(const std::string& file) {
   };
   std::cout << file << ": good; " << counted(loaded.config.upstreams.size(), "upstream") << ", "
             << counted(loaded.config.routes_in_force().size(), "route") << ", memory ceiling "
-            << to_human(ByteSize(gateway_budget(loaded.config).total_bytes())) << "\n";
+            << to_human(ByteSize(gateway::gateway_budget(loaded.config).total_bytes())) << "\n";
   return kOk;
 }
 
@@ -59,7 +59,7 @@ void add_check(CLI::App& program, int& status) {
 Exit status: 0 good, 2 not good.)");
   command->callback([options, &status] {
     if (options->print_defaults) {
-      std::cout << print_defaults();
+      std::cout << config::print_defaults();
     } else if (options->file.empty()) {
       std::cerr << "weir check: name a file, or --print-defaults\n";
       status = kUsageError;

@@ -7,9 +7,9 @@
 
 #include "weir/base/byte_size.h"
 #include "weir/base/net_address.h"
-#include "weir/config/load.h"
-#include "weir/gateway/gateway_budget.h"
-#include "weir/io/self_signed.h"
+#include "weir/experimental/config/load.h"
+#include "weir/experimental/gateway/gateway_budget.h"
+#include "weir/experimental/io/self_signed.h"
 
 #include "config_faults.h"
 #include "demo_replica.h"
@@ -30,7 +30,7 @@ struct DemoOptions {
 
 constexpr int kReplicas = 3;
 
-Config demo_config(Config config, const DemoOptions& options,
+config::Config demo_config(config::Config config, const DemoOptions& options,
                    const std::vector<std::string>& replicas) {
   config.server.listen = {"127.0.0.1:" + std::to_string(options.port)};
   // A port of one's own choice, or any free one, wherever the other port is not the usual one.
@@ -41,23 +41,23 @@ Config demo_config(Config config, const DemoOptions& options,
   config.server.tls.certificate_pem = made.certificate_pem;
   config.server.tls.private_key_pem = made.key_pem;
   config.admin.listen = *parse_net_address("127.0.0.1:" + std::to_string(options.admin_port));
-  config.admin.access_log = AccessLog::kOff;
+  config.admin.access_log = gateway::AccessLog::kOff;
   // On this machine everybody is trusted, so that x-weir-priority can be tried.
   config.trust.peers = {*parse_ip_range("127.0.0.0/8")};
   config.admission.per_peer_limit = 4096;
-  UpstreamConfig upstream;
+  upstream::UpstreamConfig upstream;
   upstream.name = "replicas";
   for (const std::string& address : replicas) {
     upstream.endpoints.push_back(*parse_net_address(address));
   }
-  RouteConfig route;
+  gateway::RouteConfig route;
   route.upstream = upstream.name;
   config.upstreams = {upstream};
   config.routes = {route};
   return config;
 }
 
-void welcome(const Gateway& gateway, const Config& config) {
+void welcome(const gateway::Gateway& gateway, const config::Config& config) {
   const std::string at = gateway.listening().front();
   const std::string tls = gateway.tls_listening().front();
   const std::string admin = gateway.admin_listening();
@@ -66,7 +66,7 @@ void welcome(const Gateway& gateway, const Config& config) {
             << "gateway  http://" << at << "\n"
             << "         https://" << tls << "  (a certificate made just now, for this run)\n"
             << "admin    http://" << admin << "\n"
-            << "ceiling  " << to_human(ByteSize(gateway_budget(config).total_bytes()))
+            << "ceiling  " << to_human(ByteSize(gateway::gateway_budget(config).total_bytes()))
             << " of memory at most (weir budget shows what adds up)\n\n"
             << "Try, in another terminal:\n"
             << "  curl -i http://" << at << "/\n"
@@ -82,8 +82,8 @@ void welcome(const Gateway& gateway, const Config& config) {
 /// come between, and how the limit moves is worth seeing.
 class StatusLines {
  public:
-  void show(const Gateway& gateway) {
-    const GatewayStatus now = gateway.status();
+  void show(const gateway::Gateway& gateway) {
+    const gateway::GatewayStatus now = gateway.status();
     char line[200];
     std::snprintf(line, sizeof line,
                   "%6llu/s answered  %6llu/s refused  in flight %u of limit %u  active %llu  "
@@ -98,11 +98,11 @@ class StatusLines {
 
  private:
   static unsigned long long delta(std::uint64_t now, std::uint64_t before) { return now - before; }
-  GatewayStatus last_;
+  gateway::GatewayStatus last_;
 };
 
 int demo(const DemoOptions& options) {
-  const LoadedConfig defaults = load_config("", "defaults", process_environment());
+  const config::LoadedConfig defaults = load_config("", "defaults", config::process_environment());
   if (!good(defaults.errors)) return kUsageError;
   warn(defaults.unknown_variables);
   std::vector<std::unique_ptr<DemoReplica>> replicas;
@@ -121,14 +121,14 @@ int demo(const DemoOptions& options) {
     }
     addresses.push_back(replicas.back()->address());
   }
-  const Config config = demo_config(defaults.config, options, addresses);
+  const config::Config config = demo_config(defaults.config, options, addresses);
   if (!good(config.validate())) return kUsageError;
   StatusLines lines;
   Serving serving;
   serving.listen_option = "--port and --tls-port";
   serving.admin_option = "--admin-port";
-  serving.on_started = [&](const Gateway& gateway) { welcome(gateway, config); };
-  serving.on_second = [&](const Gateway& gateway) { lines.show(gateway); };
+  serving.on_started = [&](const gateway::Gateway& gateway) { welcome(gateway, config); };
+  serving.on_second = [&](const gateway::Gateway& gateway) { lines.show(gateway); };
   return serve(config, serving);
 }
 

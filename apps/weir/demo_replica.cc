@@ -7,10 +7,10 @@
 #include <unordered_map>
 #include <vector>
 
-#include "weir/io/loop.h"
-#include "weir/io/timer.h"
-#include "weir/server/server.h"
-#include "weir/server/stream.h"
+#include "weir/experimental/io/loop.h"
+#include "weir/experimental/io/timer.h"
+#include "weir/experimental/server/server.h"
+#include "weir/experimental/server/stream.h"
 
 namespace weir::app {
 namespace {

@@ -1,9 +1,9 @@
 #include <iostream>
 #include <string>
 
-#include "weir/gateway/version.h"
-#include "weir/io/fd.h"
-#include "weir/io/tls_memory.h"
+#include "weir/experimental/gateway/version.h"
+#include "weir/experimental/io/fd.h"
+#include "weir/experimental/io/tls_memory.h"
 
 #include "subcommand.h"
 
@@ -38,7 +38,7 @@ int main(int argc, char** argv) {
   constexpr std::uint64_t kUntilConfigured = 64 * 1024 * 1024;
   static_cast<void>(weir::io::install_tls_memory(kUntilConfigured));
   CLI::App program("Keeps a service answering when it is asked for more than it can do", "weir");
-  program.set_version_flag("--version", "weir " + std::string(weir::version()));
+  program.set_version_flag("--version", "weir " + std::string(weir::gateway::version()));
   program.require_subcommand(0, 1);  // none is told below: a wrong option first
   program.footer(kFooter);
   int status = weir::app::kOk;

@@ -6,8 +6,8 @@
 
 #include "weir/base/byte_size.h"
 #include "weir/base/net_address.h"
-#include "weir/config/load.h"
-#include "weir/gateway/gateway_budget.h"
+#include "weir/experimental/config/load.h"
+#include "weir/experimental/gateway/gateway_budget.h"
 
 #include "config_faults.h"
 #include "serve.h"
@@ -40,22 +40,22 @@ std::optional<NetAddress> address_in(const std::string& text, const char* option
 }
 
 /// --to: one upstream, one route that leads everything there.
-bool apply_to(Config& config, const std::vector<std::string>& to) {
-  UpstreamConfig upstream;
+bool apply_to(config::Config& config, const std::vector<std::string>& to) {
+  upstream::UpstreamConfig upstream;
   upstream.name = "app";
   for (const std::string& text : to) {
     const auto address = address_in(text, "--to");
     if (!address) return false;
     upstream.endpoints.push_back(*address);
   }
-  RouteConfig route;
+  gateway::RouteConfig route;
   route.upstream = upstream.name;
   config.upstreams = {upstream};
   config.routes = {route};
   return true;
 }
 
-bool apply_addresses(Config& config, const RunOptions& options) {
+bool apply_addresses(config::Config& config, const RunOptions& options) {
   if (!options.listen.empty()) {
     config.server.listen.clear();
     for (const std::string& text : options.listen) {
@@ -63,7 +63,7 @@ bool apply_addresses(Config& config, const RunOptions& options) {
       config.server.listen.push_back(with_host(text));
     }
   }
-  TlsConfig& tls = config.server.tls;
+  io::TlsConfig& tls = config.server.tls;
   if (!options.tls_certificate.empty()) {
     tls.certificate = tls.private_key = options.tls_certificate;
   }
@@ -91,13 +91,13 @@ bool apply_addresses(Config& config, const RunOptions& options) {
   return true;
 }
 
-std::optional<Config> configuration(const RunOptions& options) {
+std::optional<config::Config> configuration(const RunOptions& options) {
   if (options.config_file.empty() && options.to.empty()) {
     std::cerr << "weir run: say where requests go: --to HOST:PORT, or --config FILE\n";
     return std::nullopt;
   }
-  const Environment environment = process_environment();
-  LoadedConfig loaded = options.config_file.empty()
+  const config::Environment environment = config::process_environment();
+  config::LoadedConfig loaded = options.config_file.empty()
                             ? load_config("", "the command line", environment)
                             : load_config_file(options.config_file, environment);
   if (!good(loaded.errors)) return std::nullopt;
@@ -115,7 +115,7 @@ std::optional<Config> configuration(const RunOptions& options) {
 }
 
 /// One line per fact, each with a key: people read it, and so do scripts.
-void announce(const Gateway& gateway, const Config& config) {
+void announce(const gateway::Gateway& gateway, const config::Config& config) {
   for (const std::string& address : gateway.listening()) {
     std::cerr << "weir: listening on " << address << "\n";
   }
@@ -124,24 +124,24 @@ void announce(const Gateway& gateway, const Config& config) {
   }
   const std::string admin = gateway.admin_listening();
   std::cerr << "weir: admin on " << (admin.empty() ? "none" : admin) << "\n";
-  for (const UpstreamConfig& upstream : config.upstreams) {
+  for (const upstream::UpstreamConfig& upstream : config.upstreams) {
     std::cerr << "weir: upstream " << upstream.name << ":";
     for (const NetAddress& endpoint : upstream.endpoints) std::cerr << " " << to_string(endpoint);
     std::cerr << "\n";
   }
-  std::cerr << "weir: memory ceiling " << to_human(ByteSize(gateway_budget(config).total_bytes()))
+  std::cerr << "weir: memory ceiling " << to_human(ByteSize(gateway::gateway_budget(config).total_bytes()))
             << "\n";
   std::cerr << "weir: ready" << std::endl;
 }
 
 int run(const RunOptions& options) {
-  const std::optional<Config> config = configuration(options);
+  const std::optional<config::Config> config = configuration(options);
   if (!config) return kUsageError;
   Serving serving;
   if (!options.config_file.empty()) {
     serving.read_again = [&] { return configuration(options); };
   }
-  serving.on_started = [&](const Gateway& gateway) { announce(gateway, *config); };
+  serving.on_started = [&](const gateway::Gateway& gateway) { announce(gateway, *config); };
   return serve(*config, serving);
 }
 

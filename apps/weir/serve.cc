@@ -6,12 +6,12 @@
 #include <memory>
 
 #include "weir/base/duration_text.h"
-#include "weir/gateway/gateway_budget.h"
-#include "weir/io/fd.h"
-#include "weir/io/loop.h"
-#include "weir/io/signal.h"
-#include "weir/io/tls_memory.h"
-#include "weir/server/memory_budget.h"
+#include "weir/experimental/gateway/gateway_budget.h"
+#include "weir/experimental/io/fd.h"
+#include "weir/experimental/io/loop.h"
+#include "weir/experimental/io/signal.h"
+#include "weir/experimental/io/tls_memory.h"
+#include "weir/experimental/server/memory_budget.h"
 
 #include "subcommand.h"
 
@@ -21,7 +21,7 @@ namespace {
 /// The main thread's loop: signals, the drain, the second hand.
 class Master {
  public:
-  Master(const Config& config, const Serving& serving)
+  Master(const config::Config& config, const Serving& serving)
       : drain_timeout_(config.admin.drain_timeout), serving_(serving), gateway_(config) {
     tick_.on_fire(io::Timer::Fired::to<&Master::on_second>(*this));
     drain_.on_fire(io::Timer::Fired::to<&Master::on_drain_look>(*this));
@@ -87,26 +87,26 @@ class Master {
       std::cerr << "weir: SIGHUP: started without --config, nothing to read again\n";
       return;
     }
-    const std::optional<Config> next = serving_.read_again();
+    const std::optional<config::Config> next = serving_.read_again();
     if (!next) {
       std::cerr << "weir: reload refused; the old configuration stays\n";
       return gateway_.note_failed_reload();
     }
-    const ReloadReport report = gateway_.reload(*next);
+    const gateway::ReloadReport report = gateway_.reload(*next);
     tell(report);
     if (report.ok()) drain_timeout_ = next->admin.drain_timeout;
   }
 
-  static void tell(const ReloadReport& report) {
+  static void tell(const gateway::ReloadReport& report) {
     if (!report.ok()) {
       std::cerr << "weir: reload refused: " << report.refused << "; the old configuration stays\n";
       return;
     }
-    for (const ConfigChange& change : report.applied) {
+    for (const config::ConfigChange& change : report.applied) {
       std::cerr << "weir: " << change.key << ": " << change.before << " -> " << change.after
                 << "\n";
     }
-    for (const ConfigChange& change : report.deferred) {
+    for (const config::ConfigChange& change : report.deferred) {
       std::cerr << "weir: " << change.key << ": stays " << change.before
                 << " until a restart (the file says " << change.after << ")\n";
     }
@@ -116,11 +116,11 @@ class Master {
               << report.deferred.size() << " waiting for a restart\n";
   }
 
-  void complain(const GatewayError& error) const {
+  void complain(const gateway::GatewayError& error) const {
     std::cerr << "weir: " << error.message;
-    if (error.about == GatewayError::About::kListen) {
+    if (error.about == gateway::GatewayError::About::kListen) {
       std::cerr << "; choose another address with " << serving_.listen_option;
-    } else if (error.about == GatewayError::About::kAdmin) {
+    } else if (error.about == gateway::GatewayError::About::kAdmin) {
       std::cerr << "; choose another address for the admin endpoint with " << serving_.admin_option;
     }
     std::cerr << "\n";
@@ -141,13 +141,13 @@ class Master {
   io::Timer drain_;
   TimePoint give_up_at_{};
   bool draining_ = false;
-  Gateway gateway_;
+  gateway::Gateway gateway_;
 };
 
 }  // namespace
 
-int serve(const Config& config, const Serving& serving) {
-  const std::uint64_t wanted = gateway_descriptors(config);
+int serve(const config::Config& config, const Serving& serving) {
+  const std::uint64_t wanted = gateway::gateway_descriptors(config);
   if (const std::uint64_t allowed = io::allow_descriptors(wanted); allowed < wanted) {
     std::cerr << "warning: " << allowed << " descriptors are allowed (ulimit -n), " << wanted
               << " can be needed for server.max_connections and those of the upstreams: clients "

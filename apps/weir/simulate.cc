@@ -1,4 +1,4 @@
-#include "weir/sim/simulate.h"
+#include "weir/experimental/sim/simulate.h"
 
 #include <iostream>
 #include <memory>
@@ -6,14 +6,14 @@
 #include <unistd.h>
 
 #include "weir/base/time.h"
-#include "weir/io/clock.h"
+#include "weir/experimental/io/clock.h"
 
 #include "subcommand.h"
 
 namespace weir::app {
 
 void add_simulate(CLI::App& program, int& status) {
-  const auto options = std::make_shared<SimulateOptions>();
+  const auto options = std::make_shared<sim::SimulateOptions>();
   CLI::App* command = program.add_subcommand(
       "simulate", "Run scenarios in virtual time, with the same code that guards real traffic");
   command->add_option("FILE", options->files, "Scenario files (TOML)")->required();
@@ -34,7 +34,7 @@ void add_simulate(CLI::App& program, int& status) {
                     "Find the best fixed limit and compare with it");
   command->footer("Exit status: 0 all verdicts hold, 1 one does not, 2 bad input.");
   command->callback([options, &status] {
-    const SimulateShell shell{std::cout, std::cerr,
+    const sim::SimulateShell shell{std::cout, std::cerr,
                               [] { return to_seconds(io::monotonic_now().time_since_epoch()); },
                               isatty(STDERR_FILENO) == 1};
     status = simulate(*options, shell);

@@ -1,4 +1,4 @@
-#include "weir/config/diff.h"
+#include "weir/experimental/config/diff.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 #include "config/option_table.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::config {
 namespace {
 
 template <class Owner>
@@ -24,25 +24,25 @@ void compare(std::vector<ConfigChange>& changes, std::span<const Option<Owner>> 
   }
 }
 
-const UpstreamConfig* find(const std::vector<UpstreamConfig>& upstreams, std::string_view name) {
+const upstream::UpstreamConfig* find(const std::vector<upstream::UpstreamConfig>& upstreams, std::string_view name) {
   const auto found =
       std::find_if(upstreams.begin(), upstreams.end(),
-                   [&](const UpstreamConfig& upstream) { return upstream.name == name; });
+                   [&](const upstream::UpstreamConfig& upstream) { return upstream.name == name; });
   return found == upstreams.end() ? nullptr : &*found;
 }
 
 void compare_upstreams(std::vector<ConfigChange>& changes, const Config& before,
                        const Config& after) {
-  for (const UpstreamConfig& old_one : before.upstreams) {
+  for (const upstream::UpstreamConfig& old_one : before.upstreams) {
     const std::string key = "upstream." + old_one.name;
-    const UpstreamConfig* new_one = find(after.upstreams, old_one.name);
+    const upstream::UpstreamConfig* new_one = find(after.upstreams, old_one.name);
     if (new_one == nullptr) {
       changes.push_back({key, quoted(old_one.name), "", false});
     } else {
       compare(changes, upstream_options(), old_one, *new_one, key + ".");
     }
   }
-  for (const UpstreamConfig& new_one : after.upstreams) {
+  for (const upstream::UpstreamConfig& new_one : after.upstreams) {
     if (find(before.upstreams, new_one.name) != nullptr) continue;
     changes.push_back({"upstream." + new_one.name, "", quoted(new_one.name), false});
   }
@@ -74,8 +74,8 @@ void copy_live(std::span<const Option<Owner>> options, Owner& to, const Owner& f
 Config with_live_options(const Config& before, const Config& after) {
   Config result = before;
   copy_live(config_options(), result, after);
-  for (UpstreamConfig& upstream : result.upstreams) {
-    const UpstreamConfig* changed = find(after.upstreams, upstream.name);
+  for (upstream::UpstreamConfig& upstream : result.upstreams) {
+    const upstream::UpstreamConfig* changed = find(after.upstreams, upstream.name);
     if (changed != nullptr) copy_live(upstream_options(), upstream, *changed);
   }
   result.routes = after.routes;
@@ -90,4 +90,4 @@ std::vector<ConfigChange> diff(const Config& before, const Config& after) {
   return changes;
 }
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::config

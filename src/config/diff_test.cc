@@ -1,11 +1,11 @@
-#include "weir/config/diff.h"
+#include "weir/experimental/config/diff.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "weir/base/net_address.h"
 
-namespace weir {
+namespace weir::config {
 namespace {
 
 using testing::ElementsAre;
@@ -89,4 +89,4 @@ TEST(WithLiveOptions, TakesWhatAReloadMayChangeAndLeavesTheRest) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::config

@@ -1,4 +1,4 @@
-#include "weir/config/load.h"
+#include "weir/experimental/config/load.h"
 
 #include <algorithm>
 #include <array>
@@ -11,13 +11,13 @@
 #include <set>
 #include <utility>
 
-#include "config/nearest.h"
+#include "nearest.h"
 #include "config/option_table.h"
 #include "config/toml_reader.h"
 
 extern char** environ;  // NOLINT(readability-redundant-declaration): no header of POSIX has it
 
-namespace weir::inline v0 {
+namespace weir::inline v0::config {
 namespace {
 
 constexpr std::size_t kFileBytesMax = std::size_t{4} << 20U;
@@ -300,4 +300,4 @@ std::string to_text(const ConfigError& error) {
   return text;
 }
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::config

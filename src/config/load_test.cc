@@ -1,4 +1,4 @@
-#include "weir/config/load.h"
+#include "weir/experimental/config/load.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -11,7 +11,7 @@
 
 #include "weir/base/net_address.h"
 
-namespace weir {
+namespace weir::config {
 namespace {
 
 using testing::ElementsAre;
@@ -82,7 +82,7 @@ upstream = "b"
   const Config& c = loaded.config;
   EXPECT_THAT(c.server.listen, ElementsAre(":80", "unix:/run/weir.sock"));
   EXPECT_FALSE(c.admin.listen.has_value());
-  EXPECT_EQ(c.admin.access_log, AccessLog::kSampled);
+  EXPECT_EQ(c.admin.access_log, gateway::AccessLog::kSampled);
   EXPECT_EQ(c.admin.access_log_sample, 0.5);
   EXPECT_EQ(c.server.arena_size, 1U << 20U);
   EXPECT_TRUE(c.server.allow_half_close);
@@ -92,13 +92,13 @@ upstream = "b"
   EXPECT_EQ(c.admission.modes.memory, RuleMode::kShadow);
   EXPECT_EQ(c.admission.limit.policy, LimitKind::kVegas);
   EXPECT_THAT(c.trust.peers, ElementsAre(*parse_ip_range("10.0.0.0/8"), *parse_ip_range("::1")));
-  EXPECT_THAT(c.actors.identity, ElementsAre(IdentityKind::kApiKey, IdentityKind::kAddress));
+  EXPECT_THAT(c.actors.identity, ElementsAre(gateway::IdentityKind::kApiKey, gateway::IdentityKind::kAddress));
   ASSERT_EQ(c.upstreams.size(), 2U);
   EXPECT_EQ(c.upstreams[0].endpoints[1], *parse_net_address("backend.example:80"));
   EXPECT_EQ(c.upstreams[0].first_byte_timeout, Duration(std::chrono::seconds(5)));
   EXPECT_EQ(c.upstreams[0].limit.over(c.admission.limit).initial_limit, 10U);
   EXPECT_EQ(c.upstreams[0].limit.over(c.admission.limit).max_limit, 90U);
-  EXPECT_EQ(c.upstreams[1].limit, LimitOverrides());
+  EXPECT_EQ(c.upstreams[1].limit, upstream::LimitOverrides());
   ASSERT_EQ(c.routes.size(), 2U);
   EXPECT_EQ(c.routes[0].priority, Priority::kHigh);
   EXPECT_EQ(c.routes[0].max_body, 10'000'000U);
@@ -309,4 +309,4 @@ TEST(ExampleConfig, MinimalNeedsOnlyAnUpstream) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::config

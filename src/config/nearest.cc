@@ -1,10 +1,10 @@
-#include "config/nearest.h"
+#include "nearest.h"
 
 #include <algorithm>
 #include <utility>
 #include <vector>
 
-namespace weir::inline v0 {
+namespace weir::inline v0::config {
 namespace {
 
 constexpr std::size_t kWordMax = 64;  // longer words are no typing mistakes
@@ -45,4 +45,4 @@ std::string_view nearest(std::string_view word, std::span<const std::string_view
   return best;
 }
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::config

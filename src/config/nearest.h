@@ -4,7 +4,7 @@
 #include <span>
 #include <string_view>
 
-namespace weir::inline v0 {
+namespace weir::inline v0::config {
 
 /// Typing mistakes between two words: insertions, deletions, substitutions, and swaps of
 /// neighbours (optimal string alignment). Cost: O(|a| · |b|).
@@ -15,4 +15,4 @@ namespace weir::inline v0 {
 [[nodiscard]] std::string_view nearest(std::string_view word,
                                        std::span<const std::string_view> candidates);
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::config

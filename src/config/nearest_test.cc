@@ -1,11 +1,11 @@
-#include "config/nearest.h"
+#include "nearest.h"
 
 #include <array>
 #include <string>
 
 #include <gtest/gtest.h>
 
-namespace weir {
+namespace weir::config {
 namespace {
 
 TEST(EditDistance, CountsTypingMistakes) {
@@ -43,4 +43,4 @@ TEST(Nearest, DoesNotTurnAShortWordIntoAnything) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::config

@@ -11,7 +11,7 @@
 #include "weir/base/byte_size.h"
 #include "weir/base/duration_text.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::config {
 namespace {
 
 constexpr std::int64_t kNsPerMs = 1'000'000;
@@ -233,12 +233,12 @@ Refusal assign(std::vector<IpRange>& field, const RawValue& value, const OptionR
   return refusal;
 }
 
-Refusal assign(std::vector<IdentityKind>& field, const RawValue& value, const OptionRow&) {
-  const Words words = words_of(IdentityKind{});
-  std::vector<IdentityKind> given;
+Refusal assign(std::vector<gateway::IdentityKind>& field, const RawValue& value, const OptionRow&) {
+  const Words words = words_of(gateway::IdentityKind{});
+  std::vector<gateway::IdentityKind> given;
   Refusal refusal = read_texts(value, joined(words), [&](const std::string& text) {
     const auto found = std::find(words.begin(), words.end(), text);
-    if (found != words.end()) given.push_back(static_cast<IdentityKind>(found - words.begin()));
+    if (found != words.end()) given.push_back(static_cast<gateway::IdentityKind>(found - words.begin()));
     return found != words.end();
   });
   if (!refusal) field = std::move(given);
@@ -289,8 +289,8 @@ std::string print(const std::vector<NetAddress>& field, const OptionRow&) {
 std::string print(const std::vector<IpRange>& field, const OptionRow&) {
   return print_list(field, [](const IpRange& range) { return to_string(range); });
 }
-std::string print(const std::vector<IdentityKind>& field, const OptionRow&) {
-  return print_list(field, [](IdentityKind kind) { return name_of(kind); });
+std::string print(const std::vector<gateway::IdentityKind>& field, const OptionRow&) {
+  return print_list(field, [](gateway::IdentityKind kind) { return name_of(kind); });
 }
 
 namespace {
@@ -340,4 +340,4 @@ RawValue raw_from_text(std::string_view text, const OptionRow& row) {
   return {std::string(text)};
 }
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::config

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir {
+namespace weir::config {
 namespace {
 
 using Text = std::string;
@@ -129,11 +129,11 @@ TEST(OptionCodec, EveryEnumReadsBackEveryWord) {
   };
   check(RuleMode{});
   check(LimitKind{});
-  check(AccessLog{});
-  check(Forwarded{});
-  check(ClientCertificate{});
+  check(gateway::AccessLog{});
+  check(gateway::Forwarded{});
+  check(io::ClientCertificate{});
   check(Priority{});
-  check(IdentityKind{});
+  check(gateway::IdentityKind{});
 }
 
 TEST(OptionCodec, ListsNameTheItemThatIsWrong) {
@@ -146,9 +146,9 @@ TEST(OptionCodec, ListsNameTheItemThatIsWrong) {
   EXPECT_EQ(assign(ranges, text("10.0.0.0/8"), kind),
             "a list: [an address or a range like 10.0.0.0/8, …]");
   EXPECT_EQ(ranges.size(), 2U);
-  std::vector<IdentityKind> identity;
+  std::vector<gateway::IdentityKind> identity;
   EXPECT_EQ(assign(identity, list({"bearer", "address"}), row(OptionKind::kChoices)), std::nullopt);
-  EXPECT_EQ(identity, (std::vector{IdentityKind::kBearer, IdentityKind::kAddress}));
+  EXPECT_EQ(identity, (std::vector{gateway::IdentityKind::kBearer, gateway::IdentityKind::kAddress}));
   EXPECT_NE(assign(identity, list({"cookie"}), row(OptionKind::kChoices)), std::nullopt);
 }
 
@@ -186,4 +186,4 @@ TEST(OptionCodec, EnvironmentTextBecomesTheValueOfItsKind) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::config

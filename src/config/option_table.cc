@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-namespace weir::inline v0 {
+namespace weir::inline v0::config {
 namespace {
 
 // One Option<Owner> from a row. Captureless lambdas, so that the table is constant data.
@@ -20,19 +20,19 @@ namespace {
 constexpr std::array kConfigOptions = {
 #define WEIR_OPTION(section, name, kind, field, low, high, unit, apply, help) \
   WEIR_BOUND(Config, section, name, kind, field, low, high, unit, apply, help)
-#include "config/options.def"
+#include "options.def"
 };
 
 constexpr std::array kUpstreamOptions = {
 #define WEIR_UPSTREAM_OPTION(name, kind, field, low, high, unit, apply, help) \
-  WEIR_BOUND(UpstreamConfig, "upstream", name, kind, field, low, high, unit, apply, help)
-#include "config/options.def"
+  WEIR_BOUND(upstream::UpstreamConfig, "upstream", name, kind, field, low, high, unit, apply, help)
+#include "options.def"
 };
 
 constexpr std::array kRouteOptions = {
 #define WEIR_ROUTE_OPTION(name, kind, field, low, high, unit, apply, help) \
-  WEIR_BOUND(RouteConfig, "route", name, kind, field, low, high, unit, apply, help)
-#include "config/options.def"
+  WEIR_BOUND(gateway::RouteConfig, "route", name, kind, field, low, high, unit, apply, help)
+#include "options.def"
 };
 
 #undef WEIR_BOUND
@@ -78,10 +78,10 @@ std::string_view last_part(std::string_view path) {
 std::span<const Option<Config>> config_options() noexcept {
   return kConfigOptions;
 }
-std::span<const Option<UpstreamConfig>> upstream_options() noexcept {
+std::span<const Option<upstream::UpstreamConfig>> upstream_options() noexcept {
   return kUpstreamOptions;
 }
-std::span<const Option<RouteConfig>> route_options() noexcept {
+std::span<const Option<gateway::RouteConfig>> route_options() noexcept {
   return kRouteOptions;
 }
 
@@ -123,4 +123,4 @@ std::string key_of_field(std::string_view owner, std::string_view field) {
   return std::string(owner) + "." + std::string(field);
 }
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::config

@@ -11,7 +11,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace weir {
+namespace weir::config {
 namespace {
 
 template <class F>
@@ -241,4 +241,4 @@ TEST(OptionTable, FindsTheKeyOfAField) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::config

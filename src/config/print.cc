@@ -1,11 +1,11 @@
-#include "weir/config/print.h"
+#include "weir/experimental/config/print.h"
 
 #include <cstddef>
 #include <string_view>
 
 #include "config/option_table.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::config {
 namespace {
 
 constexpr std::size_t kColumns = 96;
@@ -84,11 +84,11 @@ std::string print_defaults() {
       "# Every option at its default. Times may be written \"500ms\", sizes \"4GiB\". \"live\": a "
       "reload\n# (SIGHUP) is enough; \"restart\": it takes effect at the next start.\n\n";
   out += print_sections(Config(), true);
-  UpstreamConfig upstream;
+  upstream::UpstreamConfig upstream;
   upstream.name = "app";
   upstream.endpoints = {*parse_net_address("127.0.0.1:3000")};
   append_example(out, upstream_options(), upstream, "upstream");
-  RouteConfig route;
+  gateway::RouteConfig route;
   route.upstream = "app";
   append_example(out, route_options(), route, "route");
   return out;
@@ -96,11 +96,11 @@ std::string print_defaults() {
 
 std::string print_config(const Config& config) {
   std::string out = print_sections(config, false);
-  for (const UpstreamConfig& upstream : config.upstreams) {
+  for (const upstream::UpstreamConfig& upstream : config.upstreams) {
     append_block(out, upstream_options(), upstream, "upstream");
   }
-  for (const RouteConfig& route : config.routes) append_block(out, route_options(), route, "route");
+  for (const gateway::RouteConfig& route : config.routes) append_block(out, route_options(), route, "route");
   return out;
 }
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::config

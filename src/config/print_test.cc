@@ -1,4 +1,4 @@
-#include "weir/config/print.h"
+#include "weir/experimental/config/print.h"
 
 #include <sstream>
 #include <string>
@@ -6,11 +6,11 @@
 #include <gtest/gtest.h>
 
 #include "weir/base/rng.h"
-#include "weir/config/load.h"
+#include "weir/experimental/config/load.h"
 
 #include "config/option_table.h"
 
-namespace weir {
+namespace weir::config {
 namespace {
 
 TEST(PrintDefaults, LoadsBackAsTheDefaults) {
@@ -106,4 +106,4 @@ TEST(PrintConfig, EveryConfigurationReadsBackAsItself) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::config

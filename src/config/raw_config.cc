@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdio>
 
-namespace weir::inline v0 {
+namespace weir::inline v0::config {
 namespace {
 
 constexpr std::size_t kShownMax = 60;
@@ -66,4 +66,4 @@ std::string to_text(const RawValue& value) {
   return text.substr(0, end) + "…";
 }
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::config

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir {
+namespace weir::config {
 namespace {
 
 TEST(RawValue, PrintsAsToml) {
@@ -34,4 +34,4 @@ TEST(RawValue, ShortensWhatIsLongAndNeverCutsACharacter) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::config

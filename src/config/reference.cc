@@ -4,7 +4,7 @@
 
 #include "config/option_table.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::config {
 namespace {
 
 constexpr std::string_view kIntro =
@@ -70,4 +70,4 @@ std::string options_reference() {
   return out;
 }
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::config

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir {
+namespace weir::config {
 namespace {
 
 TEST(OptionsReference, CommittedDocumentIsMadeFromTheTable) {
@@ -17,4 +17,4 @@ TEST(OptionsReference, CommittedDocumentIsMadeFromTheTable) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::config

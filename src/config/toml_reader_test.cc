@@ -8,10 +8,10 @@
 #include <gtest/gtest.h>
 
 #include "weir/base/rng.h"
-#include "weir/config/load.h"
-#include "weir/config/print.h"
+#include "weir/experimental/config/load.h"
+#include "weir/experimental/config/print.h"
 
-namespace weir {
+namespace weir::config {
 namespace {
 
 TEST(TomlReader, GivesSectionsAndEntriesWithTheirLines) {
@@ -154,4 +154,4 @@ TEST(TomlReader, AHeaderThatTheLibraryTripsOverIsAnErrorWithItsLine) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::config

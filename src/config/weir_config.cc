@@ -1,4 +1,4 @@
-#include "weir/config/weir_config.h"
+#include "weir/experimental/config/weir_config.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -9,11 +9,11 @@
 
 #include "weir/base/net_address.h"
 
-#include "config/nearest.h"
+#include "nearest.h"
 #include "config/option_table.h"
 #include "config/raw_config.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::config {
 namespace {
 
 constexpr std::size_t kNameMax = 64;
@@ -62,7 +62,7 @@ void check_listeners(ConfigErrors& errors, const ServerConfig& server) {
 void check_upstreams(ConfigErrors& errors, const Config& config) {
   std::set<std::string_view> names;
   for (std::size_t i = 0; i < config.upstreams.size(); ++i) {
-    const UpstreamConfig& upstream = config.upstreams[i];
+    const upstream::UpstreamConfig& upstream = config.upstreams[i];
     const std::string prefix = indexed("upstream", i);
     append_errors(errors, prefix, upstream.validate(config.admission.limit));
     if (!is_name(upstream.name)) {
@@ -77,9 +77,9 @@ void check_upstreams(ConfigErrors& errors, const Config& config) {
 
 void check_routes(ConfigErrors& errors, const Config& config) {
   std::vector<std::string_view> names;
-  for (const UpstreamConfig& upstream : config.upstreams) names.push_back(upstream.name);
+  for (const upstream::UpstreamConfig& upstream : config.upstreams) names.push_back(upstream.name);
   for (std::size_t i = 0; i < config.routes.size(); ++i) {
-    const RouteConfig& route = config.routes[i];
+    const gateway::RouteConfig& route = config.routes[i];
     append_errors(errors, indexed("route", i), route.validate());
     if (route.upstream.empty()) continue;
     if (std::find(names.begin(), names.end(), route.upstream) != names.end()) continue;
@@ -98,7 +98,7 @@ void check_routes(ConfigErrors& errors, const Config& config) {
   }
 }
 
-bool same_match(const RouteConfig& a, const RouteConfig& b) {
+bool same_match(const gateway::RouteConfig& a, const gateway::RouteConfig& b) {
   return a.host == b.host && a.path == b.path && a.path_prefix == b.path_prefix &&
          a.methods == b.methods;
 }
@@ -115,7 +115,7 @@ void warn_of_routes(ConfigErrors& found, const Config& config) {
   for (std::size_t i = 0; i < config.upstreams.size() && !config.routes.empty(); ++i) {
     const std::string& name = config.upstreams[i].name;
     const bool used = std::any_of(config.routes.begin(), config.routes.end(),
-                                  [&](const RouteConfig& route) { return route.upstream == name; });
+                                  [&](const gateway::RouteConfig& route) { return route.upstream == name; });
     if (!used) add_error(found, indexed("upstream", i) + "name", quoted(name), "used by a route");
   }
 }
@@ -145,9 +145,9 @@ AdmissionConfig Config::admission_for_scopes() const {
   return scoped;
 }
 
-std::vector<RouteConfig> Config::routes_in_force() const {
+std::vector<gateway::RouteConfig> Config::routes_in_force() const {
   if (!routes.empty() || upstreams.size() != 1) return routes;
-  RouteConfig everything;
+  gateway::RouteConfig everything;
   everything.upstream = upstreams.front().name;
   return {everything};
 }
@@ -181,4 +181,4 @@ ConfigErrors Config::warnings() const {
   return found;
 }
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::config

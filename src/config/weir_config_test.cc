@@ -1,4 +1,4 @@
-#include "weir/config/weir_config.h"
+#include "weir/experimental/config/weir_config.h"
 
 #include <limits>
 #include <string>
@@ -9,7 +9,7 @@
 
 #include "weir/base/net_address.h"
 
-namespace weir {
+namespace weir::config {
 namespace {
 
 using testing::Contains;
@@ -22,8 +22,8 @@ std::vector<std::string> keys(const ConfigErrors& errors) {
   return out;
 }
 
-UpstreamConfig upstream(std::string name) {
-  UpstreamConfig made;
+upstream::UpstreamConfig upstream(std::string name) {
+  upstream::UpstreamConfig made;
   made.name = std::move(name);
   made.endpoints = {*parse_net_address("127.0.0.1:3000")};
   return made;
@@ -47,7 +47,7 @@ TEST(Config, OneUpstreamWithoutARouteGetsEverything) {
   Config config = with_upstreams({"app"});
   EXPECT_THAT(keys(config.validate()), IsEmpty());
   ASSERT_EQ(config.routes_in_force().size(), 1U);
-  RouteConfig everything;
+  gateway::RouteConfig everything;
   everything.upstream = "app";
   EXPECT_EQ(config.routes_in_force()[0], everything);
   everything.path_prefix = "/only";
@@ -80,7 +80,7 @@ TEST(Config, FaultsOfEveryLayerCarryTheKeyOfTheFile) {
 
 TEST(Config, TlsNeedsCertificateAndKeyAndSomebodyToTrust) {
   Config config = with_upstreams({"app"});
-  TlsConfig& tls = config.server.tls;
+  io::TlsConfig& tls = config.server.tls;
   tls.certificate = "/etc/weir/chain.pem";
   EXPECT_THAT(keys(config.validate()), ElementsAre("tls.private_key"));
   tls.private_key = "/etc/weir/key.pem";
@@ -88,7 +88,7 @@ TEST(Config, TlsNeedsCertificateAndKeyAndSomebodyToTrust) {
   tls.certificate.clear();
   EXPECT_THAT(keys(config.validate()), ElementsAre("tls.certificate"));
   tls = {};
-  tls.client_certificate = ClientCertificate::kRequired;
+  tls.client_certificate = io::ClientCertificate::kRequired;
   EXPECT_THAT(keys(config.validate()), ElementsAre("tls.client_ca"));
 }
 
@@ -162,29 +162,29 @@ TEST(Config, TheActorTableIsTwiceWhatCanBeInFlight) {
 
 TEST(Config, RoutesSayWhatIsWrongWithThem) {
   Config config = with_upstreams({"app"});
-  RouteConfig good;
+  gateway::RouteConfig good;
   good.upstream = "app";
   const auto faults = [&](auto change) {
-    RouteConfig route = good;
+    gateway::RouteConfig route = good;
     change(route);
     config.routes = {route};
     return keys(config.validate());
   };
-  EXPECT_THAT(faults([](RouteConfig&) {}), IsEmpty());
-  EXPECT_THAT(faults([](RouteConfig& r) { r.host = "*"; }), ElementsAre("route[0].host"));
-  EXPECT_THAT(faults([](RouteConfig& r) { r.host = "a/b"; }), ElementsAre("route[0].host"));
-  EXPECT_THAT(faults([](RouteConfig& r) { r.host = "*.example.com"; }), IsEmpty());
-  EXPECT_THAT(faults([](RouteConfig& r) { r.path = "x"; }), ElementsAre("route[0].path"));
-  EXPECT_THAT(faults([](RouteConfig& r) { r.path_prefix = "x"; }),
+  EXPECT_THAT(faults([](gateway::RouteConfig&) {}), IsEmpty());
+  EXPECT_THAT(faults([](gateway::RouteConfig& r) { r.host = "*"; }), ElementsAre("route[0].host"));
+  EXPECT_THAT(faults([](gateway::RouteConfig& r) { r.host = "a/b"; }), ElementsAre("route[0].host"));
+  EXPECT_THAT(faults([](gateway::RouteConfig& r) { r.host = "*.example.com"; }), IsEmpty());
+  EXPECT_THAT(faults([](gateway::RouteConfig& r) { r.path = "x"; }), ElementsAre("route[0].path"));
+  EXPECT_THAT(faults([](gateway::RouteConfig& r) { r.path_prefix = "x"; }),
               ElementsAre("route[0].path_prefix"));
-  EXPECT_THAT(faults([](RouteConfig& r) { r.path = r.path_prefix = "/x"; }),
+  EXPECT_THAT(faults([](gateway::RouteConfig& r) { r.path = r.path_prefix = "/x"; }),
               ElementsAre("route[0].path_prefix"));
-  EXPECT_THAT(faults([](RouteConfig& r) {
+  EXPECT_THAT(faults([](gateway::RouteConfig& r) {
                 r.methods = {"GET", "P OST"};
               }),
               ElementsAre("route[0].methods"));
-  EXPECT_THAT(faults([](RouteConfig& r) { r.upstream = "ap"; }), ElementsAre("route[0].upstream"));
-  EXPECT_THAT(faults([](RouteConfig& r) { r.cost = 0; }), ElementsAre("route[0].cost"));
+  EXPECT_THAT(faults([](gateway::RouteConfig& r) { r.upstream = "ap"; }), ElementsAre("route[0].upstream"));
+  EXPECT_THAT(faults([](gateway::RouteConfig& r) { r.cost = 0; }), ElementsAre("route[0].cost"));
 }
 
 TEST(Config, WarnsOfWhatIsAllowedButUnwise) {
@@ -203,4 +203,4 @@ TEST(Config, WarnsOfWhatIsAllowedButUnwise) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::config

@@ -8,9 +8,9 @@
 #include "weir/control/admission_controller.h"
 
 #include "base/allocation_probe.h"
-#include "control/admission_testing.h"
+#include "admission_testing.h"
 
-namespace weir {
+namespace weir::control {
 namespace {
 
 class QuietSink final : public EventSink {};
@@ -102,4 +102,4 @@ TEST_F(NoAllocationTest, StatisticsMemoryReadingsAndHintsAllocateNothing) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::control

@@ -5,9 +5,9 @@
 
 #include "weir/control/admission_controller.h"
 
-#include "control/admission_testing.h"
+#include "admission_testing.h"
 
-namespace weir {
+namespace weir::control {
 namespace {
 
 using std::chrono::milliseconds;
@@ -115,4 +115,4 @@ TEST_F(BlockingTest, HoldsItsActorsPlaceWhileItSleepsAndGivesItBack) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::control

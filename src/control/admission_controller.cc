@@ -6,10 +6,10 @@
 
 #include "weir/policy/retry_hint.h"
 
-#include "control/admission_impl.h"
-#include "control/memory_orders.h"
+#include "admission_impl.h"
+#include "memory_orders.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::control {
 
 using Impl = AdmissionController::Impl;
 
@@ -299,4 +299,4 @@ std::size_t AdmissionController::memory_bytes(const AdmissionConfig& config) noe
          config.scopes_max * (sizeof(Scope) + sizeof(std::atomic<Scope*>));
 }
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::control

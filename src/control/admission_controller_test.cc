@@ -6,9 +6,9 @@
 
 #include <gtest/gtest.h>
 
-#include "control/admission_testing.h"
+#include "admission_testing.h"
 
-namespace weir {
+namespace weir::control {
 namespace {
 
 using std::chrono::milliseconds;
@@ -172,4 +172,4 @@ TEST(AdmissionController, StreamingFreesTheUnitAndKeepsTheActor) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::control

@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "control/admission_impl.h"
-#include "control/memory_orders.h"
+#include "admission_impl.h"
+#include "memory_orders.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::control {
 
 namespace {
 bool critical(const AdmissionRequest& request) noexcept {
@@ -426,4 +426,4 @@ void Permit::shrink(std::uint64_t bytes) noexcept {
   taken_.bytes -= bytes;
 }
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::control

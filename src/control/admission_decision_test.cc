@@ -8,9 +8,9 @@
 
 #include "weir/control/admission_controller.h"
 
-#include "control/admission_testing.h"
+#include "admission_testing.h"
 
-namespace weir {
+namespace weir::control {
 namespace {
 
 using std::chrono::milliseconds;
@@ -290,4 +290,4 @@ TEST(AdmissionCritical, IsNeverRefusedAndNeverWaitsWithTwentyThousandInFlight) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::control

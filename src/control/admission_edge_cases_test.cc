@@ -7,9 +7,9 @@
 
 #include "weir/control/admission_controller.h"
 
-#include "control/admission_testing.h"
+#include "admission_testing.h"
 
-namespace weir {
+namespace weir::control {
 namespace {
 
 using std::chrono::milliseconds;
@@ -159,4 +159,4 @@ TEST(AdmissionEdgeCase, MemoryThatOscillatesAroundTheThresholdDoesNotFlap) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::control

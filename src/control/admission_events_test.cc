@@ -9,9 +9,9 @@
 
 #include "weir/control/admission_controller.h"
 
-#include "control/admission_testing.h"
+#include "admission_testing.h"
 
-namespace weir {
+namespace weir::control {
 namespace {
 
 using std::chrono::milliseconds;
@@ -208,4 +208,4 @@ TEST(AdmissionEvents, ThreadsThatRefuseTogetherLoseNoCount) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::control

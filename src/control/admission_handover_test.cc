@@ -11,9 +11,9 @@
 
 #include "weir/control/admission_controller.h"
 
-#include "control/admission_testing.h"
+#include "admission_testing.h"
 
-namespace weir {
+namespace weir::control {
 namespace {
 
 using Kind = Entered::Kind;
@@ -222,4 +222,4 @@ TEST(AdmissionHandOver, AWaiterMayDieTheMomentItIsSeenCancelled) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::control

@@ -8,9 +8,9 @@
 #include "weir/control/admission_controller.h"
 
 #include "base/allocation_probe.h"
-#include "control/admission_testing.h"
+#include "admission_testing.h"
 
-namespace weir {
+namespace weir::control {
 namespace {
 
 AdmissionRequest from_actor(const AdmissionController& controller, std::string_view name) {
@@ -116,4 +116,4 @@ TEST(HostileActors, AControllersMemoryIsSaidBeforehand) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::control

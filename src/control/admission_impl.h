@@ -7,13 +7,13 @@
 
 #include "weir/control/admission_controller.h"
 
-#include "control/bounded_count.h"
-#include "control/budget_table.h"
-#include "control/memory_gate.h"
-#include "control/notice_limiter.h"
-#include "control/scope.h"
+#include "bounded_count.h"
+#include "budget_table.h"
+#include "memory_gate.h"
+#include "notice_limiter.h"
+#include "scope.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::control {
 
 /// The numbers that every decision reads, each an atomic: reconfiguration stores them one by one
 /// while requests are in flight, and a decision sees each either old or new.
@@ -104,4 +104,4 @@ class AdmissionController::Impl {
   AdmissionConfig config;  // under config_mutex, except what is fixed at start
 };
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::control

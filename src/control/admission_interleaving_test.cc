@@ -18,10 +18,10 @@
 
 #include "weir/control/admission_controller.h"
 
-#include "control/admission_model_testing.h"
-#include "control/admission_testing.h"
+#include "admission_model_testing.h"
+#include "admission_testing.h"
 
-namespace weir {
+namespace weir::control {
 namespace {
 
 constexpr std::size_t kThreads = 16;
@@ -437,4 +437,4 @@ TEST(AdmissionInterleaving, KeepsEveryBoundAndBalancesAtEveryQuiescentPoint) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::control

@@ -10,9 +10,9 @@
 
 #include "weir/control/admission_controller.h"
 
-#include "control/admission_testing.h"
+#include "admission_testing.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::control {
 
 inline constexpr std::size_t kActors = 6;
 inline constexpr std::size_t kPeers = 3;
@@ -114,4 +114,4 @@ struct Model {
   }
 };
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::control

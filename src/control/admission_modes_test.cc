@@ -6,9 +6,9 @@
 
 #include "weir/control/admission_controller.h"
 
-#include "control/admission_testing.h"
+#include "admission_testing.h"
 
-namespace weir {
+namespace weir::control {
 namespace {
 
 using std::chrono::milliseconds;
@@ -253,4 +253,4 @@ TEST(AdmissionModes, AWaiterIsServedWhenTheSharedBoundStopsBeingEnforced) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::control

@@ -9,9 +9,9 @@
 
 #include "weir/control/admission_controller.h"
 
-#include "control/admission_testing.h"
+#include "admission_testing.h"
 
-namespace weir {
+namespace weir::control {
 namespace {
 
 using std::chrono::milliseconds;
@@ -216,4 +216,4 @@ TEST(AdmissionPriority, ProbesPassWhileThreadsFlood) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::control

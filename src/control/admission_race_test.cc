@@ -12,9 +12,9 @@
 
 #include "weir/control/admission_controller.h"
 
-#include "control/admission_testing.h"
+#include "admission_testing.h"
 
-namespace weir {
+namespace weir::control {
 namespace {
 
 constexpr std::size_t kTries = 32;
@@ -306,4 +306,4 @@ TEST(AdmissionHammer, MaxConcurrentHoldsOverTwoScopes) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::control

@@ -5,9 +5,9 @@
 
 #include "weir/control/admission_controller.h"
 
-#include "control/admission_testing.h"
+#include "admission_testing.h"
 
-namespace weir {
+namespace weir::control {
 namespace {
 
 using std::chrono::milliseconds;
@@ -99,4 +99,4 @@ TEST(AdmissionStreaming, TheLatencySampleIsTakenAtTheHeaders) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::control

@@ -26,7 +26,7 @@
 #define WEIR_SANITIZED 0
 #endif
 
-namespace weir::inline v0 {
+namespace weir::inline v0::control {
 
 /// Sanitizers make a step many times as dear: the same test with fewer rounds. They look at every
 /// access of a round, so they need fewer to see a fault.
@@ -168,4 +168,4 @@ class PatientParker final : public Parker {
   bool unparked_ = false;
 };
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::control

@@ -5,7 +5,7 @@
 
 #include "weir/base/assert.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::control {
 
 /// A count with a bound that is given at each call, so that it can change while units are held.
 /// Thread-safety: any member, any thread; the bound is never exceeded by try_add().
@@ -32,4 +32,4 @@ class BoundedCount {
   alignas(64) std::atomic<T> held_{0};
 };
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::control

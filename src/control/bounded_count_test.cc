@@ -1,12 +1,12 @@
-#include "control/bounded_count.h"
+#include "bounded_count.h"
 
 #include <limits>
 
 #include <gtest/gtest.h>
 
-#include "control/admission_testing.h"
+#include "admission_testing.h"
 
-namespace weir {
+namespace weir::control {
 namespace {
 
 TEST(BoundedCount, AddsUpToTheBoundAndNoFurther) {
@@ -66,4 +66,4 @@ TEST(BoundedCount, NoInterleavingPassesTheBound) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::control

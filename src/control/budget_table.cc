@@ -1,4 +1,4 @@
-#include "control/budget_table.h"
+#include "budget_table.h"
 
 #include <algorithm>
 #include <bit>
@@ -7,9 +7,9 @@
 
 #include "weir/base/assert.h"
 
-#include "control/memory_orders.h"
+#include "memory_orders.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::control {
 
 namespace {
 
@@ -166,4 +166,4 @@ std::vector<BudgetRow> BudgetTable::top(std::size_t count) const {
   return rows;
 }
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::control

@@ -1,5 +1,5 @@
 // Who holds how much: caps, room for newcomers, collisions, lists, threads.
-#include "control/budget_table.h"
+#include "budget_table.h"
 
 #include <array>
 #include <atomic>
@@ -11,9 +11,9 @@
 
 #include "weir/base/rng.h"
 
-#include "control/admission_testing.h"
+#include "admission_testing.h"
 
-namespace weir {
+namespace weir::control {
 namespace {
 
 using Charge = BudgetTable::Charge;
@@ -335,4 +335,4 @@ TEST(BudgetTable, RowsAreNeverMixedFromTwoHolders) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::control

@@ -1,10 +1,10 @@
-#include "control/class_gate.h"
+#include "class_gate.h"
 
 #include <algorithm>
 
-#include "control/memory_orders.h"
+#include "memory_orders.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::control {
 
 void ClassGate::set_rules(const ClassRules& rules, const RuleModes& modes, std::uint32_t limit,
                           std::uint32_t process_max) noexcept {
@@ -110,4 +110,4 @@ void ClassGate::set_waiting(bool high, bool normal) noexcept {
   }
 }
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::control

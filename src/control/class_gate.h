@@ -6,12 +6,12 @@
 #include <cstdint>
 
 #include "weir/base/assert.h"
-#include "weir/config/admission_config.h"
+#include "weir/control/admission_config.h"
 #include "weir/policy/class_admission.h"
 #include "weir/policy/operator_state.h"
 #include "weir/policy/priority.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::control {
 
 /// The units that one request took from a gate.
 struct Seat {
@@ -147,4 +147,4 @@ inline bool ClassGate::give_back(const Seat& seat, Priority priority) noexcept {
   return (before & kAnyWaits) != 0;
 }
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::control

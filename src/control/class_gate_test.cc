@@ -1,5 +1,5 @@
 // The class word: caps, shares, the process-wide bound, waiter bits, critical beside the word.
-#include "control/class_gate.h"
+#include "class_gate.h"
 
 #include <array>
 #include <atomic>
@@ -7,9 +7,9 @@
 
 #include <gtest/gtest.h>
 
-#include "control/admission_testing.h"
+#include "admission_testing.h"
 
-namespace weir {
+namespace weir::control {
 namespace {
 
 struct GateSetup {
@@ -290,4 +290,4 @@ TEST(ClassGate, NoInterleavingPassesABound) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::control

@@ -5,7 +5,7 @@
 
 #include "weir/base/time.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::control {
 
 /// How many requests a scope finishes per second, and how many it can: the first is what came, the
 /// second is only known while somebody waits all the time. What a newcomer's wait is estimated from
@@ -66,4 +66,4 @@ class DrainRate {
   std::atomic<double> capacity_{0};
 };
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::control

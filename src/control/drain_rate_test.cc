@@ -1,10 +1,10 @@
-#include "control/drain_rate.h"
+#include "drain_rate.h"
 
 #include <gtest/gtest.h>
 
-#include "control/admission_testing.h"
+#include "admission_testing.h"
 
-namespace weir {
+namespace weir::control {
 namespace {
 
 // The rate after `finished` requests at that time.
@@ -111,4 +111,4 @@ TEST(DrainRate, OneThreadMeasuresForAll) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::control

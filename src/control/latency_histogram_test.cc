@@ -1,4 +1,4 @@
-#include "control/latency_histogram.h"
+#include "latency_histogram.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,7 +8,7 @@
 
 #include "weir/base/rng.h"
 
-namespace weir {
+namespace weir::control {
 namespace {
 
 using Counts = std::array<std::uint32_t, LatencyBuckets::kCount>;
@@ -73,4 +73,4 @@ TEST(Percentile, OfNothingIsZeroAndOfOneIsIt) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::control

@@ -1,10 +1,10 @@
-#include "control/memory_gate.h"
+#include "memory_gate.h"
 
 #include <gtest/gtest.h>
 
-#include "control/admission_testing.h"
+#include "admission_testing.h"
 
-namespace weir {
+namespace weir::control {
 namespace {
 
 TEST(MemoryGate, ShedsByLevel) {
@@ -76,4 +76,4 @@ TEST(MemoryGate, TheShareOfLowRequestsIsExactUnderThreads) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::control

@@ -9,7 +9,7 @@
 #include "weir/policy/priority.h"
 #include "weir/policy/reason.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::control {
 
 /// Lets one notice per kind and second through and counts the rest, so that a flood of refusals is
 /// a line per second in a log, not a flood.
@@ -43,4 +43,4 @@ struct NoticeLimiter {
   NoticeLimiterOf<kPriorityCount> warnings;
 };
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::control

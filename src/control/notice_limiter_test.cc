@@ -1,10 +1,10 @@
-#include "control/notice_limiter.h"
+#include "notice_limiter.h"
 
 #include <gtest/gtest.h>
 
-#include "control/admission_testing.h"
+#include "admission_testing.h"
 
-namespace weir {
+namespace weir::control {
 namespace {
 
 using std::chrono::seconds;
@@ -56,4 +56,4 @@ TEST(NoticeLimiter, ThreadsLoseNoEventAndSendOneNoticePerSecond) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::control

@@ -1,10 +1,10 @@
-#include "control/overload_signal.h"
+#include "overload_signal.h"
 
 #include <gtest/gtest.h>
 
-#include "control/admission_testing.h"
+#include "admission_testing.h"
 
-namespace weir {
+namespace weir::control {
 namespace {
 
 TEST(OverloadSignal, OneBurstIsNotOverload) {
@@ -59,4 +59,4 @@ TEST(OverloadSignal, ThreadsThatNoteTogetherAreSeen) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::control

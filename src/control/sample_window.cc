@@ -1,10 +1,10 @@
-#include "control/sample_window.h"
+#include "sample_window.h"
 
 #include <algorithm>
 
-#include "control/memory_orders.h"
+#include "memory_orders.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::control {
 
 void SampleWindow::set_rules(const WindowRules& rules) noexcept {
   duration_ns_.store(rules.duration.count(), kRelaxed);
@@ -70,4 +70,4 @@ LimitSample SampleWindow::close(TimePoint now, std::uint32_t in_flight) noexcept
   return sample;
 }
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::control

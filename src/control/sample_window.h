@@ -9,9 +9,9 @@
 #include "weir/base/time.h"
 #include "weir/policy/limit_policy.h"
 
-#include "control/scope_counters.h"
+#include "scope_counters.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::control {
 
 /// Cuts the stream of finished requests into windows for a LimitPolicy.
 ///
@@ -79,4 +79,4 @@ inline bool SampleWindow::record(TimePoint granted_at, TimePoint now, bool aband
          duration_ns_.load(std::memory_order_relaxed);
 }
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::control

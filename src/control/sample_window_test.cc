@@ -1,5 +1,5 @@
 // How finished requests become windows, on one thread and on many.
-#include "control/sample_window.h"
+#include "sample_window.h"
 
 #include <memory>
 #include <numeric>
@@ -9,9 +9,9 @@
 
 #include "weir/base/rng.h"
 
-#include "control/admission_testing.h"
+#include "admission_testing.h"
 
-namespace weir {
+namespace weir::control {
 namespace {
 
 using std::chrono::microseconds;
@@ -186,4 +186,4 @@ TEST_F(SampleWindowTest, NoSampleIsLostOrCountedTwiceUnderThreads) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::control

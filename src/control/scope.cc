@@ -1,11 +1,11 @@
-#include "control/scope.h"
+#include "scope.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "control/memory_orders.h"
+#include "memory_orders.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::control {
 
 class Scope::Claim {
  public:
@@ -141,4 +141,4 @@ ScopeStats Scope::stats(TimePoint now) const noexcept {
   return out;
 }
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::control

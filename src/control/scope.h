@@ -5,19 +5,19 @@
 #include <string>
 #include <string_view>
 
-#include "weir/config/admission_config.h"
+#include "weir/control/admission_config.h"
 #include "weir/control/admission_events.h"
 #include "weir/control/admission_stats.h"
 #include "weir/policy/limit_policy.h"
 
-#include "control/class_gate.h"
-#include "control/drain_rate.h"
-#include "control/overload_signal.h"
-#include "control/sample_window.h"
-#include "control/scope_counters.h"
-#include "control/waiting_room.h"
+#include "class_gate.h"
+#include "drain_rate.h"
+#include "overload_signal.h"
+#include "sample_window.h"
+#include "scope_counters.h"
+#include "waiting_room.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::control {
 
 /// One limit and all that belongs to it: the class word, who waits, the samples, the policy.
 ///
@@ -89,4 +89,4 @@ class Scope {
   bool follows_default_;
 };
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::control

@@ -8,9 +8,9 @@
 #include "weir/policy/priority.h"
 #include "weir/policy/reason.h"
 
-#include "control/latency_histogram.h"
+#include "latency_histogram.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::control {
 
 /// What one thread has counted for one scope since the start. Everything only grows, so that
 /// readers subtract two readings and nobody ever resets anything under a writer's hands.
@@ -81,4 +81,4 @@ class ScopeCounterSlots {
   std::array<ScopeCounters, kThreadSlots> slots_{};
 };
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::control

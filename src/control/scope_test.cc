@@ -1,5 +1,5 @@
 // One limit: windows in, limit out; policies and bounds that change under it.
-#include "control/scope.h"
+#include "scope.h"
 
 #include <memory>
 #include <utility>
@@ -9,9 +9,9 @@
 
 #include "weir/policy/limit_config.h"
 
-#include "control/admission_testing.h"
+#include "admission_testing.h"
 
-namespace weir {
+namespace weir::control {
 namespace {
 
 using std::chrono::milliseconds;
@@ -292,4 +292,4 @@ TEST(TwoScopes, ARequestDearerThanMaxConcurrentIsServedAlone) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::control

@@ -1,11 +1,11 @@
-#include "control/waiting_room.h"
+#include "waiting_room.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "weir/base/assert.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::control {
 
 namespace {
 
@@ -184,4 +184,4 @@ WaitHistogram WaitingRoom::waited(Priority priority) const noexcept {
   return waited_[index_of(priority)];
 }
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::control

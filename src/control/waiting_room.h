@@ -11,10 +11,10 @@
 #include "weir/control/admission_stats.h"
 #include "weir/control/waiter.h"
 
-#include "control/bounded_count.h"
-#include "control/class_gate.h"
+#include "bounded_count.h"
+#include "class_gate.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::control {
 
 /// The process-wide bound, where several scopes share it.
 struct ProcessGate {
@@ -100,4 +100,4 @@ class WaitingRoom {
   std::atomic<bool> emptied_{true};  // or stood still, since waited_throughout() was last asked
 };
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::control

@@ -1,5 +1,5 @@
 // Who waits, in which order, and how waiting ends. One thread and virtual time, then threads.
-#include "control/waiting_room.h"
+#include "waiting_room.h"
 
 #include <array>
 #include <atomic>
@@ -10,9 +10,9 @@
 
 #include <gtest/gtest.h>
 
-#include "control/admission_testing.h"
+#include "admission_testing.h"
 
-namespace weir {
+namespace weir::control {
 namespace {
 
 using std::chrono::milliseconds;
@@ -461,4 +461,4 @@ TEST_F(WaitingRoomTest, WhoIsFoundInTimeIsNotForgiven) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::control

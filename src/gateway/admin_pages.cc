@@ -1,4 +1,4 @@
-#include "gateway/admin_pages.h"
+#include "admin_pages.h"
 
 #include <algorithm>
 #include <charconv>
@@ -6,16 +6,16 @@
 #include <nlohmann/json.hpp>
 
 #include "weir/base/byte_size.h"
-#include "weir/config/print.h"
-#include "weir/gateway/version.h"
-#include "weir/io/clock.h"
-#include "weir/io/line_writer.h"
-#include "weir/metrics/text_writer.h"
+#include "weir/experimental/config/print.h"
+#include "weir/experimental/gateway/version.h"
+#include "weir/experimental/io/clock.h"
+#include "weir/experimental/io/line_writer.h"
+#include "weir/experimental/metrics/text_writer.h"
 
-#include "gateway/explain.h"
-#include "gateway/metrics_page.h"
+#include "explain.h"
+#include "metrics_page.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::gateway {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -164,13 +164,13 @@ AdminPage actors_page(const GatewayView& view, const AdminRequest& request) {
 AdminPage endpoints_page(const GatewayView& view, TimePoint now) {
   Json list = Json::array();
   for (std::size_t i = 0; i < view.core.upstreams.size(); ++i) {
-    const Upstream& upstream = *view.core.upstreams[i];
+    const upstream::Upstream& upstream = *view.core.upstreams[i];
     for (std::size_t k = 0; k < upstream.size(); ++k) {
-      const Endpoint& endpoint = upstream.at(k);
+      const upstream::Endpoint& endpoint = upstream.at(k);
       Json failures = Json::object();
-      for (std::size_t f = 1; f < kUpstreamFailureCount; ++f) {
+      for (std::size_t f = 1; f < upstream::kUpstreamFailureCount; ++f) {
         const std::uint64_t count = endpoint.failures[f].load();
-        if (count > 0) failures[std::string(kUpstreamFailureFacts[f].name)] = count;
+        if (count > 0) failures[std::string(upstream::kUpstreamFailureFacts[f].name)] = count;
       }
       const Duration closed_for = endpoint.closed_until() - now;
       list.push_back({{"upstream", view.core.names[i]},
@@ -330,15 +330,15 @@ AdminPage admin_page(const GatewayView& view, const AdminRequest& request, TimeP
   }
   if (path == "/metrics") {
     return {
-        .status = 200, .content_type = TextWriter::kContentType, .body = metrics_page(view, now)};
+        .status = 200, .content_type = metrics::TextWriter::kContentType, .body = metrics_page(view, now)};
   }
   if (path == "/stats") return stats_page(view, now);
   if (path == "/pools") return pools_page(view);
   if (path == "/actors") return actors_page(view, request);
   if (path == "/endpoints") return endpoints_page(view, now);
-  if (path == "/config") return text_page(print_config(view.config()));
+  if (path == "/config") return text_page(config::print_config(view.config()));
   if (path == "/explain") return explain_page(view, request, now);
   return text_page("no such page; / lists them\n", 404);
 }
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::gateway

@@ -2,10 +2,10 @@
 
 #include "weir/base/time.h"
 
-#include "gateway/admin_server.h"
-#include "gateway/gateway_view.h"
+#include "admin_server.h"
+#include "gateway_view.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::gateway {
 
 /// The pages of the admin endpoint; README of the operator: docs/guide/gateway.md.
 ///
@@ -15,4 +15,4 @@ namespace weir::inline v0 {
 [[nodiscard]] AdminPage admin_page(const GatewayView& view, const AdminRequest& request,
                                    TimePoint now);
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::gateway

@@ -1,14 +1,14 @@
-#include "gateway/admin_server.h"
+#include "admin_server.h"
 
 #include <utility>
 
 #include "weir/base/net_address.h"
-#include "weir/server/memory_budget.h"
-#include "weir/server/stream.h"
+#include "weir/experimental/server/memory_budget.h"
+#include "weir/experimental/server/stream.h"
 
-#include "gateway/percent_code.h"
+#include "percent_code.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::gateway {
 namespace {
 
 constexpr std::uint64_t kKilo = 1024;
@@ -103,7 +103,7 @@ std::string query_value(std::string_view query, std::string_view name, std::stri
   return std::string(fallback);
 }
 
-ServerConfig admin_server_config(const Config& config) {
+ServerConfig admin_server_config(const config::Config& config) {
   using std::chrono::seconds;
   ServerConfig admin;
   if (config.admin.listen) admin.listen = {to_string(*config.admin.listen)};
@@ -133,19 +133,19 @@ namespace {
 
 /// No page is larger: /metrics has 10 KB for each upstream, /endpoints 270 bytes for each endpoint,
 /// /config the words of each route, /actors up to 2000 rows.
-std::uint64_t largest_page(const Config& config) noexcept {
+std::uint64_t largest_page(const config::Config& config) noexcept {
   std::uint64_t endpoints = 0;
-  for (const UpstreamConfig& upstream : config.upstreams) endpoints += upstream.endpoints.size();
+  for (const upstream::UpstreamConfig& upstream : config.upstreams) endpoints += upstream.endpoints.size();
   return (512 + config.upstreams.size() * 16 + endpoints + config.routes.size()) * kKilo;
 }
 
 }  // namespace
 
-std::uint64_t admin_pages_bytes_max(const Config& config) noexcept {
+std::uint64_t admin_pages_bytes_max(const config::Config& config) noexcept {
   return 4096 * kKilo + largest_page(config);
 }
 
-std::uint64_t admin_worst_case_bytes(const Config& config) {
+std::uint64_t admin_worst_case_bytes(const config::Config& config) {
   const ServerConfig server = admin_server_config(config);
   const MemoryBudget budget = memory_budget(server);
   std::uint64_t total = admin_pages_bytes_max(config) + server.streams_max * kSmallPage;
@@ -157,7 +157,7 @@ std::uint64_t admin_worst_case_bytes(const Config& config) {
   return total;
 }
 
-AdminServer::AdminServer(const Config& config, AdminPages pages)
+AdminServer::AdminServer(const config::Config& config, AdminPages pages)
     : server_(admin_server_config(config),
               [pages = std::move(pages), most = admin_pages_bytes_max(config)](
                   const HandlerPlace&) { return std::make_unique<AdminHandler>(pages, most); }) {}
@@ -167,4 +167,4 @@ std::string AdminServer::address() const {
   return names.empty() ? std::string() : names.front().to_string();
 }
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::gateway

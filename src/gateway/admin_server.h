@@ -5,10 +5,10 @@
 #include <string>
 #include <string_view>
 
-#include "weir/config/weir_config.h"
-#include "weir/server/server.h"
+#include "weir/experimental/config/weir_config.h"
+#include "weir/experimental/server/server.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::gateway {
 
 /// One page of the admin endpoint.
 struct AdminPage {
@@ -31,7 +31,7 @@ using AdminPages = std::function<AdminPage(const AdminRequest&)>;
 /// Thread-safety: `pages` is called on its loop's thread. Lifetime: stop() before it dies.
 class AdminServer {
  public:
-  AdminServer(const Config& config, AdminPages pages);
+  AdminServer(const config::Config& config, AdminPages pages);
 
   [[nodiscard]] Result<void, StartError> start() { return server_.start(); }
   [[nodiscard]] std::string address() const;
@@ -42,14 +42,14 @@ class AdminServer {
 };
 
 /// The bounds of that server.
-[[nodiscard]] ServerConfig admin_server_config(const Config& config);
+[[nodiscard]] ServerConfig admin_server_config(const config::Config& config);
 /// Of pages that were made and not sent yet.
-[[nodiscard]] std::uint64_t admin_pages_bytes_max(const Config& config) noexcept;
+[[nodiscard]] std::uint64_t admin_pages_bytes_max(const config::Config& config) noexcept;
 /// The most memory it takes, beside what the process has in any case.
-[[nodiscard]] std::uint64_t admin_worst_case_bytes(const Config& config);
+[[nodiscard]] std::uint64_t admin_worst_case_bytes(const config::Config& config);
 
 /// The value of a query parameter, percent-decoded; `fallback` when it is not there.
 [[nodiscard]] std::string query_value(std::string_view query, std::string_view name,
                                       std::string_view fallback = {});
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::gateway

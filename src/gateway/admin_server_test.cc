@@ -1,4 +1,4 @@
-#include "gateway/admin_server.h"
+#include "admin_server.h"
 
 #include <memory>
 #include <thread>
@@ -6,9 +6,9 @@
 
 #include <gtest/gtest.h>
 
-#include "gateway/gateway_testing.h"
+#include "gateway_testing.h"
 
-namespace weir {
+namespace weir::gateway {
 namespace {
 
 TEST(QueryValue, FindsAndDecodes) {
@@ -22,7 +22,7 @@ TEST(QueryValue, FindsAndDecodes) {
 }
 
 TEST(AdminServer, SendsPagesLargerThanItsBuffers) {
-  Config config;
+  config::Config config;
   config.admin.listen = *parse_net_address("127.0.0.1:0");
   const std::string large(3 * 1024 * 1024, 'p');
   AdminServer server(config, [&](const AdminRequest& request) {
@@ -42,7 +42,7 @@ TEST(AdminServer, SendsPagesLargerThanItsBuffers) {
 }
 
 TEST(AdminServer, PagesThatNobodyReadsDoNotAddUp) {
-  Config config;
+  config::Config config;
   config.admin.listen = *parse_net_address("127.0.0.1:0");
   const std::uint64_t most = admin_pages_bytes_max(config);
   const std::string large(most / 3, 'p');
@@ -68,7 +68,7 @@ TEST(AdminServer, PagesThatNobodyReadsDoNotAddUp) {
 }
 
 TEST(AdminServer, ItsPagesGrowWithTheConfiguration) {
-  Config config;
+  config::Config config;
   const std::uint64_t before = admin_pages_bytes_max(config);
   config.routes.resize(100);
   const std::uint64_t with_routes = admin_pages_bytes_max(config);
@@ -81,9 +81,9 @@ TEST(AdminServer, ItsPagesGrowWithTheConfiguration) {
 }
 
 TEST(AdminServer, ItsBoundsAreValid) {
-  Config config;
+  config::Config config;
   EXPECT_EQ(admin_server_config(config).validate(), ConfigErrors{});
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::gateway

@@ -1,21 +1,21 @@
-#include "gateway/core.h"
+#include "core.h"
 
 #include <algorithm>
 
 #include "weir/base/assert.h"
 
-#include "gateway/forward_head.h"
+#include "forward_head.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::gateway {
 namespace {
 
-std::string_view first_scope(const Config& config) {
+std::string_view first_scope(const config::Config& config) {
   return config.upstreams.empty() ? std::string_view("default") : config.upstreams.front().name;
 }
 
 }  // namespace
 
-GatewaySizes::GatewaySizes(const Config& config) noexcept {
+GatewaySizes::GatewaySizes(const config::Config& config) noexcept {
   // A request has a stream of the server, so there are never more of them than of those.
   passages = config.server.streams_max;
   // A buffer is held until the answer begins: by those in flight and those who wait.
@@ -24,13 +24,13 @@ GatewaySizes::GatewaySizes(const Config& config) noexcept {
                                 std::uint64_t{admission.waiting_max} * admission.scopes_max;
   request_buffers = static_cast<std::uint32_t>(std::min<std::uint64_t>(
       passages, std::max<std::uint64_t>(config.server.max_connections, at_once)));
-  request_buffer_bytes = UpstreamMemory::request_bytes(
+  request_buffer_bytes = upstream::UpstreamMemory::request_bytes(
       config.server.head_bytes_max + kForwardHeadRoom, config.server.conn_decrypted_buf_size);
   // Eight times what the server ends at any time: 4 kB a second unless it is told otherwise.
   slow_body_rate = static_cast<std::uint32_t>(
       std::min<std::uint64_t>(std::uint64_t{8} * config.server.body_min_rate, UINT32_MAX));
   response_region_bytes = 4096;
-  for (const UpstreamConfig& upstream : config.upstreams) {
+  for (const upstream::UpstreamConfig& upstream : config.upstreams) {
     connections += upstream.max_connections;
     response_region_bytes =
         std::max<std::size_t>(response_region_bytes, upstream.response_head_bytes_max);
@@ -38,7 +38,7 @@ GatewaySizes::GatewaySizes(const Config& config) noexcept {
   response_regions = std::min(connections, request_buffers);
 }
 
-GatewayCore::GatewayCore(const Config& configured,
+GatewayCore::GatewayCore(const config::Config& configured,
                          const std::vector<std::vector<io::SocketName>>& endpoints,
                          std::uint32_t loops, Rng seed, EventSink* events,
                          io::LineWriter* access_log_writer)
@@ -51,17 +51,17 @@ GatewayCore::GatewayCore(const Config& configured,
       access_log(access_log_writer) {
   WEIR_ASSERT(endpoints.size() == config.upstreams.size());
   for (std::size_t i = 0; i < config.upstreams.size(); ++i) {
-    const UpstreamConfig& upstream = config.upstreams[i];
+    const upstream::UpstreamConfig& upstream = config.upstreams[i];
     const LimitConfig limit = upstream.limit.over(config.admission.limit);
     if (i > 0) {
       const ScopeId scope = controller.add_scope(upstream.name, limit);
       WEIR_ASSERT(scope == scope_of(i));
-    } else if (upstream.limit != LimitOverrides{}) {
+    } else if (upstream.limit != upstream::LimitOverrides{}) {
       controller.set_policy(scope_of(0), make_limit_policy(limit, rng.fork()));
     }
     names.push_back(upstream.name);
-    upstreams.push_back(std::make_unique<Upstream>(upstream, endpoints[i]));
-    HttpLimits limits;
+    upstreams.push_back(std::make_unique<upstream::Upstream>(upstream, endpoints[i]));
+    http::HttpLimits limits;
     limits.head_bytes_max = upstream.response_head_bytes_max;
     response_limits.push_back(limits);
   }
@@ -72,4 +72,4 @@ GatewayCore::GatewayCore(const Config& configured,
   }
 }
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::gateway

@@ -6,24 +6,24 @@
 #include <string>
 #include <vector>
 
-#include "weir/config/weir_config.h"
+#include "weir/experimental/config/weir_config.h"
 #include "weir/control/admission_controller.h"
-#include "weir/http/limits.h"
-#include "weir/io/line_writer.h"
+#include "weir/experimental/http/limits.h"
+#include "weir/experimental/io/line_writer.h"
 
-#include "gateway/counters.h"
-#include "gateway/rules.h"
+#include "counters.h"
+#include "rules.h"
 #include "upstream/pool.h"
 #include "upstream/upstream.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::gateway {
 
 /// Bytes that a log gathers before it drops lines.
 inline constexpr std::size_t kLogBufferBytes = std::size_t{256} * 1024;
 
 /// The sizes that follow from a configuration; the budget counts the same ones.
 struct GatewaySizes {
-  explicit GatewaySizes(const Config& config) noexcept;
+  explicit GatewaySizes(const config::Config& config) noexcept;
 
   std::uint32_t passages = 0;             // per loop: requests under way
   std::uint32_t request_buffers = 0;      // of all loops
@@ -40,7 +40,7 @@ struct GatewaySizes {
 /// Lifetime: outlives every loop's part.
 struct GatewayCore {
   /// `endpoints[i]` are the resolved addresses of config.upstreams[i].
-  GatewayCore(const Config& configured, const std::vector<std::vector<io::SocketName>>& endpoints,
+  GatewayCore(const config::Config& configured, const std::vector<std::vector<io::SocketName>>& endpoints,
               std::uint32_t loops, Rng seed, EventSink* events, io::LineWriter* access_log);
   GatewayCore(const GatewayCore&) = delete;
   GatewayCore& operator=(const GatewayCore&) = delete;
@@ -49,16 +49,16 @@ struct GatewayCore {
     return static_cast<ScopeId>(upstream);
   }
 
-  Config config;  // as it stands: live options changed, the others as at start
+  config::Config config;  // as it stands: live options changed, the others as at start
   const GatewaySizes sizes;
   Rng rng;
   AdmissionController controller;
   std::vector<std::string> names;  // of the upstreams, in the order of their scopes
-  std::vector<std::unique_ptr<Upstream>> upstreams;
-  UpstreamMemory memory;
-  std::vector<HttpLimits> response_limits;  // per upstream
+  std::vector<std::unique_ptr<upstream::Upstream>> upstreams;
+  upstream::UpstreamMemory memory;
+  std::vector<http::HttpLimits> response_limits;  // per upstream
   std::vector<std::unique_ptr<LoopCounters>> counters;
   io::LineWriter* access_log;
 };
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::gateway

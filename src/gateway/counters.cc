@@ -1,6 +1,6 @@
-#include "gateway/counters.h"
+#include "counters.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::gateway {
 
 RequestTotals totals_of(const std::vector<std::unique_ptr<LoopCounters>>& loops) noexcept {
   RequestTotals totals;
@@ -15,4 +15,4 @@ RequestTotals totals_of(const std::vector<std::unique_ptr<LoopCounters>>& loops)
   return totals;
 }
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::gateway

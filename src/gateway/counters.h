@@ -7,11 +7,11 @@
 #include <memory>
 #include <vector>
 
-#include "weir/metrics/histogram.h"
+#include "weir/experimental/metrics/histogram.h"
 
-#include "gateway/local_answer.h"
+#include "local_answer.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::gateway {
 
 /// A counter with one writer, the loop it belongs to, and any number of readers.
 class Count {
@@ -44,8 +44,8 @@ struct UpstreamCounters {
   std::array<Count, GatewayReason::kCount> refused;
   std::array<Count, kEndedByNames.size()> aborted;
   std::array<Count, 4> outcomes;  // as the limiter was told
-  Histogram duration{kDurationBoundsSeconds};
-  Histogram latency{kDurationBoundsSeconds};
+  metrics::Histogram duration{metrics::kDurationBoundsSeconds};
+  metrics::Histogram latency{metrics::kDurationBoundsSeconds};
 };
 
 /// Everything that one loop counts. Requests received = answered + refused + aborted + active.
@@ -60,7 +60,7 @@ struct LoopCounters {
   std::atomic<std::uint32_t> passages{0};       // under way
   std::atomic<std::uint32_t> passages_peak{0};  // most ever
   std::atomic<std::uint32_t> passages_exhausted{0};
-  Histogram refusal{kOwnTimeBoundsSeconds};
+  metrics::Histogram refusal{kOwnTimeBoundsSeconds};
   std::vector<std::unique_ptr<UpstreamCounters>> upstreams;
 };
 
@@ -80,4 +80,4 @@ struct RequestTotals {
 [[nodiscard]] RequestTotals totals_of(
     const std::vector<std::unique_ptr<LoopCounters>>& loops) noexcept;
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::gateway

@@ -1,8 +1,8 @@
-#include "gateway/counters.h"
+#include "counters.h"
 
 #include <gtest/gtest.h>
 
-namespace weir {
+namespace weir::gateway {
 namespace {
 
 TEST(Counters, TotalsAreSumsOverLoopsUpstreamsAndReasons) {
@@ -31,4 +31,4 @@ TEST(Counters, NothingIsActiveWhenTheEndsWereReadFirst) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::gateway

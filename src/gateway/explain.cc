@@ -1,4 +1,4 @@
-#include "gateway/explain.h"
+#include "explain.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,7 +8,7 @@
 #include "weir/policy/class_admission.h"
 #include "weir/policy/memory_shedding.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::gateway {
 namespace {
 
 /// 750 as "0.75".
@@ -182,4 +182,4 @@ Explanation explain(const DescribedRequest& request, const NumbersInForce& numbe
   return Explainer(request, numbers).run();
 }
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::gateway

@@ -6,12 +6,12 @@
 #include <vector>
 
 #include "weir/base/time.h"
-#include "weir/config/admission_config.h"
+#include "weir/control/admission_config.h"
 #include "weir/control/admission_stats.h"
 #include "weir/policy/priority.h"
 #include "weir/policy/reason.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::gateway {
 
 /// A request as somebody describes it, to learn what would be decided.
 struct DescribedRequest {
@@ -56,4 +56,4 @@ struct Explanation {
 /// the numbers may have moved before a real request comes.
 [[nodiscard]] Explanation explain(const DescribedRequest& request, const NumbersInForce& numbers);
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::gateway

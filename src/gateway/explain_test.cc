@@ -1,9 +1,9 @@
-#include "gateway/explain.h"
+#include "explain.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace weir {
+namespace weir::gateway {
 namespace {
 
 using std::chrono::milliseconds;
@@ -120,4 +120,4 @@ TEST(Explain, ANewcomerQueuesBehindThoseWhoWait) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::gateway

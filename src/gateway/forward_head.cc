@@ -1,11 +1,11 @@
-#include "gateway/forward_head.h"
+#include "forward_head.h"
 
 #include <algorithm>
 
 #include "weir/base/assert.h"
-#include "weir/http/field.h"
+#include "weir/experimental/http/field.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::gateway {
 namespace {
 
 template <class... Ids>
@@ -14,15 +14,15 @@ constexpr std::uint64_t set_of(Ids... ids) {
 }
 
 constexpr std::uint64_t kOurs = set_of(
-    FieldId::kXWeirPriority, FieldId::kXWeirPeer, FieldId::kXWeirActor, FieldId::kXWeirAttempt,
-    FieldId::kXWeirDeadlineMs, FieldId::kXWeirRetryAfterMs, FieldId::kXWeirReason);
+    http::FieldId::kXWeirPriority, http::FieldId::kXWeirPeer, http::FieldId::kXWeirActor, http::FieldId::kXWeirAttempt,
+    http::FieldId::kXWeirDeadlineMs, http::FieldId::kXWeirRetryAfterMs, http::FieldId::kXWeirReason);
 constexpr std::uint64_t kOrigin =
-    set_of(FieldId::kForwarded, FieldId::kXForwardedFor, FieldId::kXForwardedHost,
-           FieldId::kXForwardedProto, FieldId::kXRealIp);
+    set_of(http::FieldId::kForwarded, http::FieldId::kXForwardedFor, http::FieldId::kXForwardedHost,
+           http::FieldId::kXForwardedProto, http::FieldId::kXRealIp);
 /// Written anew, or answered here.
 constexpr std::uint64_t kRewritten =
-    set_of(FieldId::kHost, FieldId::kContentLength, FieldId::kTransferEncoding, FieldId::kExpect,
-           FieldId::kTe, FieldId::kUpgrade, FieldId::kXForwardedFor);
+    set_of(http::FieldId::kHost, http::FieldId::kContentLength, http::FieldId::kTransferEncoding, http::FieldId::kExpect,
+           http::FieldId::kTe, http::FieldId::kUpgrade, http::FieldId::kXForwardedFor);
 
 constexpr std::array<std::string_view, 3> kPseudonyms = {"1.0 weir", "1.1 weir", "2 weir"};
 
@@ -52,16 +52,16 @@ bool claims_origin(std::string_view name) noexcept {
                                  (name.size() == 9 && starts_like(name, "x-real-ip")));
 }
 
-bool forwards(const HeaderView& field, std::uint64_t removed) noexcept {
+bool forwards(const http::HeaderView& field, std::uint64_t removed) noexcept {
   if (field.hop_by_hop) return false;
-  if (field.id != FieldId::kOther) return (removed & field_bit(field.id)) == 0;
+  if (field.id != http::FieldId::kOther) return (removed & field_bit(field.id)) == 0;
   if (claims_ours(field.name)) return false;
-  const bool keeps_origin = (removed & field_bit(FieldId::kForwarded)) == 0;
+  const bool keeps_origin = (removed & field_bit(http::FieldId::kForwarded)) == 0;
   return keeps_origin || !claims_origin(field.name);
 }
 
 /// The addresses on the way here, ours last, in one line: some readers see only one.
-void write_forwarded_for(h1::HeadWriter& writer, const ServerRequest& request,
+void write_forwarded_for(http::h1::HeadWriter& writer, const ServerRequest& request,
                          const ForwardPlan& plan) {
   std::array<char, 1024> joined;
   std::size_t size = 0;
@@ -72,8 +72,8 @@ void write_forwarded_for(h1::HeadWriter& writer, const ServerRequest& request,
     return true;
   };
   if (plan.caller.proxy) {
-    for (const HeaderView& field : *request.headers) {
-      if (field.id == FieldId::kXForwardedFor && !add(field.value)) {
+    for (const http::HeaderView& field : *request.headers) {
+      if (field.id == http::FieldId::kXForwardedFor && !add(field.value)) {
         writer.field("x-forwarded-for", field.value);  // too long to be joined: before the rest
       }
     }
@@ -83,15 +83,15 @@ void write_forwarded_for(h1::HeadWriter& writer, const ServerRequest& request,
 }
 
 /// Where the request came from, for the upstream.
-void write_origin(h1::HeadWriter& writer, const ServerRequest& request, const ForwardPlan& plan) {
+void write_origin(http::h1::HeadWriter& writer, const ServerRequest& request, const ForwardPlan& plan) {
   if (plan.forwarded == Forwarded::kOff) return;
   write_forwarded_for(writer, request, plan);
-  const bool told = plan.caller.proxy && request.headers->has(FieldId::kXForwardedProto);
+  const bool told = plan.caller.proxy && request.headers->has(http::FieldId::kXForwardedProto);
   if (!told) writer.field("x-forwarded-proto", request.secure ? "https" : "http");
 }
 
 /// What we say of the request ourselves, for a gateway of our kind behind us.
-void write_intent(h1::HeadWriter& writer, const ServerRequest& request, const ForwardPlan& plan) {
+void write_intent(http::h1::HeadWriter& writer, const ServerRequest& request, const ForwardPlan& plan) {
   const Intent& intent = plan.intent;
   if (intent.priority != Priority::kNormal) {
     writer.field("x-weir-priority", name_of(intent.priority));
@@ -101,16 +101,16 @@ void write_intent(h1::HeadWriter& writer, const ServerRequest& request, const Fo
     writer.field("x-weir-deadline-ms", static_cast<std::uint64_t>(std::max<long>(0, ms.count())));
   }
   if (!plan.caller.peer) return;
-  for (const FieldId id : {FieldId::kXWeirActor, FieldId::kXWeirAttempt}) {
+  for (const http::FieldId id : {http::FieldId::kXWeirActor, http::FieldId::kXWeirAttempt}) {
     const std::string_view value = request.headers->value(id);
     if (!value.empty()) writer.field(field_name(id), value);
   }
 }
 
-void write_framing(h1::HeadWriter& writer, const ServerRequest& request) {
+void write_framing(http::h1::HeadWriter& writer, const ServerRequest& request) {
   if (!request.body_length) {
     writer.chunked();
-  } else if (*request.body_length > 0 || request.headers->has(FieldId::kContentLength)) {
+  } else if (*request.body_length > 0 || request.headers->has(http::FieldId::kContentLength)) {
     writer.content_length(*request.body_length);
   }
 }
@@ -129,51 +129,51 @@ RequestId RequestId::draw(Rng& rng) noexcept {
   return id;
 }
 
-Result<std::size_t, h1::WriteError> write_request_head(std::span<char> out,
+Result<std::size_t, http::h1::WriteError> write_request_head(std::span<char> out,
                                                        const ServerRequest& request,
                                                        const ForwardPlan& plan) {
-  const HeaderList& headers = *request.headers;
+  const http::HeaderList& headers = *request.headers;
   const bool keeps_origin = plan.caller.proxy && plan.forwarded != Forwarded::kOff;
   const std::uint64_t removed = kOurs | kRewritten | (keeps_origin ? 0 : kOrigin);
 
-  h1::HeadWriter writer(out);
+  http::h1::HeadWriter writer(out);
   writer.request(request.meta.method, request.meta.path);
   writer.field("host",
                request.meta.authority.empty() ? plan.fallback_host : request.meta.authority);
-  for (const HeaderView& field : headers) {
+  for (const http::HeaderView& field : headers) {
     if (forwards(field, removed)) writer.field(field.name, field.value);
   }
   writer.field("via", kPseudonyms[static_cast<std::size_t>(request.version)]);
   write_origin(writer, request, plan);
-  if (!headers.has(FieldId::kXRequestId)) writer.field("x-request-id", plan.request_id);
+  if (!headers.has(http::FieldId::kXRequestId)) writer.field("x-request-id", plan.request_id);
   write_intent(writer, request, plan);
   if (request.te_trailers) writer.fields("te: trailers\r\n");
   if (plan.upgrade) {
     writer.fields("connection: upgrade\r\n");
-    writer.field("upgrade", headers.value(FieldId::kUpgrade));
+    writer.field("upgrade", headers.value(http::FieldId::kUpgrade));
   }
   write_framing(writer, request);
   return writer.end();
 }
 
-std::span<const ResponseField> response_fields(const h1::ResponseHead& head,
+std::span<const ResponseField> response_fields(const http::h1::ResponseHead& head,
                                                std::span<ResponseField> storage) {
   WEIR_ASSERT(storage.size() >= head.headers.size() + 2);
   std::size_t count = 0;
-  for (const HeaderView& field : head.headers) {
-    if (field.hop_by_hop || field.id == FieldId::kContentLength) continue;
+  for (const http::HeaderView& field : head.headers) {
+    if (field.hop_by_hop || field.id == http::FieldId::kContentLength) continue;
     storage[count++] = {.name = field.name, .value = field.value};
   }
-  storage[count++] = {.name = "via", .value = kPseudonyms[head.version == h1::Version::k11]};
+  storage[count++] = {.name = "via", .value = kPseudonyms[head.version == http::h1::Version::k11]};
   if (head.tunnel && head.status == 101) {
-    storage[count++] = {.name = "upgrade", .value = head.headers.value(FieldId::kUpgrade)};
+    storage[count++] = {.name = "upgrade", .value = head.headers.value(http::FieldId::kUpgrade)};
   }
   return storage.first(count);
 }
 
-bool may_forward_trailer(const HeaderView& field) noexcept {
+bool may_forward_trailer(const http::HeaderView& field) noexcept {
   if (field.hop_by_hop || is_forbidden_in_trailers(field.id)) return false;
-  return field.id != FieldId::kOther || !(claims_ours(field.name) || claims_origin(field.name));
+  return field.id != http::FieldId::kOther || !(claims_ours(field.name) || claims_origin(field.name));
 }
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::gateway

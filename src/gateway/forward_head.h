@@ -10,15 +10,15 @@
 #include "weir/base/result.h"
 #include "weir/base/rng.h"
 #include "weir/base/time.h"
-#include "weir/http/h1/message.h"
-#include "weir/http/h1/serializer.h"
-#include "weir/server/handler.h"
-#include "weir/server/stream.h"
+#include "weir/experimental/http/h1/message.h"
+#include "weir/experimental/http/h1/serializer.h"
+#include "weir/experimental/server/handler.h"
+#include "weir/experimental/server/stream.h"
 
-#include "gateway/intent.h"
-#include "gateway/trust.h"
+#include "intent.h"
+#include "trust.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::gateway {
 
 /// 32 hexadecimal digits: the name of a request that brought none.
 class RequestId {
@@ -51,7 +51,7 @@ struct ForwardPlan {
 ///   as it was  everything else, in order
 ///
 /// Promises: what is written parses as exactly one head (HeadWriter). No allocation.
-[[nodiscard]] Result<std::size_t, h1::WriteError> write_request_head(std::span<char> out,
+[[nodiscard]] Result<std::size_t, http::h1::WriteError> write_request_head(std::span<char> out,
                                                                      const ServerRequest& request,
                                                                      const ForwardPlan& plan);
 
@@ -60,10 +60,10 @@ inline constexpr std::size_t kForwardHeadRoom = 512;
 
 /// The fields of a response as the client gets them, without those of the hop behind us; framing
 /// and connection are the server's. `storage` holds at least head.headers.size() + 2 entries.
-[[nodiscard]] std::span<const ResponseField> response_fields(const h1::ResponseHead& head,
+[[nodiscard]] std::span<const ResponseField> response_fields(const http::h1::ResponseHead& head,
                                                              std::span<ResponseField> storage);
 
 /// Trailers that may be passed on, in either direction.
-[[nodiscard]] bool may_forward_trailer(const HeaderView& field) noexcept;
+[[nodiscard]] bool may_forward_trailer(const http::HeaderView& field) noexcept;
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::gateway

@@ -1,4 +1,4 @@
-#include "gateway/forward_head.h"
+#include "forward_head.h"
 
 #include <string>
 #include <vector>
@@ -6,9 +6,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "gateway/head_testing.h"
+#include "head_testing.h"
 
-namespace weir {
+namespace weir::gateway {
 namespace {
 
 using ::testing::HasSubstr;
@@ -175,7 +175,7 @@ TEST(ForwardHead, WhatDoesNotFitIsAnError) {
   std::string out(40, '\0');
   const auto size = write_request_head(out, head.request(), {.caller = caller, .intent = {}});
   ASSERT_FALSE(size.has_value());
-  EXPECT_EQ(size.error(), h1::WriteError::kDoesNotFit);
+  EXPECT_EQ(size.error(), http::h1::WriteError::kDoesNotFit);
 }
 
 TEST(RequestId, IsHexAndDiffers) {
@@ -191,7 +191,7 @@ TEST(ResponseFields, HopFieldsAndFramingStayBehind) {
   const TestHead head{{"Content-Type", "text/plain"}, {"Content-Length", "5"},
                       {"Connection", "close"},        {"Transfer-Encoding", "chunked"},
                       {"Set-Cookie", "a=b"},          {"Set-Cookie", "c=d"}};
-  h1::ResponseHead response;
+  http::h1::ResponseHead response;
   response.status = 200;
   response.headers = head.list();
   std::vector<ResponseField> storage(16);
@@ -204,7 +204,7 @@ TEST(ResponseFields, HopFieldsAndFramingStayBehind) {
 
 TEST(ResponseFields, ASwitchOfProtocolsNamesTheProtocol) {
   const TestHead head{{"Connection", "upgrade"}, {"Upgrade", "websocket"}};
-  h1::ResponseHead response;
+  http::h1::ResponseHead response;
   response.status = 101;
   response.tunnel = true;
   response.headers = head.list();
@@ -219,11 +219,11 @@ TEST(Trailers, FramingRoutingAndOurOwnNamesAreNotPassedOn) {
   const TestHead head{{"x-checksum", "1"},   {"grpc-status", "0"},   {"x-weir-priority", "high"},
                       {"x_weir_actor", "a"}, {"authorization", "b"}, {"content-length", "1"}};
   std::string passed;
-  for (const HeaderView& field : head.list()) {
+  for (const http::HeaderView& field : head.list()) {
     if (may_forward_trailer(field)) passed.append(field.name).append(" ");
   }
   EXPECT_EQ(passed, "x-checksum grpc-status ");
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::gateway

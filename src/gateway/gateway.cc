@@ -1,4 +1,4 @@
-#include "weir/gateway/gateway.h"
+#include "weir/experimental/gateway/gateway.h"
 
 #include <algorithm>
 #include <array>
@@ -9,25 +9,25 @@
 
 #include "weir/base/assert.h"
 #include "weir/base/net_address.h"
-#include "weir/config/load.h"
-#include "weir/gateway/gateway_budget.h"
-#include "weir/io/clock.h"
-#include "weir/io/entropy.h"
-#include "weir/io/line_writer.h"
-#include "weir/io/loop_threads.h"
-#include "weir/io/memory_reader.h"
-#include "weir/io/resolve.h"
-#include "weir/io/thread_parker.h"
-#include "weir/server/server.h"
+#include "weir/experimental/config/load.h"
+#include "weir/experimental/gateway/gateway_budget.h"
+#include "weir/experimental/io/clock.h"
+#include "weir/experimental/io/entropy.h"
+#include "weir/experimental/io/line_writer.h"
+#include "weir/experimental/io/loop_threads.h"
+#include "weir/experimental/io/memory_reader.h"
+#include "weir/experimental/io/resolve.h"
+#include "weir/experimental/io/thread_parker.h"
+#include "weir/experimental/server/server.h"
 
-#include "gateway/admin_pages.h"
-#include "gateway/admin_server.h"
-#include "gateway/core.h"
-#include "gateway/gateway_loop.h"
-#include "gateway/gateway_view.h"
-#include "gateway/operator_log.h"
+#include "admin_pages.h"
+#include "admin_server.h"
+#include "core.h"
+#include "gateway_loop.h"
+#include "gateway_view.h"
+#include "operator_log.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::gateway {
 namespace {
 
 constexpr Duration kExpireEvery = std::chrono::milliseconds(50);
@@ -119,7 +119,7 @@ bool leads_to(const io::SocketName& there, const io::SocketName& own) noexcept {
 }  // namespace
 
 struct Gateway::Impl {
-  explicit Impl(const Config& given) : config(given) {}
+  explicit Impl(const config::Config& given) : config(given) {}
 
   Result<std::vector<std::vector<io::SocketName>>, GatewayError> resolve() const;
   Result<void, GatewayError> open_logs();
@@ -127,12 +127,12 @@ struct Gateway::Impl {
   Result<void, GatewayError> listen();
   Result<void, GatewayError> check_no_circle() const;
   void each_loop(const std::function<void(GatewayLoop&)>& work);
-  [[nodiscard]] std::string objection_to(const Config& next) const;
-  void apply(const Config& next);
-  void apply_limits(const Config& before, const Config& next);
+  [[nodiscard]] std::string objection_to(const config::Config& next) const;
+  void apply(const config::Config& next);
+  void apply_limits(const config::Config& before, const config::Config& next);
   void wait_quiet();
 
-  Config config;  // as given to the constructor
+  config::Config config;  // as given to the constructor
   std::unique_ptr<io::LineWriter> access_log;
   std::unique_ptr<io::LineWriter> error_log;
   std::unique_ptr<io::LoopThreads> threads;
@@ -148,7 +148,7 @@ struct Gateway::Impl {
 
 Result<std::vector<std::vector<io::SocketName>>, GatewayError> Gateway::Impl::resolve() const {
   std::vector<std::vector<io::SocketName>> all;
-  for (const UpstreamConfig& upstream : config.upstreams) {
+  for (const upstream::UpstreamConfig& upstream : config.upstreams) {
     std::vector<io::SocketName> endpoints;
     for (const NetAddress& address : upstream.endpoints) {
       auto found = io::resolve(address);
@@ -186,7 +186,7 @@ Result<void, GatewayError> Gateway::Impl::build() {
   if (!endpoints) return unexpected(endpoints.error());
   if (auto opened = open_logs(); !opened) return opened;
   std::vector<std::string> names;
-  for (const UpstreamConfig& upstream : config.upstreams) names.push_back(upstream.name);
+  for (const upstream::UpstreamConfig& upstream : config.upstreams) names.push_back(upstream.name);
   operators = std::make_unique<OperatorLog>(names, error_log.get());
   threads = std::make_unique<io::LoopThreads>(
       io::LoopThreads::Options{.count = config.server.loops, .pin = false, .name = "weir"});
@@ -235,7 +235,7 @@ Result<void, GatewayError> Gateway::Impl::check_no_circle() const {
   own.insert(own.end(), secure.begin(), secure.end());
   for (std::size_t i = 0; i < core->upstreams.size(); ++i) {
     for (std::size_t k = 0; k < core->upstreams[i]->size(); ++k) {
-      const Endpoint& endpoint = core->upstreams[i]->at(k);
+      const upstream::Endpoint& endpoint = core->upstreams[i]->at(k);
       const auto leads_here = [&](const auto& name) { return leads_to(endpoint.name(), name); };
       if (std::none_of(own.begin(), own.end(), leads_here)) continue;
       return unexpected(GatewayError{GatewayError::About::kUpstream,
@@ -263,7 +263,7 @@ void Gateway::Impl::wait_quiet() {
   }
 }
 
-Gateway::Gateway(const Config& config) : impl_(std::make_unique<Impl>(config)) {
+Gateway::Gateway(const config::Config& config) : impl_(std::make_unique<Impl>(config)) {
   WEIR_ASSERT(config.validate().empty());
 }
 
@@ -335,11 +335,11 @@ void Gateway::note_failed_reload() noexcept {
   if (impl_->view) impl_->view->reloads_refused.fetch_add(1);
 }
 
-ReloadReport Gateway::reload(const Config& next) {
+ReloadReport Gateway::reload(const config::Config& next) {
   Impl& self = *impl_;
   WEIR_ASSERT(self.started && next.validate().empty());
   ReloadReport report;
-  for (ConfigChange& change : diff(self.view->config(), next)) {
+  for (config::ConfigChange& change : diff(self.view->config(), next)) {
     (change.live ? report.applied : report.deferred).push_back(std::move(change));
   }
   report.refused = self.objection_to(next);
@@ -365,7 +365,7 @@ ReloadReport Gateway::reload(const Config& next) {
 }
 
 /// Why the live part of `next` cannot be put in force without the rest of it; empty if it can.
-std::string Gateway::Impl::objection_to(const Config& next) const {
+std::string Gateway::Impl::objection_to(const config::Config& next) const {
   for (const RouteConfig& route : next.routes) {
     if (std::find(core->names.begin(), core->names.end(), route.upstream) == core->names.end()) {
       return "a route leads to upstream " + route.upstream +
@@ -373,9 +373,9 @@ std::string Gateway::Impl::objection_to(const Config& next) const {
     }
   }
   constexpr std::string_view kTogether = "together with what only a restart can change, ";
-  const Config now = with_live_options(view->config(), next);
+  const config::Config now = with_live_options(view->config(), next);
   const ConfigErrors errors = now.validate();
-  if (!errors.empty()) return std::string(kTogether) + to_text(errors.front());
+  if (!errors.empty()) return std::string(kTogether) + config::to_text(errors.front());
   const std::uint64_t entries = core->controller.config().actor_table_size;
   if (2 * now.admission_for_scopes().pinned_max() > entries) {
     return std::string(kTogether) +
@@ -386,10 +386,10 @@ std::string Gateway::Impl::objection_to(const Config& next) const {
   return {};
 }
 
-void Gateway::Impl::apply_limits(const Config& before, const Config& next) {
+void Gateway::Impl::apply_limits(const config::Config& before, const config::Config& next) {
   for (std::size_t i = 0; i < core->names.size(); ++i) {
-    const auto limit_in = [&](const Config& from) -> std::optional<LimitConfig> {
-      for (const UpstreamConfig& upstream : from.upstreams) {
+    const auto limit_in = [&](const config::Config& from) -> std::optional<LimitConfig> {
+      for (const upstream::UpstreamConfig& upstream : from.upstreams) {
         if (upstream.name == core->names[i]) return upstream.limit.over(from.admission.limit);
       }
       return std::nullopt;
@@ -414,13 +414,13 @@ void Gateway::Impl::apply_limits(const Config& before, const Config& next) {
 }
 
 /// Puts the live part of `next` in force; core.config keeps the rest as it was.
-void Gateway::Impl::apply(const Config& next) {
-  const Config before = view->config();
-  Config now = with_live_options(before, next);
+void Gateway::Impl::apply(const config::Config& next) {
+  const config::Config before = view->config();
+  config::Config now = with_live_options(before, next);
   core->controller.reconfigure(now.admission_for_scopes());
   apply_limits(before, now);
   for (std::size_t i = 0; i < core->names.size(); ++i) {
-    const UpstreamConfig& upstream = now.upstreams[i];
+    const upstream::UpstreamConfig& upstream = now.upstreams[i];
     core->upstreams[i]->set_patience({.connect = upstream.connect_timeout,
                                       .first_byte = upstream.first_byte_timeout,
                                       .overall = upstream.overall_timeout,
@@ -453,4 +453,4 @@ GatewayStatus Gateway::status() const {
   return status;
 }
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::gateway

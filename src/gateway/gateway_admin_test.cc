@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "gateway/gateway_testing.h"
+#include "gateway_testing.h"
 
-namespace weir {
+namespace weir::gateway {
 namespace {
 
 using nlohmann::json;
@@ -22,7 +22,7 @@ using testkit::ScriptedHandler;
 
 struct AdminTest : ::testing::Test {
   Origin origin{testkit::echo};
-  Config config = gateway_config({origin.address()});
+  config::Config config = gateway_config({origin.address()});
 };
 
 TEST_F(AdminTest, EveryPageOfTheIndexIsThere) {
@@ -108,7 +108,7 @@ TEST_F(AdminTest, AReloadChangesRoutesAndLimitsAndLeavesTheRest) {
   RunningGateway gateway(config);
   Client client(gateway.port());
   EXPECT_EQ(client.get("/").status, 200);
-  Config next = config;
+  config::Config next = config;
   next.routes[0].path_prefix = "/new";
   next.admission.max_concurrent = 77;
   next.upstreams[0].limit.policy = LimitKind::kFixed;
@@ -129,7 +129,7 @@ TEST_F(AdminTest, AReloadChangesRoutesAndLimitsAndLeavesTheRest) {
 
 TEST_F(AdminTest, AReloadThatCannotBeIsRefusedAsAWhole) {
   RunningGateway gateway(config);
-  Config next = config;
+  config::Config next = config;
   next.admission.max_concurrent = 77;
   next.upstreams.push_back(next.upstreams[0]);
   next.upstreams[1].name = "new";
@@ -144,7 +144,7 @@ TEST_F(AdminTest, AReloadThatCannotBeIsRefusedAsAWhole) {
 
 TEST_F(AdminTest, AReloadThatOnlyARestartCouldCompleteIsRefused) {
   RunningGateway gateway(config);
-  Config next = config;
+  config::Config next = config;
   next.admission.max_concurrent = 16000;      // live …
   next.admission.actor_table_size = 1 << 20;  // … but it needs this table, which is not
   ASSERT_EQ(next.validate(), ConfigErrors{});
@@ -160,7 +160,7 @@ TEST_F(AdminTest, AReloadWithMoreWaitingThanTheActorTableHoldsIsRefused) {
     config.upstreams.back().name = "more" + std::to_string(i);
   }
   RunningGateway gateway(config);
-  Config next = config;
+  config::Config next = config;
   next.admission.waiting_max = 1024;
   next.admission.actor_table_size = 32768;  // only for the file to be valid
   ASSERT_EQ(next.validate(), ConfigErrors{});
@@ -193,7 +193,7 @@ TEST_F(AdminTest, ADrainLetsRequestsFinishAndSaysThatItIsOn) {
 
 TEST(GatewayStart, SaysWhichAddressIsTaken) {
   Origin origin(testkit::echo);
-  Config config = gateway_config({origin.address()});
+  config::Config config = gateway_config({origin.address()});
   config.server.listen = {origin.address()};
   Gateway taken(config);
   const auto started = taken.start();
@@ -214,7 +214,7 @@ TEST(GatewayStart, RefusesToStandInFrontOfItself) {
     Origin origin(testkit::echo);
     address = origin.address();
   }
-  Config config = gateway_config({address});
+  config::Config config = gateway_config({address});
   config.server.listen = {address};
   Gateway circle(config);
   const auto started = circle.start();
@@ -228,7 +228,7 @@ TEST(GatewayStart, RefusesToStandInFrontOfAllItsAddresses) {
     Origin origin(testkit::echo);
     address = origin.address();
   }
-  Config config = gateway_config({address});
+  config::Config config = gateway_config({address});
   config.server.listen = {address.substr(address.find(':'))};  // every address of this machine
   Gateway circle(config);
   const auto started = circle.start();
@@ -237,7 +237,7 @@ TEST(GatewayStart, RefusesToStandInFrontOfAllItsAddresses) {
 }
 
 TEST(GatewayStart, RefusesAConfigurationAboveItsMemory) {
-  Config config = gateway_config({"127.0.0.1:1"});
+  config::Config config = gateway_config({"127.0.0.1:1"});
   config.server.memory_max = 1024 * 1024;
   Gateway gateway(config);
   const auto started = gateway.start();
@@ -247,7 +247,7 @@ TEST(GatewayStart, RefusesAConfigurationAboveItsMemory) {
 }
 
 TEST(GatewayStart, AnUnknownHostIsNamed) {
-  Config config = gateway_config({"no-such-host.invalid:80"});
+  config::Config config = gateway_config({"no-such-host.invalid:80"});
   Gateway gateway(config);
   const auto started = gateway.start();
   ASSERT_FALSE(started.has_value());
@@ -255,4 +255,4 @@ TEST(GatewayStart, AnUnknownHostIsNamed) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::gateway

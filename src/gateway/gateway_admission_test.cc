@@ -11,11 +11,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "weir/gateway/gateway.h"
+#include "weir/experimental/gateway/gateway.h"
 
-#include "gateway/gateway_testing.h"
+#include "gateway_testing.h"
 
-namespace weir {
+namespace weir::gateway {
 namespace {
 
 using ::testing::HasSubstr;
@@ -53,7 +53,7 @@ TEST(Gateway, RefusesAtTheLimitWithAReasonAndAHint) {
 
 TEST(Gateway, OneWhoWaitedIsServedWhenAPlaceIsFree) {
   HeldOrigin origin;
-  Config config = with_fixed_limit(gateway_config({origin.address()}), 1);
+  config::Config config = with_fixed_limit(gateway_config({origin.address()}), 1);
   config.admission.normal_wait_max = std::chrono::seconds(30);
   RunningGateway gateway(config);
   Client first(gateway.port());
@@ -76,7 +76,7 @@ TEST(Gateway, OneWhoWaitedIsServedWhenAPlaceIsFree) {
 
 TEST(Gateway, PatienceEndsInARefusal) {
   HeldOrigin origin;
-  Config config = with_fixed_limit(gateway_config({origin.address()}), 1);
+  config::Config config = with_fixed_limit(gateway_config({origin.address()}), 1);
   config.admission.normal_wait_max = std::chrono::milliseconds(30);
   RunningGateway gateway(config);
   Client first(gateway.port());
@@ -90,7 +90,7 @@ TEST(Gateway, PatienceEndsInARefusal) {
 
 TEST(Gateway, AClientThatLeavesWhileItWaitsLeavesNothingBehind) {
   HeldOrigin origin;
-  Config config = with_fixed_limit(gateway_config({origin.address()}), 1);
+  config::Config config = with_fixed_limit(gateway_config({origin.address()}), 1);
   config.admission.normal_wait_max = std::chrono::seconds(30);
   RunningGateway gateway(config);
   Client first(gateway.port());
@@ -121,7 +121,7 @@ TEST(Gateway, AClientThatLeavesEndsTheWorkBehindIt) {
 
 TEST(Gateway, ActorsHaveBudgetsOfTheirOwn) {
   HeldOrigin origin;
-  Config config = gateway_config({origin.address()});
+  config::Config config = gateway_config({origin.address()});
   config.admission.inflight_max = 2;
   RunningGateway gateway(config);
   const auto as = [](std::string_view key) {
@@ -163,7 +163,7 @@ TEST(Gateway, AStrangerCannotRaiseItsClassNorChooseAnActor) {
 
 TEST(Gateway, ATrustedPeersWordCounts) {
   Origin origin(testkit::echo);
-  Config config = gateway_config({origin.address()});
+  config::Config config = gateway_config({origin.address()});
   config.trust.peers = {*parse_ip_range("127.0.0.1")};
   RunningGateway gateway(config);
   Client client(gateway.port());
@@ -197,7 +197,7 @@ TEST(Gateway, ABodyIsAskedForOnlyOnceItIsAdmitted) {
 
 TEST(Gateway, ABodyBeyondTheRoutesBoundIs413) {
   Origin origin(testkit::echo);
-  Config config = gateway_config({origin.address()});
+  config::Config config = gateway_config({origin.address()});
   config.routes[0].max_body = 4;
   RunningGateway gateway(config);
   const Answer sized =
@@ -216,11 +216,11 @@ TEST(Gateway, ABodyBeyondTheRoutesBoundIs413) {
 TEST(Gateway, BytesBeyondAnActorsBudgetEndTheRequest) {
   Origin origin([](ScriptedHandler& handler) {
     handler.headers = [](ServerStream& stream, const ServerRequest& request) {
-      if (request.method == Method::kPost) stream.pause();  // and takes nothing of the body
+      if (request.method == http::Method::kPost) stream.pause();  // and takes nothing of the body
     };
     handler.complete = [](ServerStream& stream) { reply(stream, 200, "ok"); };
   });
-  Config config = gateway_config({origin.address()});
+  config::Config config = gateway_config({origin.address()});
   config.server.loops = 1;
   config.admission.bytes_max = 1;
   RunningGateway gateway(config);
@@ -242,7 +242,7 @@ TEST(Gateway, BytesBeyondAnActorsBudgetEndTheRequest) {
 
 TEST(Gateway, ManyClientsOnManyLoopsAreAllCountedOnce) {
   Origin origin(testkit::echo);
-  Config config = with_fixed_limit(gateway_config({origin.address()}), 4);
+  config::Config config = with_fixed_limit(gateway_config({origin.address()}), 4);
   config.admission.normal_wait_max = std::chrono::milliseconds(2);
   RunningGateway gateway(config);
   std::atomic<std::uint64_t> ok = 0;
@@ -270,4 +270,4 @@ TEST(Gateway, ManyClientsOnManyLoopsAreAllCountedOnce) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::gateway

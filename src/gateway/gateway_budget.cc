@@ -1,4 +1,4 @@
-#include "weir/gateway/gateway_budget.h"
+#include "weir/experimental/gateway/gateway_budget.h"
 
 #include <algorithm>
 #include <iomanip>
@@ -6,19 +6,19 @@
 
 #include "weir/base/byte_size.h"
 #include "weir/control/admission_controller.h"
-#include "weir/io/loop_threads.h"
+#include "weir/experimental/io/loop_threads.h"
 
-#include "gateway/admin_server.h"
-#include "gateway/core.h"
-#include "gateway/passage.h"
+#include "admin_server.h"
+#include "core.h"
+#include "passage.h"
 #include "upstream/connection.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::gateway {
 namespace {
 
 constexpr std::uint64_t kPage = 4096;
 
-std::uint64_t loops_of(const Config& config) {
+std::uint64_t loops_of(const config::Config& config) {
   return config.server.loops == 0 ? io::usable_cores() : config.server.loops;
 }
 
@@ -38,7 +38,7 @@ std::vector<MemoryAddend> largest(std::vector<MemoryAddend> addends) {
 
 }  // namespace
 
-ServerConfig gateway_server_config(const Config& config) {
+ServerConfig gateway_server_config(const config::Config& config) {
   ServerConfig server = config.server;
   server.arena_pool_size = 0;
   server.reserved_arenas = 0;
@@ -46,7 +46,7 @@ ServerConfig gateway_server_config(const Config& config) {
   return server;
 }
 
-MemoryBudget gateway_budget(const Config& config) {
+MemoryBudget gateway_budget(const config::Config& config) {
   const GatewaySizes sizes(config);
   const std::uint64_t loops = loops_of(config);
   MemoryBudget budget = memory_budget(gateway_server_config(config));
@@ -65,7 +65,7 @@ MemoryBudget gateway_budget(const Config& config) {
   add("gateway response regions", sizes.response_regions, sizes.response_region_bytes,
       "response_head_bytes_max × requests at once");
   add("gateway upstream connections", loops * sizes.connections,
-      sizeof(UpstreamConnection) + 2 * sizeof(std::uint32_t), "loops × max_connections");
+      sizeof(upstream::UpstreamConnection) + 2 * sizeof(std::uint32_t), "loops × max_connections");
   add("gateway upstream watchers", loops * sizes.connections, 2 * sizeof(void*),
       "libuv, by descriptor");
   add("gateway admission", 1, AdmissionController::memory_bytes(config.admission_for_scopes()),
@@ -89,7 +89,7 @@ MemoryBudget gateway_budget(const Config& config) {
   return budget;
 }
 
-std::uint64_t gateway_descriptors(const Config& config) {
+std::uint64_t gateway_descriptors(const config::Config& config) {
   constexpr std::uint64_t kOfItsOwn = 64;  // listeners, logs, certificates, signals
   constexpr std::uint64_t kPerLoop = 8;    // libuv's
   std::uint64_t sum = kOfItsOwn + kPerLoop * loops_of(config);
@@ -109,7 +109,7 @@ std::string to_table(const std::vector<MemoryAddend>& addends) {
   return out.str();
 }
 
-std::string budget_objection(const Config& config, std::optional<std::uint64_t> cgroup_limit) {
+std::string budget_objection(const config::Config& config, std::optional<std::uint64_t> cgroup_limit) {
   const MemoryBudget budget = gateway_budget(config);
   const std::uint64_t ceiling = budget.total_bytes();
   const auto above = [&](std::uint64_t limit, const std::string& what) {
@@ -130,4 +130,4 @@ std::optional<std::uint64_t> own_cgroup_limit(const io::MemorySource& source) {
   return limit > 0 ? std::optional(limit) : std::nullopt;
 }
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::gateway

@@ -1,4 +1,4 @@
-#include "weir/gateway/gateway_budget.h"
+#include "weir/experimental/gateway/gateway_budget.h"
 
 #include <filesystem>
 #include <fstream>
@@ -8,20 +8,20 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-namespace weir {
+namespace weir::gateway {
 namespace {
 
 using ::testing::HasSubstr;
 
-Config with_upstream() {
-  Config config;
+config::Config with_upstream() {
+  config::Config config;
   config.upstreams.resize(1);
   config.upstreams[0].name = "app";
   return config;
 }
 
 TEST(GatewayBudget, EveryConnectionIsADescriptor) {
-  Config config = with_upstream();
+  config::Config config = with_upstream();
   config.server.loops = 2;
   const std::uint64_t before = gateway_descriptors(config);
   EXPECT_GE(before, config.server.max_connections + config.upstreams[0].max_connections);
@@ -31,7 +31,7 @@ TEST(GatewayBudget, EveryConnectionIsADescriptor) {
 }
 
 TEST(GatewayBudget, IsTheServersAndItsOwn) {
-  const Config config = with_upstream();
+  const config::Config config = with_upstream();
   const MemoryBudget all = gateway_budget(config);
   const std::uint64_t server = memory_budget(gateway_server_config(config)).total_bytes();
   std::uint64_t own = 0;
@@ -44,19 +44,19 @@ TEST(GatewayBudget, IsTheServersAndItsOwn) {
 
 TEST(GatewayBudget, EveryKnobThatTakesMemoryMovesIt) {
   const auto ceiling = [](auto change) {
-    Config config = with_upstream();
+    config::Config config = with_upstream();
     change(config);
     return gateway_budget(config).total_bytes();
   };
-  const std::uint64_t base = ceiling([](Config&) {});
-  EXPECT_GT(ceiling([](Config& c) { c.server.max_connections *= 2; }), base);
-  EXPECT_GT(ceiling([](Config& c) { c.server.tcp_write_buffer_pool_size *= 2; }), base);
-  EXPECT_GT(ceiling([](Config& c) { c.server.head_bytes_max = 64 * 1024; }), base);
-  EXPECT_GT(ceiling([](Config& c) { c.upstreams[0].response_head_bytes_max *= 2; }), base);
-  EXPECT_GT(ceiling([](Config& c) { c.upstreams[0].max_connections *= 2; }), base);
-  EXPECT_GT(ceiling([](Config& c) { c.admission.actor_table_size *= 2; }), base);
-  EXPECT_LT(ceiling([](Config& c) { c.admin.listen.reset(); }), base);
-  EXPECT_EQ(ceiling([](Config& c) { c.server.arena_pool_size *= 2; }), base);
+  const std::uint64_t base = ceiling([](config::Config&) {});
+  EXPECT_GT(ceiling([](config::Config& c) { c.server.max_connections *= 2; }), base);
+  EXPECT_GT(ceiling([](config::Config& c) { c.server.tcp_write_buffer_pool_size *= 2; }), base);
+  EXPECT_GT(ceiling([](config::Config& c) { c.server.head_bytes_max = 64 * 1024; }), base);
+  EXPECT_GT(ceiling([](config::Config& c) { c.upstreams[0].response_head_bytes_max *= 2; }), base);
+  EXPECT_GT(ceiling([](config::Config& c) { c.upstreams[0].max_connections *= 2; }), base);
+  EXPECT_GT(ceiling([](config::Config& c) { c.admission.actor_table_size *= 2; }), base);
+  EXPECT_LT(ceiling([](config::Config& c) { c.admin.listen.reset(); }), base);
+  EXPECT_EQ(ceiling([](config::Config& c) { c.server.arena_pool_size *= 2; }), base);
 }
 
 TEST(GatewayBudget, DefaultsServeASmallMachine) {
@@ -64,7 +64,7 @@ TEST(GatewayBudget, DefaultsServeASmallMachine) {
 }
 
 TEST(GatewayBudget, ObjectsToWhatDoesNotFit) {
-  Config config = with_upstream();
+  config::Config config = with_upstream();
   EXPECT_EQ(budget_objection(config, std::nullopt), "");
   EXPECT_EQ(budget_objection(config, std::uint64_t{1} << 40U), "");
   EXPECT_THAT(budget_objection(config, std::uint64_t{1} << 20U), HasSubstr("cgroup"));
@@ -98,4 +98,4 @@ TEST(GatewayBudget, TheCgroupsLimitIsTheSmallestAroundTheProcess) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::gateway

@@ -5,11 +5,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "weir/gateway/gateway.h"
+#include "weir/experimental/gateway/gateway.h"
 
-#include "gateway/gateway_testing.h"
+#include "gateway_testing.h"
 
-namespace weir {
+namespace weir::gateway {
 namespace {
 
 using ::testing::HasSubstr;
@@ -67,7 +67,7 @@ TEST(Gateway, ABrokenAnswerIsBrokenForTheClientToo) {
 
 TEST(Gateway, SilenceEndsAtTheFirstByteTimeout) {
   HeldOrigin origin;
-  Config config = gateway_config({origin.address()});
+  config::Config config = gateway_config({origin.address()});
   config.upstreams[0].first_byte_timeout = std::chrono::milliseconds(30);
   RunningGateway gateway(config);
   const Answer answer = Client(gateway.port()).get("/");
@@ -102,4 +102,4 @@ TEST(Gateway, AnAnswerMayComeBeforeTheBodyHasGone) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::gateway

@@ -1,13 +1,13 @@
-#include "gateway/gateway_loop.h"
+#include "gateway_loop.h"
 
 #include <algorithm>
 
-#include "weir/io/clock.h"
+#include "weir/experimental/io/clock.h"
 
-#include "gateway/forward_head.h"
-#include "gateway/local_answer.h"
+#include "forward_head.h"
+#include "local_answer.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::gateway {
 
 /// The server owns it and calls it; what it knows is the loop's.
 class GatewayLoop::Door final : public Handler {
@@ -32,9 +32,9 @@ GatewayLoop::GatewayLoop(GatewayCore& core, io::Loop& loop, std::uint32_t index,
       passages_(core.sizes.passages) {
   std::size_t fields_max = 0;
   for (std::size_t i = 0; i < core.upstreams.size(); ++i) {
-    const HttpLimits& limits = core.response_limits[i];
+    const http::HttpLimits& limits = core.response_limits[i];
     pools_.push_back(
-        std::make_unique<UpstreamPool>(loop, index, *core.upstreams[i], core.memory, limits));
+        std::make_unique<upstream::UpstreamPool>(loop, index, *core.upstreams[i], core.memory, limits));
     fields_max = std::max<std::size_t>(fields_max, limits.header_count_max);
     fields_max = std::max<std::size_t>(fields_max, limits.trailer_count_max);
   }
@@ -59,7 +59,7 @@ void GatewayLoop::on_headers(ServerStream& stream, const ServerRequest& request)
   const Caller caller =
       rules_->trust.judge(request.peer, *request.headers, request.peer_certificate);
   const std::size_t none = core_.upstreams.size();
-  if (request.method == Method::kConnect) {
+  if (request.method == http::Method::kConnect) {
     return turn_away(stream, request, caller, GatewayRefusal::kConnect, none);
   }
   const Route* route = rules_->routes.match(request.meta, request.method);
@@ -165,4 +165,4 @@ bool GatewayLoop::quiet() const noexcept {
                      [](const auto& pool) { return pool->stopped(); });
 }
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::gateway

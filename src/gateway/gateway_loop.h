@@ -8,18 +8,18 @@
 #include "weir/base/rng.h"
 #include "weir/base/slab.h"
 #include "weir/base/time.h"
-#include "weir/io/loop.h"
-#include "weir/io/timer.h"
-#include "weir/server/handler.h"
-#include "weir/server/stream.h"
+#include "weir/experimental/io/loop.h"
+#include "weir/experimental/io/timer.h"
+#include "weir/experimental/server/handler.h"
+#include "weir/experimental/server/stream.h"
 
-#include "gateway/core.h"
-#include "gateway/passage.h"
-#include "gateway/request_log.h"
-#include "gateway/rules.h"
+#include "core.h"
+#include "passage.h"
+#include "request_log.h"
+#include "rules.h"
 #include "upstream/pool.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::gateway {
 
 /// The gateway on one loop: judges each head, and holds what the requests of this loop need.
 ///
@@ -46,7 +46,7 @@ class GatewayLoop {
   [[nodiscard]] io::Loop& loop() noexcept { return loop_; }
   [[nodiscard]] TimePoint now() noexcept { return loop_.now(); }
   [[nodiscard]] Rng& rng() noexcept { return rng_; }
-  [[nodiscard]] UpstreamPool& pool(std::size_t upstream) noexcept { return *pools_[upstream]; }
+  [[nodiscard]] upstream::UpstreamPool& pool(std::size_t upstream) noexcept { return *pools_[upstream]; }
   [[nodiscard]] UpstreamCounters& counters(std::size_t upstream) noexcept {
     return *counters_.upstreams[upstream];
   }
@@ -86,11 +86,11 @@ class GatewayLoop {
   RequestLog log_;
   Slab<Passage> passages_;
   Uploads uploads_;
-  std::vector<std::unique_ptr<UpstreamPool>> pools_;
+  std::vector<std::unique_ptr<upstream::UpstreamPool>> pools_;
   std::vector<ResponseField> fields_;
   io::Timer expiry_;
   TimePoint expiry_due_{};
   Handler* door_ = nullptr;
 };
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::gateway

@@ -9,11 +9,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "weir/gateway/gateway.h"
+#include "weir/experimental/gateway/gateway.h"
 
-#include "gateway/gateway_testing.h"
+#include "gateway_testing.h"
 
-namespace weir {
+namespace weir::gateway {
 namespace {
 
 using ::testing::HasSubstr;
@@ -75,7 +75,7 @@ TEST(Gateway, TrailersThatDoNotFitAreLeftOutAndTheBodyEnds) {
     RawOrigin::say(fd, "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n" +
                            trailers + "\r\n");
   });
-  Config config = gateway_config({origin.address()});
+  config::Config config = gateway_config({origin.address()});
   config.server.header_count_max = config.server.trailer_count_max = 8;  // places for fields
   RunningGateway gateway(config);
   Client client(gateway.port());
@@ -186,4 +186,4 @@ TEST(Gateway, ASlowOriginHoldsTheClientBackAndGetsEverything) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::gateway

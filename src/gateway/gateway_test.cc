@@ -1,14 +1,14 @@
 // The whole gateway in this process: real sockets, scripted origins, blocking clients.
-#include "weir/gateway/gateway.h"
+#include "weir/experimental/gateway/gateway.h"
 
 #include <string>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "gateway/gateway_testing.h"
+#include "gateway_testing.h"
 
-namespace weir {
+namespace weir::gateway {
 namespace {
 
 using ::testing::HasSubstr;
@@ -103,7 +103,7 @@ TEST(Gateway, ResponsesOfEveryFramingArrive) {
 
 TEST(Gateway, OneUpstreamWithoutARouteGetsEverything) {
   Origin origin(testkit::echo);
-  Config config = gateway_config({origin.address()});
+  config::Config config = gateway_config({origin.address()});
   config.routes.clear();
   RunningGateway gateway(config);
   EXPECT_EQ(Client(gateway.port()).get("/").status, 200);
@@ -113,7 +113,7 @@ TEST(Gateway, OneUpstreamWithoutARouteGetsEverything) {
 
 TEST(Gateway, RefusesWhatNoRouteServes) {
   Origin origin(testkit::echo);
-  Config config = gateway_config({origin.address()});
+  config::Config config = gateway_config({origin.address()});
   config.routes[0].path_prefix = "/api";
   RunningGateway gateway(config);
   Client client(gateway.port());
@@ -130,4 +130,4 @@ TEST(Gateway, RefusesWhatNoRouteServes) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::gateway

@@ -15,15 +15,27 @@
 #include <nlohmann/json.hpp>
 #include <sys/socket.h>
 
-#include "weir/gateway/gateway.h"
-#include "weir/io/clock.h"
-#include "weir/io/fd.h"
-#include "weir/io/listener.h"
-#include "weir/io/thread_parker.h"
+#include "weir/experimental/gateway/gateway.h"
+#include "weir/experimental/io/clock.h"
+#include "weir/experimental/io/fd.h"
+#include "weir/experimental/io/listener.h"
+#include "weir/experimental/io/thread_parker.h"
 
 #include "server/server_testing.h"
 
-namespace weir::inline v0::testkit {
+namespace weir::inline v0::gateway::testkit {
+
+using server::testkit::Answer;
+using server::testkit::Client;
+using server::testkit::Gate;
+using server::testkit::RunningServer;
+using server::testkit::ScriptedHandler;
+using server::testkit::count_body;
+using server::testkit::every_loop;
+using server::testkit::pattern;
+using server::testkit::reply;
+using server::testkit::says_hello;
+using server::testkit::small_config;
 
 inline bool eventually(const std::function<bool()>& what) {
   io::ThreadParker parker;
@@ -152,16 +164,16 @@ inline void echo(ScriptedHandler& handler) {
   handler.headers = [](ServerStream& stream, const ServerRequest& request) {
     auto* text = new std::string(std::string(request.meta.method) + " " +
                                  std::string(request.meta.path) + "\n");
-    for (const HeaderView& field : *request.headers) {
+    for (const http::HeaderView& field : *request.headers) {
       text->append(field.name).append(": ").append(field.value).append("\n");
     }
     stream.user_data = text;
   };
-  handler.body = [](ServerStream& stream, const BodyChunk& chunk) {
+  handler.body = [](ServerStream& stream, const http::BodyChunk& chunk) {
     static_cast<std::string*>(stream.user_data)->append(chunk.text());
   };
-  handler.trailers = [](ServerStream& stream, const HeaderList& trailers) {
-    for (const HeaderView& field : trailers) {
+  handler.trailers = [](ServerStream& stream, const http::HeaderList& trailers) {
+    for (const http::HeaderView& field : trailers) {
       static_cast<std::string*>(stream.user_data)
           ->append("trailer ")
           .append(field.name)
@@ -180,15 +192,15 @@ inline void echo(ScriptedHandler& handler) {
 }
 
 /// One upstream "app" with these endpoints, everything led there, two loops, small pools.
-inline Config gateway_config(const std::vector<std::string>& endpoints) {
-  Config config;
+inline config::Config gateway_config(const std::vector<std::string>& endpoints) {
+  config::Config config;
   config.server.listen = {"127.0.0.1:0"};
   config.server.loops = 2;
   config.server.max_connections = 256;
   config.server.tcp_write_buffer_pool_size = 512;
   config.admin.listen = *parse_net_address("127.0.0.1:0");
   config.admin.access_log = AccessLog::kOff;
-  UpstreamConfig upstream;
+  upstream::UpstreamConfig upstream;
   upstream.name = "app";
   upstream.max_connections = 256;
   for (const std::string& text : endpoints) {
@@ -202,7 +214,7 @@ inline Config gateway_config(const std::vector<std::string>& endpoints) {
 }
 
 /// Nobody waits.
-inline Config with_fixed_limit(Config config, std::uint32_t limit) {
+inline config::Config with_fixed_limit(config::Config config, std::uint32_t limit) {
   config.admission.limit.policy = LimitKind::kFixed;
   config.admission.limit.initial_limit = limit;
   config.admission.normal_wait_max = Duration(0);
@@ -212,7 +224,7 @@ inline Config with_fixed_limit(Config config, std::uint32_t limit) {
 
 class RunningGateway {
  public:
-  explicit RunningGateway(const Config& config) : gateway_(config) {
+  explicit RunningGateway(const config::Config& config) : gateway_(config) {
     const auto started = gateway_.start();
     EXPECT_TRUE(started.has_value()) << (started ? "" : started.error().message);
   }
@@ -242,4 +254,4 @@ class RunningGateway {
   Gateway gateway_;
 };
 
-}  // namespace weir::inline v0::testkit
+}  // namespace weir::inline v0::gateway::testkit

@@ -1,6 +1,6 @@
-#include "gateway/gateway_view.h"
+#include "gateway_view.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::gateway {
 
 std::vector<NamedPool> pools_of(const GatewayView& view, const ServerStats& server) {
   PoolStats passages;
@@ -23,4 +23,4 @@ std::vector<NamedPool> pools_of(const GatewayView& view, const ServerStats& serv
           {"response_regions", view.core.memory.regions.stats()}};
 }
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::gateway

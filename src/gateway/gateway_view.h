@@ -7,20 +7,20 @@
 #include <string_view>
 #include <vector>
 
-#include "weir/config/weir_config.h"
-#include "weir/server/memory_budget.h"
-#include "weir/server/stats.h"
+#include "weir/experimental/config/weir_config.h"
+#include "weir/experimental/server/memory_budget.h"
+#include "weir/experimental/server/stats.h"
 
-#include "gateway/core.h"
-#include "gateway/operator_log.h"
+#include "core.h"
+#include "operator_log.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::gateway {
 
 /// What the pages of the admin endpoint look at: a running gateway, from another thread.
 struct GatewayView {
   GatewayView(GatewayCore& gateway, OperatorLog& operators) : core(gateway), log(operators) {}
 
-  [[nodiscard]] Config config() const {
+  [[nodiscard]] config::Config config() const {
     const std::scoped_lock lock(config_mutex);
     return core.config;
   }
@@ -43,4 +43,4 @@ struct NamedPool {
 /// Every bounded pool of the process, under the names that metrics and /pools show.
 [[nodiscard]] std::vector<NamedPool> pools_of(const GatewayView& view, const ServerStats& server);
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::gateway

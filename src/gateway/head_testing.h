@@ -5,11 +5,11 @@
 #include <utility>
 #include <vector>
 
-#include "weir/http/field.h"
-#include "weir/http/header_view.h"
-#include "weir/server/handler.h"
+#include "weir/experimental/http/field.h"
+#include "weir/experimental/http/header_view.h"
+#include "weir/experimental/server/handler.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::gateway {
 
 /// A parsed request head for tests, from plain name-value pairs.
 class TestHead {
@@ -20,21 +20,21 @@ class TestHead {
     storage_.resize(fields.size() + 1);
     list_.reset(storage_);
     for (const auto& [name, value] : fields) {
-      const FieldId id = field_id(name);
+      const http::FieldId id = http::field_id(name);
       list_.append({name, value, id, is_hop_by_hop(id)});
     }
   }
   TestHead(const TestHead&) = delete;
   TestHead& operator=(const TestHead&) = delete;
 
-  [[nodiscard]] const HeaderList& list() const noexcept { return list_; }
+  [[nodiscard]] const http::HeaderList& list() const noexcept { return list_; }
   /// A request with these fields; change what the test is about.
   [[nodiscard]] ServerRequest request(std::string_view method = "GET",
                                       std::string_view path = "/") const {
     ServerRequest request;
     request.meta = {.method = method, .scheme = "http", .authority = "example.com", .path = path};
     request.headers = &list_;
-    request.method = method_of(method);
+    request.method = http::method_of(method);
     request.body_length = 0;
     request.peer.family = io::Family::kV4;
     request.peer.ip = {192, 0, 2, 7};
@@ -43,8 +43,8 @@ class TestHead {
   }
 
  private:
-  std::vector<HeaderView> storage_;
-  HeaderList list_;
+  std::vector<http::HeaderView> storage_;
+  http::HeaderList list_;
 };
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::gateway

@@ -1,8 +1,8 @@
-#include "gateway/identity.h"
+#include "identity.h"
 
 #include <algorithm>
 
-namespace weir::inline v0 {
+namespace weir::inline v0::gateway {
 namespace {
 
 /// Moves a hash into a space of its own, one for each kind of name.
@@ -24,7 +24,7 @@ Identity named_actor(std::string_view name, const AdmissionController& controlle
 std::string_view bearer_token(std::string_view authorization) noexcept {
   constexpr std::string_view kScheme = "bearer ";
   if (authorization.size() <= kScheme.size()) return {};
-  if (!equals_ignore_case(authorization.substr(0, kScheme.size()), kScheme)) return {};
+  if (!http::equals_ignore_case(authorization.substr(0, kScheme.size()), kScheme)) return {};
   authorization.remove_prefix(kScheme.size());
   const std::size_t start = authorization.find_first_not_of(' ');
   return start == std::string_view::npos ? std::string_view{} : authorization.substr(start);
@@ -36,17 +36,17 @@ IpAddress billing_address(const IpAddress& client) noexcept {
   return address;
 }
 
-std::string_view IdentityFinder::api_key(const HeaderList& headers) const noexcept {
-  if (api_key_id_ != FieldId::kOther) return headers.value(api_key_id_);
-  for (const HeaderView& field : headers) {
-    if (field.id == FieldId::kOther && equals_ignore_case(field.name, api_key_header_)) {
+std::string_view IdentityFinder::api_key(const http::HeaderList& headers) const noexcept {
+  if (api_key_id_ != http::FieldId::kOther) return headers.value(api_key_id_);
+  for (const http::HeaderView& field : headers) {
+    if (field.id == http::FieldId::kOther && http::equals_ignore_case(field.name, api_key_header_)) {
       return field.value;
     }
   }
   return {};
 }
 
-Actor IdentityFinder::actor_of(const HeaderList& headers, const Caller& caller,
+Actor IdentityFinder::actor_of(const http::HeaderList& headers, const Caller& caller,
                                std::span<const IdentityKind> kinds,
                                const AdmissionController& controller, IpText& scratch) const {
   for (const IdentityKind kind : kinds) {
@@ -57,7 +57,7 @@ Actor IdentityFinder::actor_of(const HeaderList& headers, const Caller& caller,
         name = caller.certificate;
         break;
       case IdentityKind::kBearer:
-        name = bearer_token(headers.value(FieldId::kAuthorization));
+        name = bearer_token(headers.value(http::FieldId::kAuthorization));
         secret = true;
         break;
       case IdentityKind::kApiKey:
@@ -65,7 +65,7 @@ Actor IdentityFinder::actor_of(const HeaderList& headers, const Caller& caller,
         secret = true;
         break;
       case IdentityKind::kHeader:
-        if (caller.peer) name = headers.value(FieldId::kXWeirActor);
+        if (caller.peer) name = headers.value(http::FieldId::kXWeirActor);
         break;
       case IdentityKind::kAddress:
         if (caller.client) {
@@ -81,10 +81,10 @@ Actor IdentityFinder::actor_of(const HeaderList& headers, const Caller& caller,
   return {};
 }
 
-Identity IdentityFinder::peer_of(const HeaderList& headers, const Caller& caller,
+Identity IdentityFinder::peer_of(const http::HeaderList& headers, const Caller& caller,
                                  const AdmissionController& controller, IpText& scratch) {
   if (!caller.peer) return {};
-  if (const std::string_view name = headers.value(FieldId::kXWeirPeer); !name.empty()) {
+  if (const std::string_view name = headers.value(http::FieldId::kXWeirPeer); !name.empty()) {
     return controller.identify(name);
   }
   if (!caller.certificate.empty()) return controller.identify(caller.certificate);
@@ -93,4 +93,4 @@ Identity IdentityFinder::peer_of(const HeaderList& headers, const Caller& caller
   return controller.identify(scratch.view());
 }
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::gateway

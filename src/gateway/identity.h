@@ -5,15 +5,15 @@
 #include <string_view>
 
 #include "weir/base/ip_range.h"
-#include "weir/config/route_config.h"
+#include "weir/experimental/gateway/route_config.h"
 #include "weir/control/admission_controller.h"
 #include "weir/control/admission_request.h"
-#include "weir/http/field.h"
-#include "weir/http/header_view.h"
+#include "weir/experimental/http/field.h"
+#include "weir/experimental/http/header_view.h"
 
-#include "gateway/trust.h"
+#include "trust.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::gateway {
 
 /// Whom a request is billed to, and by which proof.
 struct Actor {
@@ -30,23 +30,23 @@ class IdentityFinder {
  public:
   IdentityFinder() = default;
   explicit IdentityFinder(std::string api_key_header)
-      : api_key_header_(std::move(api_key_header)), api_key_id_(field_id(api_key_header_)) {}
+      : api_key_header_(std::move(api_key_header)), api_key_id_(http::field_id(api_key_header_)) {}
 
   /// The first of `kinds` that the request can prove. `scratch` holds the text of an address while
   /// the identity is used.
-  [[nodiscard]] Actor actor_of(const HeaderList& headers, const Caller& caller,
+  [[nodiscard]] Actor actor_of(const http::HeaderList& headers, const Caller& caller,
                                std::span<const IdentityKind> kinds,
                                const AdmissionController& controller, IpText& scratch) const;
 
   /// The trusted node itself: the name it gives, else its certificate's, else its address.
-  [[nodiscard]] static Identity peer_of(const HeaderList& headers, const Caller& caller,
+  [[nodiscard]] static Identity peer_of(const http::HeaderList& headers, const Caller& caller,
                                         const AdmissionController& controller, IpText& scratch);
 
  private:
-  [[nodiscard]] std::string_view api_key(const HeaderList& headers) const noexcept;
+  [[nodiscard]] std::string_view api_key(const http::HeaderList& headers) const noexcept;
 
   std::string api_key_header_ = "x-api-key";
-  FieldId api_key_id_ = FieldId::kXApiKey;
+  http::FieldId api_key_id_ = http::FieldId::kXApiKey;
 };
 
 /// The actor that a trusted peer calls by this name.
@@ -58,4 +58,4 @@ class IdentityFinder {
 /// The address that stands for a client: v6 by its /64, because one household has all of it.
 [[nodiscard]] IpAddress billing_address(const IpAddress& client) noexcept;
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::gateway

@@ -1,12 +1,12 @@
-#include "gateway/identity.h"
+#include "identity.h"
 
 #include <vector>
 
 #include <gtest/gtest.h>
 
-#include "gateway/head_testing.h"
+#include "head_testing.h"
 
-namespace weir {
+namespace weir::gateway {
 namespace {
 
 class IdentityFinderTest : public ::testing::Test {
@@ -93,4 +93,4 @@ TEST(BearerToken, IsWhatFollowsTheScheme) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::gateway

@@ -1,9 +1,9 @@
-#include "gateway/intent.h"
+#include "intent.h"
 
 #include <algorithm>
 #include <charconv>
 
-namespace weir::inline v0 {
+namespace weir::inline v0::gateway {
 namespace {
 
 constexpr std::uint64_t kDeadlineMsMax = std::uint64_t{24} * 60 * 60 * 1000;
@@ -18,19 +18,19 @@ std::optional<std::uint64_t> whole_number(std::string_view text) noexcept {
 
 }  // namespace
 
-Intent read_intent(const HeaderList& headers, const Caller& caller, const Route& route) noexcept {
+Intent read_intent(const http::HeaderList& headers, const Caller& caller, const Route& route) noexcept {
   Intent intent;
   if (caller.peer) {
     intent.priority =
-        priority_named(headers.value(FieldId::kXWeirPriority)).value_or(Priority::kNormal);
-    if (const auto ms = whole_number(headers.value(FieldId::kXWeirDeadlineMs))) {
+        priority_named(headers.value(http::FieldId::kXWeirPriority)).value_or(Priority::kNormal);
+    if (const auto ms = whole_number(headers.value(http::FieldId::kXWeirDeadlineMs))) {
       intent.time_left =
           std::chrono::milliseconds(static_cast<std::int64_t>(std::min(*ms, kDeadlineMsMax)));
     }
-    intent.hedge = whole_number(headers.value(FieldId::kXWeirAttempt)).value_or(1) > 1;
+    intent.hedge = whole_number(headers.value(http::FieldId::kXWeirAttempt)).value_or(1) > 1;
   }
   if (route.priority) intent.priority = *route.priority;
   return intent;
 }
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::gateway

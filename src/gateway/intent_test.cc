@@ -1,10 +1,10 @@
-#include "gateway/intent.h"
+#include "intent.h"
 
 #include <gtest/gtest.h>
 
-#include "gateway/head_testing.h"
+#include "head_testing.h"
 
-namespace weir {
+namespace weir::gateway {
 namespace {
 
 using std::chrono::hours;
@@ -67,4 +67,4 @@ TEST(Intent, TheFirstAttemptIsNoHedge) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::gateway

@@ -1,4 +1,4 @@
-#include "gateway/local_answer.h"
+#include "local_answer.h"
 
 #include <algorithm>
 #include <charconv>
@@ -7,7 +7,7 @@
 #include "weir/base/assert.h"
 #include "weir/policy/retry_hint.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::gateway {
 namespace {
 
 struct OwnFacts {
@@ -66,17 +66,17 @@ LocalAnswer answer_for(GatewayReason refusal, std::optional<Duration> retry_afte
           .retry_after = refusal.retry() ? retry_after : std::nullopt};
 }
 
-LocalAnswer answer_for(UpstreamFailure failure) noexcept {
-  const UpstreamFailureFacts& facts = facts_of(failure);
+LocalAnswer answer_for(upstream::UpstreamFailure failure) noexcept {
+  const upstream::UpstreamFailureFacts& facts = facts_of(failure);
   const std::string_view sentence = facts.http == 502   ? "the service did not answer properly"
                                     : facts.http == 504 ? "the service did not answer in time"
                                                         : "the service cannot be reached";
   return {.status = facts.http, .reason = facts.name, .sentence = sentence, .retry_after = {}};
 }
 
-AnswerForm wanted_form(const HeaderList& headers) noexcept {
+AnswerForm wanted_form(const http::HeaderList& headers) noexcept {
   constexpr std::string_view kJson = "json";
-  const std::string_view accept = headers.value(FieldId::kAccept);
+  const std::string_view accept = headers.value(http::FieldId::kAccept);
   return accept.find(kJson) == std::string_view::npos ? AnswerForm::kText : AnswerForm::kJson;
 }
 
@@ -137,4 +137,4 @@ bool send_local(ServerStream& stream, const LocalAnswer& answer, AnswerForm form
   return false;
 }
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::gateway

@@ -7,13 +7,13 @@
 #include <string_view>
 
 #include "weir/base/time.h"
-#include "weir/http/header_view.h"
+#include "weir/experimental/http/header_view.h"
 #include "weir/policy/reason.h"
-#include "weir/server/stream.h"
+#include "weir/experimental/server/stream.h"
 
 #include "upstream/failure.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::gateway {
 
 // What the gateway refuses by itself, besides admission: enumerator, stable name, HTTP status, and
 // a sentence for people.
@@ -79,12 +79,12 @@ struct LocalAnswer {
 
 [[nodiscard]] LocalAnswer answer_for(GatewayReason refusal,
                                      std::optional<Duration> retry_after) noexcept;
-[[nodiscard]] LocalAnswer answer_for(UpstreamFailure failure) noexcept;
+[[nodiscard]] LocalAnswer answer_for(upstream::UpstreamFailure failure) noexcept;
 
 /// The form of an answer's body.
 enum class AnswerForm : std::uint8_t { kText, kJson };
 /// JSON where Accept names it, text for everybody else.
-[[nodiscard]] AnswerForm wanted_form(const HeaderList& headers) noexcept;
+[[nodiscard]] AnswerForm wanted_form(const http::HeaderList& headers) noexcept;
 
 /// The head's fields and the body of a local answer, in place.
 class LocalAnswerText {
@@ -115,4 +115,4 @@ class LocalAnswerText {
 /// the bare 503 that needs none. False: that happened, and the client was not told why.
 bool send_local(ServerStream& stream, const LocalAnswer& answer, AnswerForm form) noexcept;
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::gateway

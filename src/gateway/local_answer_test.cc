@@ -1,4 +1,4 @@
-#include "gateway/local_answer.h"
+#include "local_answer.h"
 
 #include <set>
 #include <string>
@@ -6,9 +6,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "gateway/head_testing.h"
+#include "head_testing.h"
 
-namespace weir {
+namespace weir::gateway {
 namespace {
 
 using std::chrono::milliseconds;
@@ -83,8 +83,8 @@ TEST(LocalAnswer, EveryAnswerFitsInBothForms) {
       const LocalAnswerText text(answer_for(GatewayReason::at(i), std::chrono::hours(1)), form);
       EXPECT_THAT(std::string(text.body()), HasSubstr(std::string(GatewayReason::at(i).name())));
     }
-    for (std::size_t i = 1; i < kUpstreamFailureCount; ++i) {
-      const auto failure = static_cast<UpstreamFailure>(i);
+    for (std::size_t i = 1; i < upstream::kUpstreamFailureCount; ++i) {
+      const auto failure = static_cast<upstream::UpstreamFailure>(i);
       const LocalAnswerText text(answer_for(failure), form);
       EXPECT_EQ(text.head().status, facts_of(failure).http);
       EXPECT_THAT(fields_of(text), HasSubstr("x-weir-reason: " + std::string(name_of(failure))));
@@ -102,4 +102,4 @@ TEST(LocalAnswer, AcceptDecidesTheForm) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::gateway

@@ -1,4 +1,4 @@
-#include "gateway/metrics_page.h"
+#include "metrics_page.h"
 
 #include <algorithm>
 #include <array>
@@ -6,12 +6,12 @@
 #include <limits>
 #include <vector>
 
-#include "weir/gateway/version.h"
+#include "weir/experimental/gateway/version.h"
 #include "weir/policy/retry_hint.h"
 
 #include "metrics/metric.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::gateway {
 namespace {
 
 constexpr std::array<std::string_view, 5> kStatusNames = {"1xx", "2xx", "3xx", "4xx", "5xx"};
@@ -47,12 +47,12 @@ class Scrape {
   using Scope = ScopeStats;
 
   template <class Value>
-  void per_scope(Metric metric, Value value) {
+  void per_scope(metrics::Metric metric, Value value) {
     page_.family(metric);
     for (const Scope& scope : scopes_) page_.sample({scope.name}, value(scope));
   }
   template <class Value>
-  void per_class(Metric metric, Value value) {
+  void per_class(metrics::Metric metric, Value value) {
     page_.family(metric);
     for (const Scope& scope : scopes_) {
       for (const Priority p : kPriorities) {
@@ -68,8 +68,8 @@ class Scrape {
     return total;
   }
   template <class Pick>
-  [[nodiscard]] HistogramSnapshot merged(std::size_t upstream, Pick pick) const {
-    HistogramSnapshot all = pick(*core_.counters[0]->upstreams[upstream]).snapshot();
+  [[nodiscard]] metrics::HistogramSnapshot merged(std::size_t upstream, Pick pick) const {
+    metrics::HistogramSnapshot all = pick(*core_.counters[0]->upstreams[upstream]).snapshot();
     for (std::size_t i = 1; i < core_.counters.size(); ++i) {
       all.merge(pick(*core_.counters[i]->upstreams[upstream]).snapshot());
     }
@@ -91,7 +91,7 @@ class Scrape {
   void actors();
   void memory_and_pools();
   void http2();
-  void pool(Metric metric, std::uint64_t PoolStats::*field);
+  void pool(metrics::Metric metric, std::uint64_t PoolStats::*field);
   void connections();
   void tls();
   void requests();
@@ -101,14 +101,14 @@ class Scrape {
 
   const GatewayView& view_;
   GatewayCore& core_;
-  MetricsPage page_;
+  metrics::MetricsPage page_;
   ServerStats server_;
   std::vector<Scope> scopes_;
   TimePoint now_{};
 };
 
 void Scrape::admission() {
-  page_.family(Metric::kAdmissionTotal);
+  page_.family(metrics::Metric::kAdmissionTotal);
   for (const Scope& scope : scopes_) {
     std::uint64_t admitted = 0;
     std::uint64_t shed = 0;
@@ -119,7 +119,7 @@ void Scrape::admission() {
     page_.sample({scope.name, "admitted"}, admitted);
     page_.sample({scope.name, "rejected"}, shed);
   }
-  const auto by_reason = [this](Metric metric, auto counts) {
+  const auto by_reason = [this](metrics::Metric metric, auto counts) {
     page_.family(metric);
     for (const Scope& scope : scopes_) {
       for (std::size_t i = 1; i < kReasonCount; ++i) {
@@ -127,29 +127,29 @@ void Scrape::admission() {
       }
     }
   };
-  by_reason(Metric::kAdmissionRejectedReason, [](const Scope& s) { return s.refused; });
-  by_reason(Metric::kAdmissionShadowRejected, [](const Scope& s) { return s.would_refuse; });
-  per_scope(Metric::kAdmissionInFlight, [](const Scope& s) { return s.in_flight; });
-  per_scope(Metric::kAdmissionConcurrencyLimit, [](const Scope& s) { return s.limit; });
-  per_scope(Metric::kAdmissionMinLimit, [](const Scope& s) { return s.limit_min; });
+  by_reason(metrics::Metric::kAdmissionRejectedReason, [](const Scope& s) { return s.refused; });
+  by_reason(metrics::Metric::kAdmissionShadowRejected, [](const Scope& s) { return s.would_refuse; });
+  per_scope(metrics::Metric::kAdmissionInFlight, [](const Scope& s) { return s.in_flight; });
+  per_scope(metrics::Metric::kAdmissionConcurrencyLimit, [](const Scope& s) { return s.limit; });
+  per_scope(metrics::Metric::kAdmissionMinLimit, [](const Scope& s) { return s.limit_min; });
   const AdmissionConfig config = core_.controller.config();
-  page_.single(Metric::kAdmissionMaxConcurrent, config.max_concurrent);
-  page_.single(Metric::kAdmissionWarnThreshold, config.warn_threshold);
-  per_scope(Metric::kAdmissionWaiting, [](const Scope& s) { return s.waiting; });
-  per_scope(Metric::kAdmissionExpectedWait, [](const Scope& s) {
+  page_.single(metrics::Metric::kAdmissionMaxConcurrent, config.max_concurrent);
+  page_.single(metrics::Metric::kAdmissionWarnThreshold, config.warn_threshold);
+  per_scope(metrics::Metric::kAdmissionWaiting, [](const Scope& s) { return s.waiting; });
+  per_scope(metrics::Metric::kAdmissionExpectedWait, [](const Scope& s) {
     const auto wait = expected_wait({.drained_per_second = s.drain_per_second,
                                      .ahead = s.waiting + 1,
                                      .fresh = s.drain_per_second > 0});
     return wait ? to_seconds(*wait) : std::nan("");
   });
-  per_scope(Metric::kAdmissionVegasQueueEstimate, [](const Scope& s) { return s.queue_estimate; });
-  page_.family(Metric::kAdmissionLimitChanges);
+  per_scope(metrics::Metric::kAdmissionVegasQueueEstimate, [](const Scope& s) { return s.queue_estimate; });
+  page_.family(metrics::Metric::kAdmissionLimitChanges);
   for (std::size_t i = 0; i < scopes_.size(); ++i) {
     const OperatorLog::Moves moves = view_.log.moves(i);
     page_.sample({scopes_[i].name, "up"}, moves.up);
     page_.sample({scopes_[i].name, "down"}, moves.down);
   }
-  page_.family(Metric::kAdmissionOutcomes);
+  page_.family(metrics::Metric::kAdmissionOutcomes);
   for (std::size_t i = 0; i < scopes_.size(); ++i) {
     for (std::size_t k = 0; k < kOutcomeNames.size(); ++k) {
       page_.sample(
@@ -157,12 +157,12 @@ void Scrape::admission() {
           sum(i, [k](const UpstreamCounters& c) -> const Count& { return c.outcomes[k]; }));
     }
   }
-  per_scope(Metric::kAdmissionState, [](const Scope& s) { return static_cast<unsigned>(s.state); });
-  per_scope(Metric::kAdmissionOverloaded, [](const Scope& s) { return s.overloaded ? 1U : 0U; });
+  per_scope(metrics::Metric::kAdmissionState, [](const Scope& s) { return static_cast<unsigned>(s.state); });
+  per_scope(metrics::Metric::kAdmissionOverloaded, [](const Scope& s) { return s.overloaded ? 1U : 0U; });
 }
 
 void Scrape::classes() {
-  page_.family(Metric::kAdmissionQueueWait);
+  page_.family(metrics::Metric::kAdmissionQueueWait);
   for (const Scope& scope : scopes_) {
     for (const Priority p : {Priority::kHigh, Priority::kNormal}) {
       const WaitHistogram& waited = scope.classes[index_of(p)].waited;
@@ -170,15 +170,15 @@ void Scrape::classes() {
       std::copy(kWaitBucketsMs.begin(), kWaitBucketsMs.end(), bounds.begin());
       page_.sample(
           {scope.name, name_of(p)},
-          HistogramView{.bounds = bounds, .counts = waited.buckets, .sum = to_millis(waited.sum)});
+          metrics::HistogramView{.bounds = bounds, .counts = waited.buckets, .sum = to_millis(waited.sum)});
     }
   }
-  per_class(Metric::kAdmissionPriorityInFlight,
+  per_class(metrics::Metric::kAdmissionPriorityInFlight,
             [](const ClassStats& c, Priority) { return c.in_flight; });
-  per_class(Metric::kAdmissionPriorityAcquired,
+  per_class(metrics::Metric::kAdmissionPriorityAcquired,
             [](const ClassStats& c, Priority) { return c.acquired; });
-  per_class(Metric::kAdmissionPriorityShed, [](const ClassStats& c, Priority) { return c.shed; });
-  per_class(Metric::kAdmissionPriorityLimit, [](const ClassStats& c, Priority p) {
+  per_class(metrics::Metric::kAdmissionPriorityShed, [](const ClassStats& c, Priority) { return c.shed; });
+  per_class(metrics::Metric::kAdmissionPriorityLimit, [](const ClassStats& c, Priority p) {
     if (p == Priority::kCritical) return kInfinity;
     return static_cast<double>(c.cap == 0 ? c.bound : std::min(c.bound, c.cap));
   });
@@ -189,46 +189,46 @@ void Scrape::actors() {
   const auto label_of = [](const BudgetRow& row) {
     return row.label.empty() ? "#" + std::to_string(row.id) : row.label;
   };
-  const auto rows_in = [&](Metric metric, const std::vector<BudgetRow>& rows, auto value) {
+  const auto rows_in = [&](metrics::Metric metric, const std::vector<BudgetRow>& rows, auto value) {
     page_.family(metric);
     for (const BudgetRow& row : rows) page_.sample({label_of(row)}, value(row));
   };
   const auto in_flight = [](const BudgetRow& row) { return row.in_flight; };
-  rows_in(Metric::kAdmissionPeerInFlight, core_.controller.top_peers(kTop), in_flight);
+  rows_in(metrics::Metric::kAdmissionPeerInFlight, core_.controller.top_peers(kTop), in_flight);
   std::vector<BudgetRow> actors = core_.controller.top_actors(1000);
   const auto first = [](std::vector<BudgetRow> rows) {
     if (rows.size() > kTop) rows.resize(kTop);
     return rows;
   };
-  rows_in(Metric::kAdmissionActorInFlight, first(actors), in_flight);
+  rows_in(metrics::Metric::kAdmissionActorInFlight, first(actors), in_flight);
   std::stable_sort(actors.begin(), actors.end(),
                    [](const BudgetRow& a, const BudgetRow& b) { return a.bytes > b.bytes; });
-  rows_in(Metric::kAdmissionActorBytes, first(actors),
+  rows_in(metrics::Metric::kAdmissionActorBytes, first(actors),
           [](const BudgetRow& row) { return row.bytes; });
   const AdmissionStats all = core_.controller.stats();
-  page_.single(Metric::kAdmissionActors, all.actors);
-  page_.single(Metric::kAdmissionPeers, all.peers);
-  page_.single(Metric::kAdmissionStreaming, all.streaming);
-  page_.single(Metric::kAdmissionCriticalShed, all.critical_shed + server_.critical_shed);
-  page_.single(Metric::kAdmissionMemoryUsage, all.memory_usage);
-  page_.single(Metric::kAdmissionMemoryReadable, all.memory_readable ? 1U : 0U);
-  page_.single(Metric::kAdmissionBytesInFlight, all.bytes);
+  page_.single(metrics::Metric::kAdmissionActors, all.actors);
+  page_.single(metrics::Metric::kAdmissionPeers, all.peers);
+  page_.single(metrics::Metric::kAdmissionStreaming, all.streaming);
+  page_.single(metrics::Metric::kAdmissionCriticalShed, all.critical_shed + server_.critical_shed);
+  page_.single(metrics::Metric::kAdmissionMemoryUsage, all.memory_usage);
+  page_.single(metrics::Metric::kAdmissionMemoryReadable, all.memory_readable ? 1U : 0U);
+  page_.single(metrics::Metric::kAdmissionBytesInFlight, all.bytes);
 }
 
-void Scrape::pool(Metric metric, std::uint64_t PoolStats::*field) {
+void Scrape::pool(metrics::Metric metric, std::uint64_t PoolStats::*field) {
   page_.family(metric);
   for (const auto& [name, stats] : pools_of(view_, server_)) page_.sample({name}, stats.*field);
 }
 
 void Scrape::memory_and_pools() {
-  pool(Metric::kPoolUsed, &PoolStats::used);
-  pool(Metric::kPoolPeak, &PoolStats::peak);
-  pool(Metric::kPoolCapacity, &PoolStats::capacity);
-  pool(Metric::kPoolExhausted, &PoolStats::exhausted);
-  page_.single(Metric::kWriteSlabExhaustion, server_.write_slab_exhaustion_count);
-  page_.single(Metric::kPendingWriteQueueLen, server_.pending_write_queue_len);
-  page_.single(Metric::kPressureLevel, static_cast<unsigned>(server_.pressure));
-  page_.single(Metric::kMemoryCeiling, view_.budget.total_bytes());
+  pool(metrics::Metric::kPoolUsed, &PoolStats::used);
+  pool(metrics::Metric::kPoolPeak, &PoolStats::peak);
+  pool(metrics::Metric::kPoolCapacity, &PoolStats::capacity);
+  pool(metrics::Metric::kPoolExhausted, &PoolStats::exhausted);
+  page_.single(metrics::Metric::kWriteSlabExhaustion, server_.write_slab_exhaustion_count);
+  page_.single(metrics::Metric::kPendingWriteQueueLen, server_.pending_write_queue_len);
+  page_.single(metrics::Metric::kPressureLevel, static_cast<unsigned>(server_.pressure));
+  page_.single(metrics::Metric::kMemoryCeiling, view_.budget.total_bytes());
 }
 
 /// The reasons for which a connection is turned away, as against a request.
@@ -248,57 +248,57 @@ bool at_accept(RefuseReason reason) noexcept {
 }
 
 void Scrape::connections() {
-  page_.single(Metric::kConnectionsOpen, server_.connections.used);
-  page_.single(Metric::kConnectionsAccepted, server_.accepted);
-  const auto refusals = [this](Metric metric, bool accept) {
+  page_.single(metrics::Metric::kConnectionsOpen, server_.connections.used);
+  page_.single(metrics::Metric::kConnectionsAccepted, server_.accepted);
+  const auto refusals = [this](metrics::Metric metric, bool accept) {
     page_.family(metric);
     for (std::size_t i = 0; i < server_.refused.size(); ++i) {
       const auto reason = static_cast<RefuseReason>(i);
       if (at_accept(reason) == accept) page_.sample({name_of(reason)}, server_.refused[i]);
     }
   };
-  refusals(Metric::kConnectionsRefused, true);
-  page_.family(Metric::kConnectionsClosed);
+  refusals(metrics::Metric::kConnectionsRefused, true);
+  page_.family(metrics::Metric::kConnectionsClosed);
   for (std::size_t i = 1; i < server_.closed.size(); ++i) {
     page_.sample({name_of(static_cast<CloseReason>(i))}, server_.closed[i]);
   }
   tls();
-  refusals(Metric::kServerRefusals, false);
+  refusals(metrics::Metric::kServerRefusals, false);
   http2();
 }
 
 void Scrape::http2() {
-  const auto each = [this](Metric metric, const auto& names, const auto& counts) {
+  const auto each = [this](metrics::Metric metric, const auto& names, const auto& counts) {
     page_.family(metric);
     for (std::size_t i = 0; i < counts.size(); ++i) page_.sample({names[i]}, counts[i]);
   };
-  page_.single(Metric::kHttp2Connections, server_.h2_connections);
-  each(Metric::kHttp2Ended, h2::kSessionEndNames, server_.h2_ended);
-  page_.single(Metric::kHttp2Goaways, server_.h2_goaways);
-  page_.single(Metric::kHttp2Requests, server_.h2_requests);
-  each(Metric::kHttp2Aborted, kCloseReasonNames, server_.h2_aborted);
-  each(Metric::kHttp2Glitches, kH2GlitchNames, server_.h2_glitches);
+  page_.single(metrics::Metric::kHttp2Connections, server_.h2_connections);
+  each(metrics::Metric::kHttp2Ended, http::h2::kSessionEndNames, server_.h2_ended);
+  page_.single(metrics::Metric::kHttp2Goaways, server_.h2_goaways);
+  page_.single(metrics::Metric::kHttp2Requests, server_.h2_requests);
+  each(metrics::Metric::kHttp2Aborted, kCloseReasonNames, server_.h2_aborted);
+  each(metrics::Metric::kHttp2Glitches, http::kH2GlitchNames, server_.h2_glitches);
 }
 
 void Scrape::tls() {
   const TlsStats& stats = server_.tls;
-  page_.family(Metric::kTlsHandshakes);
+  page_.family(metrics::Metric::kTlsHandshakes);
   for (std::size_t i = 0; i < stats.handshakes.size(); ++i) {
     page_.sample({kHandshakeResultNames[i]}, stats.handshakes[i]);
   }
-  page_.single(Metric::kTlsHandshakesWaiting, stats.handshakes_waiting);
-  page_.single(Metric::kTlsKeyUpdatesExceeded, stats.key_updates_exceeded);
-  page_.single(Metric::kTlsMemory, stats.memory_bytes);
-  page_.single(Metric::kTlsMemoryPeak, stats.memory_peak_bytes);
-  page_.single(Metric::kTlsMemoryBudget, stats.memory_budget_bytes);
-  page_.single(Metric::kTlsMemoryRefused, stats.memory_refused);
+  page_.single(metrics::Metric::kTlsHandshakesWaiting, stats.handshakes_waiting);
+  page_.single(metrics::Metric::kTlsKeyUpdatesExceeded, stats.key_updates_exceeded);
+  page_.single(metrics::Metric::kTlsMemory, stats.memory_bytes);
+  page_.single(metrics::Metric::kTlsMemoryPeak, stats.memory_peak_bytes);
+  page_.single(metrics::Metric::kTlsMemoryBudget, stats.memory_budget_bytes);
+  page_.single(metrics::Metric::kTlsMemoryRefused, stats.memory_refused);
 }
 
 void Scrape::requests() {
   const RequestTotals totals = totals_of(core_.counters);
   const std::size_t count = core_.upstreams.size();
-  page_.single(Metric::kRequestsReceived, totals.received);
-  page_.family(Metric::kRequestsAnswered);
+  page_.single(metrics::Metric::kRequestsReceived, totals.received);
+  page_.family(metrics::Metric::kRequestsAnswered);
   for (std::size_t i = 0; i < count; ++i) {
     for (std::size_t k = 0; k < kStatusNames.size(); ++k) {
       page_.sample(
@@ -306,93 +306,93 @@ void Scrape::requests() {
           sum(i, [k](const UpstreamCounters& c) -> const Count& { return c.answered[k]; }));
     }
   }
-  page_.family(Metric::kRequestsRefused);
+  page_.family(metrics::Metric::kRequestsRefused);
   for (std::size_t i = 0; i <= count; ++i) {
     for (std::size_t k = 1; k < GatewayReason::kCount; ++k) {
       page_.sample({upstream_name(i), GatewayReason::at(k).name()},
                    sum(i, [k](const UpstreamCounters& c) -> const Count& { return c.refused[k]; }));
     }
   }
-  page_.family(Metric::kRequestsAborted);
+  page_.family(metrics::Metric::kRequestsAborted);
   for (std::size_t i = 0; i < count; ++i) {
     for (std::size_t k = 0; k < kEndedByNames.size(); ++k) {
       page_.sample({upstream_name(i), kEndedByNames[k]},
                    sum(i, [k](const UpstreamCounters& c) -> const Count& { return c.aborted[k]; }));
     }
   }
-  page_.single(Metric::kRequestsActive, totals.active());
-  page_.family(Metric::kRequestDuration);
+  page_.single(metrics::Metric::kRequestsActive, totals.active());
+  page_.family(metrics::Metric::kRequestDuration);
   for (std::size_t i = 0; i < count; ++i) {
     const auto all =
-        merged(i, [](const UpstreamCounters& c) -> const Histogram& { return c.duration; });
+        merged(i, [](const UpstreamCounters& c) -> const metrics::Histogram& { return c.duration; });
     page_.sample({upstream_name(i)}, all.view());
   }
-  HistogramSnapshot refusal = core_.counters[0]->refusal.snapshot();
+  metrics::HistogramSnapshot refusal = core_.counters[0]->refusal.snapshot();
   for (std::size_t i = 1; i < core_.counters.size(); ++i) {
     refusal.merge(core_.counters[i]->refusal.snapshot());
   }
-  page_.family(Metric::kRefusalDuration);
+  page_.family(metrics::Metric::kRefusalDuration);
   page_.sample({}, refusal.view());
 }
 
 void Scrape::upstreams() {
-  const auto each = [this](Metric metric, auto value) {
+  const auto each = [this](metrics::Metric metric, auto value) {
     page_.family(metric);
     for (std::size_t i = 0; i < core_.upstreams.size(); ++i) {
       page_.sample({core_.names[i]}, over_endpoints(i, value));
     }
   };
-  each(Metric::kUpstreamAttempts, [](const Endpoint& e) { return e.attempts.load(); });
-  each(Metric::kUpstreamRetries, [](const Endpoint& e) { return e.retries.load(); });
-  each(Metric::kUpstreamConnects, [](const Endpoint& e) { return e.connects.load(); });
-  page_.family(Metric::kUpstreamConnections);
+  each(metrics::Metric::kUpstreamAttempts, [](const upstream::Endpoint& e) { return e.attempts.load(); });
+  each(metrics::Metric::kUpstreamRetries, [](const upstream::Endpoint& e) { return e.retries.load(); });
+  each(metrics::Metric::kUpstreamConnects, [](const upstream::Endpoint& e) { return e.connects.load(); });
+  page_.family(metrics::Metric::kUpstreamConnections);
   for (std::size_t i = 0; i < core_.upstreams.size(); ++i) {
-    const std::uint64_t idle = over_endpoints(i, [](const Endpoint& e) { return e.idle.load(); });
+    const std::uint64_t idle = over_endpoints(i, [](const upstream::Endpoint& e) { return e.idle.load(); });
     const std::uint64_t connecting =
-        over_endpoints(i, [](const Endpoint& e) { return e.connecting.load(); });
+        over_endpoints(i, [](const upstream::Endpoint& e) { return e.connecting.load(); });
     const std::uint64_t open =
-        over_endpoints(i, [](const Endpoint& e) { return e.connections.load(); });
+        over_endpoints(i, [](const upstream::Endpoint& e) { return e.connections.load(); });
     page_.sample({core_.names[i], "idle"}, idle);
     page_.sample({core_.names[i], "active"}, open - std::min(open, idle + connecting));
     page_.sample({core_.names[i], "connecting"}, connecting);
   }
-  page_.family(Metric::kUpstreamFailures);
+  page_.family(metrics::Metric::kUpstreamFailures);
   for (std::size_t i = 0; i < core_.upstreams.size(); ++i) {
-    for (std::size_t k = 1; k < kUpstreamFailureCount; ++k) {
-      page_.sample({core_.names[i], kUpstreamFailureFacts[k].name},
-                   over_endpoints(i, [k](const Endpoint& e) { return e.failures[k].load(); }));
+    for (std::size_t k = 1; k < upstream::kUpstreamFailureCount; ++k) {
+      page_.sample({core_.names[i], upstream::kUpstreamFailureFacts[k].name},
+                   over_endpoints(i, [k](const upstream::Endpoint& e) { return e.failures[k].load(); }));
     }
   }
-  page_.family(Metric::kUpstreamLatency);
+  page_.family(metrics::Metric::kUpstreamLatency);
   for (std::size_t i = 0; i < core_.upstreams.size(); ++i) {
     const auto all =
-        merged(i, [](const UpstreamCounters& c) -> const Histogram& { return c.latency; });
+        merged(i, [](const UpstreamCounters& c) -> const metrics::Histogram& { return c.latency; });
     page_.sample({core_.names[i]}, all.view());
   }
   endpoints();
 }
 
 void Scrape::endpoints() {
-  const auto each = [this](Metric metric, auto value) {
+  const auto each = [this](metrics::Metric metric, auto value) {
     page_.family(metric);
     for (std::size_t i = 0; i < core_.upstreams.size(); ++i) {
       for (std::size_t k = 0; k < core_.upstreams[i]->size(); ++k) {
-        const Endpoint& endpoint = core_.upstreams[i]->at(k);
+        const upstream::Endpoint& endpoint = core_.upstreams[i]->at(k);
         page_.sample({core_.names[i], endpoint.label()}, value(endpoint));
       }
     }
   };
-  each(Metric::kEndpointUp, [this](const Endpoint& e) { return e.open(now_) ? 1U : 0U; });
-  each(Metric::kEndpointInFlight, [](const Endpoint& e) { return e.in_flight.load(); });
+  each(metrics::Metric::kEndpointUp, [this](const upstream::Endpoint& e) { return e.open(now_) ? 1U : 0U; });
+  each(metrics::Metric::kEndpointInFlight, [](const upstream::Endpoint& e) { return e.in_flight.load(); });
 }
 
 void Scrape::process() {
-  page_.family(Metric::kConfigReloads);
+  page_.family(metrics::Metric::kConfigReloads);
   page_.sample({"ok"}, view_.reloads_ok.load());
   page_.sample({"rejected"}, view_.reloads_refused.load());
-  page_.single(Metric::kDraining, view_.draining.load() ? 1U : 0U);
-  page_.single(Metric::kStartTime, static_cast<double>(view_.started_unix_seconds));
-  page_.family(Metric::kBuildInfo);
+  page_.single(metrics::Metric::kDraining, view_.draining.load() ? 1U : 0U);
+  page_.single(metrics::Metric::kStartTime, static_cast<double>(view_.started_unix_seconds));
+  page_.family(metrics::Metric::kBuildInfo);
   page_.sample({version()}, 1U);
 }
 
@@ -410,4 +410,4 @@ std::string metrics_page(const GatewayView& view, TimePoint now) {
   }
 }
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::gateway

@@ -4,11 +4,11 @@
 
 #include "weir/base/time.h"
 
-#include "gateway/gateway_view.h"
+#include "gateway_view.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::gateway {
 
 /// The page of /metrics: every family of the table that a gateway has, in Prometheus' text format.
 [[nodiscard]] std::string metrics_page(const GatewayView& view, TimePoint now);
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::gateway

@@ -6,9 +6,9 @@
 #include <gtest/gtest.h>
 
 #include "base/allocation_probe.h"
-#include "gateway/gateway_testing.h"
+#include "gateway_testing.h"
 
-namespace weir {
+namespace weir::gateway {
 namespace {
 
 using testkit::gateway_config;
@@ -53,7 +53,7 @@ TEST(GatewayAllocations, ThereAreNoneOnceItIsWarm) {
   Origin origin([](ScriptedHandler& handler) {
     handler.complete = [](ServerStream& stream) { testkit::reply(stream, 200, "ok"); };
   });
-  Config config = gateway_config({origin.address()});
+  config::Config config = gateway_config({origin.address()});
   config.routes[0].path_prefix = "/api";
   config.server.loops = 1;
   config.memory.poll_interval = std::chrono::seconds(60);
@@ -79,7 +79,7 @@ TEST(GatewayAllocations, RefusingAndWaitingNeedNoneEither) {
   Origin origin([](ScriptedHandler& handler) {
     handler.complete = [](ServerStream&) {};  // keeps its one place for ever
   });
-  Config config = gateway_config({origin.address()});
+  config::Config config = gateway_config({origin.address()});
   config.server.loops = 1;
   config.memory.poll_interval = std::chrono::seconds(60);
   config.admission.limit.policy = LimitKind::kFixed;
@@ -98,4 +98,4 @@ TEST(GatewayAllocations, RefusingAndWaitingNeedNoneEither) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::gateway

@@ -1,11 +1,11 @@
-#include "gateway/operator_log.h"
+#include "operator_log.h"
 
 #include <algorithm>
 #include <cstdio>
 
-#include "weir/io/clock.h"
+#include "weir/experimental/io/clock.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::gateway {
 namespace {
 
 /// A line in place: events come on threads that must not allocate.
@@ -100,4 +100,4 @@ OperatorLog::Moves OperatorLog::moves(std::size_t scope) const noexcept {
           .down = scopes_[scope].down.load(std::memory_order_relaxed)};
 }
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::gateway

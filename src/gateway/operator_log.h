@@ -9,10 +9,10 @@
 
 #include "weir/base/time.h"
 #include "weir/control/admission_events.h"
-#include "weir/io/line_writer.h"
+#include "weir/experimental/io/line_writer.h"
 #include "weir/policy/reason.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::gateway {
 
 /// Tells the operator, on standard error, what admission noticed; and counts how limits moved.
 ///
@@ -67,4 +67,4 @@ class OperatorLog final : public EventSink {
   io::LineWriter* writer_;
 };
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::gateway

@@ -1,4 +1,4 @@
-#include "gateway/operator_log.h"
+#include "operator_log.h"
 
 #include <filesystem>
 #include <fstream>
@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-namespace weir {
+namespace weir::gateway {
 namespace {
 
 using ::testing::HasSubstr;
@@ -66,4 +66,4 @@ TEST(OperatorLog, SaysWhatHappenedInWords) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::gateway

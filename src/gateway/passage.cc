@@ -1,16 +1,16 @@
-#include "gateway/passage.h"
+#include "passage.h"
 
 #include <charconv>
 
 #include "weir/base/assert.h"
 
-#include "gateway/forward_head.h"
-#include "gateway/gateway_loop.h"
-#include "gateway/identity.h"
-#include "gateway/intent.h"
-#include "gateway/route_table.h"
+#include "forward_head.h"
+#include "gateway_loop.h"
+#include "identity.h"
+#include "intent.h"
+#include "route_table.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::gateway {
 namespace {
 
 bool names_overload(std::string_view reason) noexcept {
@@ -19,25 +19,25 @@ bool names_overload(std::string_view reason) noexcept {
 }
 
 /// What the limiter learns from a response.
-Outcome outcome_of(const h1::ResponseHead& head) noexcept {
+Outcome outcome_of(const http::h1::ResponseHead& head) noexcept {
   if (head.status == 503) return Outcome::kOverload;
-  if (head.status == 429 && names_overload(head.headers.value(FieldId::kXWeirReason))) {
+  if (head.status == 429 && names_overload(head.headers.value(http::FieldId::kXWeirReason))) {
     return Outcome::kOverload;
   }
   return head.status >= 500 ? Outcome::kError : Outcome::kOk;
 }
 
-bool is_event_stream(const h1::ResponseHead& head) noexcept {
+bool is_event_stream(const http::h1::ResponseHead& head) noexcept {
   constexpr std::string_view kType = "text/event-stream";
-  return equals_ignore_case(head.headers.value(FieldId::kContentType).substr(0, kType.size()),
+  return http::equals_ignore_case(head.headers.value(http::FieldId::kContentType).substr(0, kType.size()),
                             kType);
 }
 
 /// The length that a response to HEAD announces.
-std::optional<std::uint64_t> announced_length(const h1::ResponseHead& head) noexcept {
-  if (head.body.kind == h1::BodyKind::kLength) return head.body.length;
-  if (head.body.kind != h1::BodyKind::kNone) return std::nullopt;
-  const std::string_view text = head.headers.value(FieldId::kContentLength);
+std::optional<std::uint64_t> announced_length(const http::h1::ResponseHead& head) noexcept {
+  if (head.body.kind == http::h1::BodyKind::kLength) return head.body.length;
+  if (head.body.kind != http::h1::BodyKind::kNone) return std::nullopt;
+  const std::string_view text = head.headers.value(http::FieldId::kContentLength);
   std::uint64_t length = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), length);
   if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
@@ -59,7 +59,7 @@ EndedBy ended_by(CloseReason reason) noexcept {
 
 bool wants_tunnel(const ServerRequest& request) noexcept {
   // To speak HTTP/2 to us in cleartext is nothing that an upstream could grant.
-  return request.upgrade && !equals_ignore_case(request.headers->value(FieldId::kUpgrade), "h2c");
+  return request.upgrade && !http::equals_ignore_case(request.headers->value(http::FieldId::kUpgrade), "h2c");
 }
 
 }  // namespace
@@ -104,9 +104,9 @@ void Passage::begin(const ServerRequest& request, const Route& route, const Call
   ask.hedge = intent.hedge;
   if (intent.time_left) ask.deadline = received_at_ + *intent.time_left;
   start_ = {.method = request.method,
-            .framing = !has_body_            ? RequestFraming::kNone
-                       : request.body_length ? RequestFraming::kLength
-                                             : RequestFraming::kChunked,
+            .framing = !has_body_            ? upstream::RequestFraming::kNone
+                       : request.body_length ? upstream::RequestFraming::kLength
+                                             : upstream::RequestFraming::kChunked,
             .upgrade = wants_tunnel(request),
             .deadline = ask.deadline};
 
@@ -145,7 +145,7 @@ void Passage::begin(const ServerRequest& request, const Route& route, const Call
 bool Passage::write_head(const ServerRequest& request, const Caller& caller, const Intent& intent,
                          const RequestId& id) {
   if (!home_.pool(upstream_).open(exchange_)) {
-    fail(UpstreamFailure::kNoBuffer);
+    fail(upstream::UpstreamFailure::kNoBuffer);
     return false;
   }
   const auto size = write_request_head(exchange_.space(), request,
@@ -180,7 +180,7 @@ void Passage::on_ready() {
 
 void Passage::launch() {
   state_ = State::kActive;
-  const Result<void, UpstreamFailure> started = home_.pool(upstream_).start(exchange_, start_);
+  const Result<void, upstream::UpstreamFailure> started = home_.pool(upstream_).start(exchange_, start_);
   if (!started) return fail(started.error());
   launched_at_ = home_.now();
   if (has_body_ && !start_.upgrade) home_.uploads().push_back(*this);
@@ -199,7 +199,7 @@ void Passage::on_headers(ServerStream&, const ServerRequest&) {
   WEIR_ASSERT(false);  // the door judges heads
 }
 
-void Passage::on_body(ServerStream& stream, const BodyChunk& chunk) {
+void Passage::on_body(ServerStream& stream, const http::BodyChunk& chunk) {
   if (!exchange_.active() || request_ended_) return;
   if (max_body_ > 0 && stream.body_bytes_received() > max_body_ && !exchange_.tunnel()) {
     if (stream.response_started()) return stream.reset();
@@ -211,13 +211,13 @@ void Passage::on_body(ServerStream& stream, const BodyChunk& chunk) {
   if (!charge()) over_budget();
 }
 
-void Passage::on_trailers(ServerStream& stream, const HeaderList& trailers) {
+void Passage::on_trailers(ServerStream& stream, const http::HeaderList& trailers) {
   if (!exchange_.active() || request_ended_) return;
   request_ended_ = true;
   end_upload();
-  std::array<HeaderView, HttpLimits::kHeaderCountCap> kept;
+  std::array<http::HeaderView, http::HttpLimits::kHeaderCountCap> kept;
   std::size_t count = 0;
-  for (const HeaderView& field : trailers) {
+  for (const http::HeaderView& field : trailers) {
     if (may_forward_trailer(field)) kept[count++] = field;
   }
   if (!exchange_.send_trailers({kept.data(), count})) stream.pause();
@@ -245,13 +245,13 @@ void Passage::on_upstream_writable() {
 
 // ---- the response
 
-bool Passage::on_upstream_head(const h1::ResponseHead& head) {
+bool Passage::on_upstream_head(const http::h1::ResponseHead& head) {
   const bool ended = head.body.empty() && !head.tunnel;
   const SendResult sent =
       stream_->send_headers({.status = static_cast<std::uint16_t>(head.status),
                              .fields = response_fields(head, home_.field_storage()),
                              .content_length = announced_length(head),
-                             .dated = head.headers.has(FieldId::kDate)},
+                             .dated = head.headers.has(http::FieldId::kDate)},
                             ended);
   switch (sent) {
     case SendResult::kSent:
@@ -261,7 +261,7 @@ bool Passage::on_upstream_head(const h1::ResponseHead& head) {
     case SendResult::kBlocked:
       return false;  // once more when there is a buffer
     case SendResult::kInvalid:
-      fail(UpstreamFailure::kBadResponse);
+      fail(upstream::UpstreamFailure::kBadResponse);
       return true;
     case SendResult::kClosed:
       break;
@@ -270,7 +270,7 @@ bool Passage::on_upstream_head(const h1::ResponseHead& head) {
   return true;
 }
 
-void Passage::head_taken(const h1::ResponseHead& head) {
+void Passage::head_taken(const http::h1::ResponseHead& head) {
   const TimePoint now = home_.now();
   status_ = static_cast<std::uint16_t>(head.status);
   outcome_ = outcome_of(head);
@@ -284,10 +284,10 @@ std::size_t Passage::on_upstream_body(std::string_view bytes) {
   return stream_->send_data(bytes, false);
 }
 
-bool Passage::on_upstream_trailers(const HeaderList& trailers) {
+bool Passage::on_upstream_trailers(const http::HeaderList& trailers) {
   std::size_t count = 0;
   const std::span<ResponseField> fields = home_.field_storage();
-  for (const HeaderView& field : trailers) {
+  for (const http::HeaderView& field : trailers) {
     if (may_forward_trailer(field)) fields[count++] = {.name = field.name, .value = field.value};
   }
   const SendResult sent = stream_->send_trailers(fields.first(count));
@@ -309,11 +309,11 @@ void Passage::on_writable(ServerStream&) {
 
 // ---- ends
 
-void Passage::on_upstream_failed(UpstreamFailure failure) {
+void Passage::on_upstream_failed(upstream::UpstreamFailure failure) {
   fail(failure);
 }
 
-void Passage::fail(UpstreamFailure failure) {
+void Passage::fail(upstream::UpstreamFailure failure) {
   failure_ = failure;
   finish_permit(facts_of(failure).outcome);
   if (stream_->response_started()) {
@@ -370,11 +370,11 @@ void Passage::on_finished(ServerStream& stream) {
 void Passage::on_abort(ServerStream& stream, CloseReason reason) {
   static_cast<void>(stream);
   EndedBy by = ended_by(reason);
-  if (failure_ != UpstreamFailure::kNone) by = EndedBy::kUpstream;
+  if (failure_ != upstream::UpstreamFailure::kNone) by = EndedBy::kUpstream;
   home_.counters(upstream_).aborted[static_cast<std::size_t>(by)].add();
   finish_permit(Outcome::kIgnored);
   log({.status = status_,
-       .reason = failure_ != UpstreamFailure::kNone ? name_of(failure_) : std::string_view{},
+       .reason = failure_ != upstream::UpstreamFailure::kNone ? name_of(failure_) : std::string_view{},
        .aborted = kEndedByNames[static_cast<std::size_t>(by)]});
   leave();
 }
@@ -387,7 +387,7 @@ void Passage::finish_permit(Outcome outcome) noexcept {
 
 void Passage::log(const Ending& ending) noexcept {
   if (!home_.log().on()) return;
-  const Endpoint* endpoint = exchange_.endpoint();
+  const upstream::Endpoint* endpoint = exchange_.endpoint();
   home_.log().record({.note = note_,
                       .status = ending.status,
                       .upstream = home_.core().names[upstream_],
@@ -425,4 +425,4 @@ void Passage::over_budget() {
   refuse(has_actor_ ? Reason::kActorBytes : Reason::kBytes);
 }
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::gateway

@@ -9,18 +9,18 @@
 #include "weir/base/time.h"
 #include "weir/control/permit.h"
 #include "weir/control/waiter.h"
-#include "weir/io/loop.h"
+#include "weir/experimental/io/loop.h"
 #include "weir/policy/priority.h"
-#include "weir/server/handler.h"
-#include "weir/server/stream.h"
+#include "weir/experimental/server/handler.h"
+#include "weir/experimental/server/stream.h"
 
-#include "gateway/counters.h"
-#include "gateway/local_answer.h"
-#include "gateway/request_log.h"
+#include "counters.h"
+#include "local_answer.h"
+#include "request_log.h"
 #include "upstream/exchange.h"
 #include "upstream/pool.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::gateway {
 
 class GatewayLoop;
 struct Caller;
@@ -40,7 +40,7 @@ struct Route;
 /// round; what is held meanwhile is charged to the permit.
 /// Thread-safety: its loop's thread; the waiter's callback only posts a task.
 /// Lifetime: a place in the loop's slab; ends itself by GatewayLoop::release().
-class Passage final : public Handler, private ExchangeEvents {
+class Passage final : public Handler, private upstream::ExchangeEvents {
  public:
   Passage(GatewayLoop& home, ServerStream& stream, std::uint16_t upstream) noexcept;
 
@@ -58,8 +58,8 @@ class Passage final : public Handler, private ExchangeEvents {
   ListHook<Passage> upload_hook;  // while its body is on its way
 
   void on_headers(ServerStream& stream, const ServerRequest& request) override;
-  void on_body(ServerStream& stream, const BodyChunk& chunk) override;
-  void on_trailers(ServerStream& stream, const HeaderList& trailers) override;
+  void on_body(ServerStream& stream, const http::BodyChunk& chunk) override;
+  void on_trailers(ServerStream& stream, const http::HeaderList& trailers) override;
   void on_writable(ServerStream& stream) override;
   void on_finished(ServerStream& stream) override;
   void on_abort(ServerStream& stream, CloseReason reason) override;
@@ -67,12 +67,12 @@ class Passage final : public Handler, private ExchangeEvents {
  private:
   enum class State : std::uint8_t { kJudged, kWaiting, kActive, kLeaving };
 
-  bool on_upstream_head(const h1::ResponseHead& head) override;
+  bool on_upstream_head(const http::h1::ResponseHead& head) override;
   std::size_t on_upstream_body(std::string_view bytes) override;
-  bool on_upstream_trailers(const HeaderList& trailers) override;
+  bool on_upstream_trailers(const http::HeaderList& trailers) override;
   void on_upstream_complete() override;
   void on_upstream_writable() override;
-  void on_upstream_failed(UpstreamFailure failure) override;
+  void on_upstream_failed(upstream::UpstreamFailure failure) override;
 
   // Before the upstream.
   [[nodiscard]] bool write_head(const ServerRequest& request, const Caller& caller,
@@ -82,7 +82,7 @@ class Passage final : public Handler, private ExchangeEvents {
 
   // Ends.
   void refuse(GatewayReason refusal);
-  void fail(UpstreamFailure failure);
+  void fail(upstream::UpstreamFailure failure);
   void answer(const LocalAnswer& answer);
   void leave();
   void finish_permit(Outcome outcome) noexcept;
@@ -94,7 +94,7 @@ class Passage final : public Handler, private ExchangeEvents {
   void log(const Ending& ending) noexcept;
 
   void end_upload() noexcept;
-  void head_taken(const h1::ResponseHead& head);
+  void head_taken(const http::h1::ResponseHead& head);
   /// Charges what is held now; false when that does not fit the budget and the request must end.
   [[nodiscard]] bool charge() noexcept;
   void over_budget();
@@ -104,8 +104,8 @@ class Passage final : public Handler, private ExchangeEvents {
   Permit permit_;
   Waiter waiter_;
   io::Task ready_;
-  Exchange exchange_;
-  UpstreamPool::Start start_;
+  upstream::Exchange exchange_;
+  upstream::UpstreamPool::Start start_;
   TimePoint received_at_{};
   TimePoint asked_at_{};
   TimePoint launched_at_{};
@@ -118,7 +118,7 @@ class Passage final : public Handler, private ExchangeEvents {
   State state_ = State::kJudged;
   Priority priority_ = Priority::kNormal;
   Outcome outcome_ = Outcome::kIgnored;
-  UpstreamFailure failure_ = UpstreamFailure::kNone;
+  upstream::UpstreamFailure failure_ = upstream::UpstreamFailure::kNone;
   AnswerForm form_ = AnswerForm::kText;
   bool has_body_ = false;
   bool has_actor_ = false;
@@ -127,4 +127,4 @@ class Passage final : public Handler, private ExchangeEvents {
   RequestNote note_;
 };
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::gateway

@@ -3,7 +3,7 @@
 #include <optional>
 #include <string_view>
 
-namespace weir::inline v0 {
+namespace weir::inline v0::gateway {
 
 [[nodiscard]] constexpr int hex_value(char c) noexcept {
   if (c >= '0' && c <= '9') return c - '0';
@@ -21,4 +21,4 @@ namespace weir::inline v0 {
   return static_cast<char>(high * 16 + low);
 }
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::gateway

@@ -1,13 +1,13 @@
-#include "gateway/request_log.h"
+#include "request_log.h"
 
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <ctime>
 
-#include "weir/io/clock.h"
+#include "weir/experimental/io/clock.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::gateway {
 namespace {
 
 /// Appends to a span; stops for good when something does not fit.
@@ -97,7 +97,7 @@ void RequestNote::take(const ServerRequest& request, const Caller& caller,
   method = request.meta.method;
   host = request.meta.authority;
   path = request.meta.path.substr(0, request.meta.path.find('?'));
-  const std::string_view own = request.headers->value(FieldId::kXRequestId);
+  const std::string_view own = request.headers->value(http::FieldId::kXRequestId);
   id = own.empty() ? request_id : own;
 }
 
@@ -181,4 +181,4 @@ std::string_view RequestLog::time_text(std::int64_t second) noexcept {
   return {time_.data(), time_size_};
 }
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::gateway

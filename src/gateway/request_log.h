@@ -10,14 +10,14 @@
 #include "weir/base/ip_range.h"
 #include "weir/base/rng.h"
 #include "weir/base/time.h"
-#include "weir/config/gateway_config.h"
-#include "weir/io/line_writer.h"
+#include "weir/experimental/gateway/gateway_config.h"
+#include "weir/experimental/io/line_writer.h"
 #include "weir/policy/priority.h"
-#include "weir/server/handler.h"
+#include "weir/experimental/server/handler.h"
 
-#include "gateway/identity.h"
+#include "identity.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::gateway {
 
 /// Up to so many bytes of a text, kept in place; what is longer is cut.
 template <std::size_t Bytes>
@@ -120,4 +120,4 @@ class RequestLog {
   std::size_t time_size_ = 0;
 };
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::gateway

@@ -1,4 +1,4 @@
-#include "gateway/request_log.h"
+#include "request_log.h"
 
 #include <string>
 #include <utility>
@@ -7,9 +7,9 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "gateway/head_testing.h"
+#include "head_testing.h"
 
-namespace weir {
+namespace weir::gateway {
 namespace {
 
 using nlohmann::json;
@@ -154,4 +154,4 @@ TEST_F(RequestLogModes, SampledIsTheShareAskedFor) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::gateway

@@ -1,13 +1,13 @@
-#include "gateway/route_table.h"
+#include "route_table.h"
 
 #include <algorithm>
 
 #include "weir/base/assert.h"
-#include "weir/http/field.h"
+#include "weir/experimental/http/field.h"
 
-#include "gateway/percent_code.h"
+#include "percent_code.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::gateway {
 namespace {
 
 char lower(char c) noexcept {
@@ -20,7 +20,7 @@ std::string lowered(std::string_view text) {
   return out;
 }
 
-std::uint32_t bit_of(Method method) noexcept {
+std::uint32_t bit_of(http::Method method) noexcept {
   return 1U << static_cast<unsigned>(method);
 }
 
@@ -130,9 +130,9 @@ RouteTable::RouteTable(std::span<const RouteConfig> routes, std::span<const std:
       if (entry.path.empty()) entry.path_kind = PathKind::kAny;
     }
     for (const std::string& token : config.methods) {
-      const Method method = method_of(token);
+      const http::Method method = http::method_of(token);
       entry.methods |= bit_of(method);
-      if (method == Method::kOther) entry.method_tokens.push_back(token);
+      if (method == http::Method::kOther) entry.method_tokens.push_back(token);
     }
     const auto at = std::find(upstreams.begin(), upstreams.end(), config.upstream);
     WEIR_ASSERT(at != upstreams.end());
@@ -155,10 +155,10 @@ bool RouteTable::host_fits(const Entry& entry, std::string_view host) noexcept {
     case HostKind::kAny:
       return true;
     case HostKind::kExact:
-      return equals_ignore_case(entry.host, host);
+      return http::equals_ignore_case(entry.host, host);
     case HostKind::kBelow:
       return host.size() > entry.host.size() &&
-             equals_ignore_case(entry.host, host.substr(host.size() - entry.host.size()));
+             http::equals_ignore_case(entry.host, host.substr(host.size() - entry.host.size()));
   }
   return false;
 }
@@ -172,15 +172,15 @@ bool RouteTable::path_fits(const Entry& entry, std::string_view path) noexcept {
   return reader.done() || (entry.path_kind == PathKind::kPrefix && reader.next() == '/');
 }
 
-bool RouteTable::method_fits(const Entry& entry, const RequestMeta& meta, Method method) noexcept {
+bool RouteTable::method_fits(const Entry& entry, const http::RequestMeta& meta, http::Method method) noexcept {
   if (entry.methods == 0) return true;
   if ((entry.methods & bit_of(method)) == 0) return false;
-  if (method != Method::kOther) return true;
+  if (method != http::Method::kOther) return true;
   return std::find(entry.method_tokens.begin(), entry.method_tokens.end(), meta.method) !=
          entry.method_tokens.end();
 }
 
-const Route* RouteTable::match(const RequestMeta& meta, Method method) const noexcept {
+const Route* RouteTable::match(const http::RequestMeta& meta, http::Method method) const noexcept {
   const std::string_view host = host_of(meta.authority);
   const std::string_view path = meta.path.substr(0, meta.path.find('?'));
   std::optional<bool> dots;
@@ -196,4 +196,4 @@ const Route* RouteTable::match(const RequestMeta& meta, Method method) const noe
   return nullptr;
 }
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::gateway

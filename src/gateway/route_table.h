@@ -8,12 +8,12 @@
 #include <string_view>
 #include <vector>
 
-#include "weir/config/route_config.h"
-#include "weir/http/header_view.h"
-#include "weir/http/method.h"
+#include "weir/experimental/gateway/route_config.h"
+#include "weir/experimental/http/header_view.h"
+#include "weir/experimental/http/method.h"
 #include "weir/policy/priority.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::gateway {
 
 /// What a request that took a route is worth, and where it goes.
 struct Route {
@@ -43,7 +43,7 @@ class RouteTable {
              std::span<const IdentityKind> default_identity);
 
   /// nullptr when none fits.
-  [[nodiscard]] const Route* match(const RequestMeta& meta, Method method) const noexcept;
+  [[nodiscard]] const Route* match(const http::RequestMeta& meta, http::Method method) const noexcept;
   [[nodiscard]] std::size_t size() const noexcept { return entries_.size(); }
 
  private:
@@ -61,8 +61,8 @@ class RouteTable {
 
   [[nodiscard]] static bool host_fits(const Entry& entry, std::string_view host) noexcept;
   [[nodiscard]] static bool path_fits(const Entry& entry, std::string_view path) noexcept;
-  [[nodiscard]] static bool method_fits(const Entry& entry, const RequestMeta& meta,
-                                        Method method) noexcept;
+  [[nodiscard]] static bool method_fits(const Entry& entry, const http::RequestMeta& meta,
+                                        http::Method method) noexcept;
 
   std::vector<Entry> entries_;
 };
@@ -73,4 +73,4 @@ class RouteTable {
 /// Whether some segment is "." or "..", plain or percent-encoded.
 [[nodiscard]] bool has_dot_segment(std::string_view path) noexcept;
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::gateway

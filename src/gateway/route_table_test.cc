@@ -1,8 +1,8 @@
-#include "gateway/route_table.h"
+#include "route_table.h"
 
 #include <gtest/gtest.h>
 
-namespace weir {
+namespace weir::gateway {
 namespace {
 
 const std::vector<std::string> kUpstreams = {"a", "b"};
@@ -19,11 +19,11 @@ int matched(const std::vector<RouteConfig>& routes, std::string_view authority,
   const RouteTable table(routes, kUpstreams, {});
   const Route* route =
       table.match({.method = method, .scheme = "http", .authority = authority, .path = path},
-                  method_of(method));
+                  http::method_of(method));
   return route == nullptr ? -1 : route->index;
 }
 
-RequestMeta at(std::string_view path) {
+http::RequestMeta at(std::string_view path) {
   return {.method = "GET", .scheme = "http", .authority = "x", .path = path};
 }
 
@@ -132,8 +132,8 @@ TEST(RouteTable, RoutesTakeTheActorsIdentityUnlessTheyHaveTheirOwn) {
   own.cost = 3;
   const std::vector<IdentityKind> common = {IdentityKind::kApiKey};
   const RouteTable table(std::vector<RouteConfig>{own, to("a")}, kUpstreams, common);
-  const Route* first = table.match(at("/own"), Method::kGet);
-  const Route* second = table.match(at("/"), Method::kGet);
+  const Route* first = table.match(at("/own"), http::Method::kGet);
+  const Route* second = table.match(at("/"), http::Method::kGet);
   ASSERT_NE(first, nullptr);
   ASSERT_NE(second, nullptr);
   EXPECT_EQ(first->identity, own.identity);
@@ -145,4 +145,4 @@ TEST(RouteTable, RoutesTakeTheActorsIdentityUnlessTheyHaveTheirOwn) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::gateway

@@ -3,20 +3,20 @@
 #include <span>
 #include <string>
 
-#include "weir/config/weir_config.h"
+#include "weir/experimental/config/weir_config.h"
 
-#include "gateway/identity.h"
-#include "gateway/request_log.h"
-#include "gateway/route_table.h"
-#include "gateway/trust.h"
+#include "identity.h"
+#include "request_log.h"
+#include "route_table.h"
+#include "trust.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::gateway {
 
 /// What a loop needs to know about a request's head, compiled from the configuration. Never
 /// changed: a reload makes a new one and hands it to each loop, which looks at it in on_headers
 /// only.
 struct Rules {
-  Rules(const Config& config, std::span<const std::string> upstreams)
+  Rules(const config::Config& config, std::span<const std::string> upstreams)
       : routes(config.routes_in_force(), upstreams, config.actors.identity),
         trust(config.trust),
         identity(config.actors.api_key_header),
@@ -28,4 +28,4 @@ struct Rules {
   RequestLog::Rules log;
 };
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::gateway

@@ -1,8 +1,8 @@
-#include "gateway/trust.h"
+#include "trust.h"
 
 #include <algorithm>
 
-namespace weir::inline v0 {
+namespace weir::inline v0::gateway {
 namespace {
 
 bool any_contains(std::span<const IpRange> ranges, const IpAddress& address) noexcept {
@@ -47,7 +47,7 @@ bool TrustTable::certified(std::string_view certificate) const noexcept {
   });
 }
 
-Caller TrustTable::judge(const io::Address& socket, const HeaderList& headers,
+Caller TrustTable::judge(const io::Address& socket, const http::HeaderList& headers,
                          std::string_view certificate) const noexcept {
   Caller caller;
   caller.certificate = certificate;
@@ -62,12 +62,12 @@ Caller TrustTable::judge(const io::Address& socket, const HeaderList& headers,
   return caller;
 }
 
-std::optional<IpAddress> TrustTable::client_behind(const HeaderList& headers) const noexcept {
+std::optional<IpAddress> TrustTable::client_behind(const http::HeaderList& headers) const noexcept {
   std::optional<IpAddress> nearest;
-  const std::span<const HeaderView> fields = headers.all();
+  const std::span<const http::HeaderView> fields = headers.all();
   // NOLINTNEXTLINE(modernize-loop-convert): clang 14 does not take std::ranges::reverse_view
   for (auto field = fields.rbegin(); field != fields.rend(); ++field) {
-    if (field->id != FieldId::kXForwardedFor) continue;
+    if (field->id != http::FieldId::kXForwardedFor) continue;
     std::string_view list = field->value;
     while (!list.empty()) {
       const std::size_t comma = list.rfind(',');
@@ -82,4 +82,4 @@ std::optional<IpAddress> TrustTable::client_behind(const HeaderList& headers) co
   return nearest;
 }
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::gateway

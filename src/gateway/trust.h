@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "weir/base/ip_range.h"
-#include "weir/config/gateway_config.h"
-#include "weir/http/header_view.h"
-#include "weir/io/address.h"
+#include "weir/experimental/gateway/gateway_config.h"
+#include "weir/experimental/http/header_view.h"
+#include "weir/experimental/io/address.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::gateway {
 
 /// Who sent a request, as far as we can know.
 struct Caller {
@@ -36,14 +36,14 @@ class TrustTable {
         proxies_(config.proxies),
         forwarded_(config.forwarded) {}
 
-  [[nodiscard]] Caller judge(const io::Address& socket, const HeaderList& headers,
+  [[nodiscard]] Caller judge(const io::Address& socket, const http::HeaderList& headers,
                              std::string_view certificate = {}) const noexcept;
   [[nodiscard]] bool is_peer(const io::Address& socket) const noexcept;
   [[nodiscard]] Forwarded forwarded() const noexcept { return forwarded_; }
 
  private:
   /// The nearest address of X-Forwarded-For that is not a proxy of ours, read from the right.
-  [[nodiscard]] std::optional<IpAddress> client_behind(const HeaderList& headers) const noexcept;
+  [[nodiscard]] std::optional<IpAddress> client_behind(const http::HeaderList& headers) const noexcept;
 
   [[nodiscard]] bool certified(std::string_view certificate) const noexcept;
 
@@ -56,4 +56,4 @@ class TrustTable {
 /// The IP address of a socket; nothing for other families. v4-mapped ones as v4.
 [[nodiscard]] std::optional<IpAddress> ip_of(const io::Address& address) noexcept;
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::gateway

@@ -1,10 +1,10 @@
-#include "gateway/trust.h"
+#include "trust.h"
 
 #include <gtest/gtest.h>
 
-#include "gateway/head_testing.h"
+#include "head_testing.h"
 
-namespace weir {
+namespace weir::gateway {
 namespace {
 
 io::Address socket_at(std::string_view text) {
@@ -99,4 +99,4 @@ TEST(TrustTable, ACertificateProvesAPeerWhereverItCallsFrom) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::gateway

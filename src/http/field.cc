@@ -1,12 +1,12 @@
-#include "weir/http/field.h"
+#include "weir/experimental/http/field.h"
 
 #include <array>
 #include <cstddef>
 #include <cstring>
 
-#include "http/scan.h"
+#include "scan.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::http {
 namespace {
 
 constexpr std::size_t kFieldCount = static_cast<std::size_t>(FieldId::kCount);
@@ -200,4 +200,4 @@ bool equals_ignore_case(std::string_view a, std::string_view b) noexcept {
   return true;
 }
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::http

@@ -1,4 +1,4 @@
-#include "weir/http/field.h"
+#include "weir/experimental/http/field.h"
 
 #include <set>
 #include <string>
@@ -7,9 +7,9 @@
 
 #include "weir/base/rng.h"
 
-#include "http/scan.h"
+#include "scan.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::http {
 namespace {
 
 std::string upper(std::string_view text) {
@@ -126,4 +126,4 @@ TEST(Scan, WideAndByTableAgreeOnEveryByteAtEveryPlace) {
 }
 
 }  // namespace
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::http

@@ -5,15 +5,15 @@
 #include <benchmark/benchmark.h>
 #include <http_parser.h>
 
-#include "weir/http/h1/body_decoder.h"
-#include "weir/http/h1/request_parser.h"
-#include "weir/http/h1/serializer.h"
+#include "weir/experimental/http/h1/body_decoder.h"
+#include "weir/experimental/http/h1/request_parser.h"
+#include "weir/experimental/http/h1/serializer.h"
 
 /// The codec beside http_parser (the C parser Node.js used), same bytes, same run. http_parser
 /// gives spans of names and values and checks less: no recognition of fields, no Host, no
 /// Connection list.
 
-namespace weir::inline v0::h1 {
+namespace weir::inline v0::http::h1 {
 namespace {
 
 constexpr std::string_view kSmall =
@@ -175,4 +175,4 @@ BENCHMARK(chunked_body)->Arg(16)->Arg(1024)->Arg(16384);
 BENCHMARK(response_head);
 
 }  // namespace
-}  // namespace weir::inline v0::h1
+}  // namespace weir::inline v0::http::h1

@@ -1,4 +1,4 @@
-#include "weir/http/header_view.h"
+#include "weir/experimental/http/header_view.h"
 
 #include <array>
 #include <cstring>
@@ -6,10 +6,10 @@
 
 #include <gtest/gtest.h>
 
-#include "weir/http/h1/body_decoder.h"
-#include "weir/http/h1/request_parser.h"
+#include "weir/experimental/http/h1/body_decoder.h"
+#include "weir/experimental/http/h1/request_parser.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::http {
 namespace {
 
 /// A connection's read region with one request in it, and what a handler is shown of it.
@@ -147,4 +147,4 @@ TEST(HeaderList, IndexesTheFirstOfEachKnownField) {
 }
 
 }  // namespace
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::http

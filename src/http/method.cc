@@ -1,6 +1,6 @@
-#include "weir/http/method.h"
+#include "weir/experimental/http/method.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::http {
 
 Method method_of(std::string_view token) noexcept {
   switch (token.size()) {
@@ -29,4 +29,4 @@ Method method_of(std::string_view token) noexcept {
   return Method::kOther;
 }
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::http

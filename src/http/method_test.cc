@@ -1,8 +1,8 @@
-#include "weir/http/method.h"
+#include "weir/experimental/http/method.h"
 
 #include <gtest/gtest.h>
 
-namespace weir::inline v0 {
+namespace weir::inline v0::http {
 namespace {
 
 TEST(Method, TokensAreExactAndCaseSensitive) {
@@ -28,4 +28,4 @@ TEST(Method, TokensAreExactAndCaseSensitive) {
 }
 
 }  // namespace
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::http

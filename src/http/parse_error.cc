@@ -1,9 +1,9 @@
-#include "weir/http/parse_error.h"
+#include "weir/experimental/http/parse_error.h"
 
 #include <array>
 #include <cstddef>
 
-namespace weir::inline v0 {
+namespace weir::inline v0::http {
 namespace {
 
 struct Row {
@@ -71,4 +71,4 @@ std::string_view to_string(ParseError error) noexcept {
   return kRows[static_cast<std::size_t>(error)].name;
 }
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::http

@@ -1,10 +1,10 @@
-#include "weir/http/parse_error.h"
+#include "weir/experimental/http/parse_error.h"
 
 #include <set>
 
 #include <gtest/gtest.h>
 
-namespace weir::inline v0 {
+namespace weir::inline v0::http {
 namespace {
 
 TEST(ParseError, EveryReasonHasItsOwnNameAndAnErrorStatus) {
@@ -30,4 +30,4 @@ TEST(ParseError, StatusesThatAreNot400) {
 }
 
 }  // namespace
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::http

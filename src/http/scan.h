@@ -14,7 +14,7 @@
 /// Sixteen bytes at a time where the target has SSE2 (every x86-64), by table elsewhere and in the
 /// last fifteen bytes, so that no load leaves [p, end).
 
-namespace weir::inline v0::scan {
+namespace weir::inline v0::http::scan {
 
 enum ByteClass : std::uint8_t {
   kToken = 1,   // RFC 9110 tchar
@@ -142,4 +142,4 @@ namespace internal {
 
 #endif
 
-}  // namespace weir::inline v0::scan
+}  // namespace weir::inline v0::http::scan

@@ -1,4 +1,4 @@
-#include "weir/io/address.h"
+#include "weir/experimental/io/address.h"
 
 #include <algorithm>
 #include <charconv>
@@ -7,7 +7,7 @@
 
 #include <arpa/inet.h>
 
-#include "io/sockaddr.h"
+#include "sockaddr.h"
 
 namespace weir::inline v0::io {
 namespace {

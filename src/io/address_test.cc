@@ -1,10 +1,10 @@
-#include "weir/io/address.h"
+#include "weir/experimental/io/address.h"
 
 #include <cerrno>
 
 #include <gtest/gtest.h>
 
-#include "io/sockaddr.h"
+#include "sockaddr.h"
 
 namespace weir::inline v0::io {
 namespace {

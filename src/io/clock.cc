@@ -1,4 +1,4 @@
-#include "weir/io/clock.h"
+#include "weir/experimental/io/clock.h"
 
 #include <ctime>
 

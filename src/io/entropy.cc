@@ -1,4 +1,4 @@
-#include "weir/io/entropy.h"
+#include "weir/experimental/io/entropy.h"
 
 #include <sys/random.h>
 

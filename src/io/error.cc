@@ -1,4 +1,4 @@
-#include "weir/io/error.h"
+#include "weir/experimental/io/error.h"
 
 #include <cerrno>
 

@@ -1,4 +1,4 @@
-#include "weir/io/fd.h"
+#include "weir/experimental/io/fd.h"
 
 #include <algorithm>
 

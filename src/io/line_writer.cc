@@ -1,4 +1,4 @@
-#include "weir/io/line_writer.h"
+#include "weir/experimental/io/line_writer.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "weir/io/fd.h"
+#include "weir/experimental/io/fd.h"
 
 namespace weir::inline v0::io {
 namespace {

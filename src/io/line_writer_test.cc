@@ -1,4 +1,4 @@
-#include "weir/io/line_writer.h"
+#include "weir/experimental/io/line_writer.h"
 
 #include <filesystem>
 #include <fstream>
@@ -12,9 +12,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "weir/io/fd.h"
+#include "weir/experimental/io/fd.h"
 
-namespace weir {
+namespace weir::io {
 namespace {
 
 std::string fresh_path(const char* name) {
@@ -127,4 +127,4 @@ TEST(LineWriter, LosesLinesAndNothingElseWhenItsReaderLeaves) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::io

@@ -1,4 +1,4 @@
-#include "weir/io/listener.h"
+#include "weir/experimental/io/listener.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -13,9 +13,9 @@
 
 #include "weir/base/assert.h"
 
-#include "io/loop_impl.h"
-#include "io/sockaddr.h"
-#include "io/socket_options.h"
+#include "loop_impl.h"
+#include "sockaddr.h"
+#include "socket_options.h"
 
 namespace weir::inline v0::io {
 namespace {

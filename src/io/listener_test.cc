@@ -1,4 +1,4 @@
-#include "weir/io/listener.h"
+#include "weir/experimental/io/listener.h"
 
 #include <cerrno>
 #include <filesystem>
@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "weir/io/clock.h"
+#include "weir/experimental/io/clock.h"
 
 namespace weir::inline v0::io {
 namespace {

@@ -1,12 +1,12 @@
-#include "weir/io/loop.h"
+#include "weir/experimental/io/loop.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "weir/base/assert.h"
-#include "weir/io/clock.h"
+#include "weir/experimental/io/clock.h"
 
-#include "io/loop_impl.h"
+#include "loop_impl.h"
 
 namespace weir::inline v0::io {
 namespace {

@@ -9,9 +9,9 @@
 
 #include <uv.h>
 
-#include "weir/io/loop.h"
+#include "weir/experimental/io/loop.h"
 
-#include "io/timer_wheel.h"
+#include "timer_wheel.h"
 
 namespace weir::inline v0::io {
 

@@ -1,4 +1,4 @@
-#include "weir/io/loop.h"
+#include "weir/experimental/io/loop.h"
 
 #include <atomic>
 #include <thread>
@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "weir/io/clock.h"
+#include "weir/experimental/io/clock.h"
 
 namespace weir::inline v0::io {
 namespace {

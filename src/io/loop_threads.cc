@@ -1,4 +1,4 @@
-#include "weir/io/loop_threads.h"
+#include "weir/experimental/io/loop_threads.h"
 
 #include <algorithm>
 #include <latch>
@@ -10,7 +10,7 @@
 
 #include "weir/base/assert.h"
 
-#include "io/small_file.h"
+#include "small_file.h"
 
 namespace weir::inline v0::io {
 

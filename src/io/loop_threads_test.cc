@@ -1,4 +1,4 @@
-#include "weir/io/loop_threads.h"
+#include "weir/experimental/io/loop_threads.h"
 
 #include <latch>
 #include <mutex>

@@ -4,9 +4,9 @@
 
 #include <benchmark/benchmark.h>
 
-#include "weir/io/memory_reader.h"
+#include "weir/experimental/io/memory_reader.h"
 
-namespace weir {
+namespace weir::io {
 namespace {
 
 void mutex_pair(benchmark::State& state) {
@@ -25,4 +25,4 @@ void memory_read(benchmark::State& state) {
 BENCHMARK(memory_read);
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::io

@@ -1,9 +1,9 @@
-#include "weir/io/memory_reader.h"
+#include "weir/experimental/io/memory_reader.h"
 
 #include <algorithm>
 #include <optional>
 
-#include "io/small_file.h"
+#include "small_file.h"
 
 namespace weir::inline v0::io {
 namespace {

@@ -1,4 +1,4 @@
-#include "weir/io/memory_reader.h"
+#include "weir/experimental/io/memory_reader.h"
 
 #include <filesystem>
 #include <fstream>

@@ -1,4 +1,4 @@
-#include "weir/io/resolve.h"
+#include "weir/experimental/io/resolve.h"
 
 #include <algorithm>
 #include <cstring>
@@ -7,7 +7,7 @@
 
 #include <netdb.h>
 
-#include "io/sockaddr.h"
+#include "sockaddr.h"
 
 namespace weir::inline v0::io {
 namespace {

@@ -1,10 +1,10 @@
-#include "weir/io/resolve.h"
+#include "weir/experimental/io/resolve.h"
 
 #include <algorithm>
 
 #include <gtest/gtest.h>
 
-namespace weir {
+namespace weir::io {
 namespace {
 
 std::vector<io::SocketName> resolved(std::string_view text) {
@@ -39,4 +39,4 @@ TEST(Resolve, AnUnknownNameIsUnreachable) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::io

@@ -1,4 +1,4 @@
-#include "weir/io/self_signed.h"
+#include "weir/experimental/io/self_signed.h"
 
 #include <openssl/bio.h>
 #include <openssl/ec.h>
@@ -7,7 +7,7 @@
 #include <openssl/rand.h>
 #include <openssl/x509v3.h>
 
-#include "io/openssl_ptr.h"
+#include "openssl_ptr.h"
 
 namespace weir::inline v0::io {
 namespace {

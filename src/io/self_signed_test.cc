@@ -1,8 +1,8 @@
-#include "weir/io/self_signed.h"
+#include "weir/experimental/io/self_signed.h"
 
 #include <gtest/gtest.h>
 
-#include "io/tls_testing.h"
+#include "tls_testing.h"
 
 namespace weir::inline v0::io {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "weir/base/assert.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::io {
 
 SharedBlocks::SharedBlocks(const Shape& shape)
     : capacity_(shape.count),
@@ -141,4 +141,4 @@ PoolStats SharedBlocks::stats() const noexcept {
   return stats;
 }
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::io

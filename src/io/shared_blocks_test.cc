@@ -8,9 +8,9 @@
 
 #include <gtest/gtest.h>
 
-#include "weir/io/loop_threads.h"
+#include "weir/experimental/io/loop_threads.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::io {
 namespace {
 
 TEST(SharedBlocks, OrdinaryWorkLeavesTheReserve) {
@@ -181,4 +181,4 @@ TEST(SharedBlocks, LoopsNeverHoldTheSameBlock) {
 }
 
 }  // namespace
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::io

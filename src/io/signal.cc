@@ -1,8 +1,8 @@
-#include "weir/io/signal.h"
+#include "weir/experimental/io/signal.h"
 
 #include <uv.h>
 
-#include "io/loop_impl.h"
+#include "loop_impl.h"
 
 namespace weir::inline v0::io {
 

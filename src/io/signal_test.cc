@@ -1,4 +1,4 @@
-#include "weir/io/signal.h"
+#include "weir/experimental/io/signal.h"
 
 #include <csignal>
 

@@ -1,11 +1,11 @@
-#include "io/small_file.h"
+#include "small_file.h"
 
 #include <charconv>
 
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "weir/io/fd.h"
+#include "weir/experimental/io/fd.h"
 
 namespace weir::inline v0::io {
 

@@ -5,7 +5,7 @@
 #include <sys/un.h>
 
 #include "weir/base/result.h"
-#include "weir/io/address.h"
+#include "weir/experimental/io/address.h"
 
 namespace weir::inline v0::io {
 

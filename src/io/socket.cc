@@ -1,4 +1,4 @@
-#include "weir/io/socket.h"
+#include "weir/experimental/io/socket.h"
 
 #include <array>
 #include <cerrno>
@@ -11,9 +11,9 @@
 
 #include "weir/base/assert.h"
 
-#include "io/loop_impl.h"
-#include "io/sockaddr.h"
-#include "io/socket_options.h"
+#include "loop_impl.h"
+#include "sockaddr.h"
+#include "socket_options.h"
 
 namespace weir::inline v0::io {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "weir/io/socket.h"
+#include "weir/experimental/io/socket.h"
 
 namespace weir::inline v0::io {
 

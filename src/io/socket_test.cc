@@ -1,4 +1,4 @@
-#include "weir/io/socket.h"
+#include "weir/experimental/io/socket.h"
 
 #include <array>
 #include <cerrno>
@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
-#include "weir/io/listener.h"
+#include "weir/experimental/io/listener.h"
 
 namespace weir::inline v0::io {
 namespace {

@@ -1,11 +1,11 @@
-#include "weir/io/syscalls.h"
+#include "weir/experimental/io/syscalls.h"
 
 #include <cstddef>
 
 #include <sys/socket.h>
 #include <sys/uio.h>
 
-#include "weir/io/socket.h"
+#include "weir/experimental/io/socket.h"
 
 namespace weir::inline v0::io {
 namespace {

@@ -1,8 +1,8 @@
-#include "weir/io/thread_parker.h"
+#include "weir/experimental/io/thread_parker.h"
 
 #include <chrono>
 
-#include "weir/io/clock.h"
+#include "weir/experimental/io/clock.h"
 
 namespace weir::inline v0::io {
 

@@ -1,11 +1,11 @@
-#include "weir/io/thread_parker.h"
+#include "weir/experimental/io/thread_parker.h"
 
 #include <atomic>
 #include <thread>
 
 #include <gtest/gtest.h>
 
-#include "weir/io/clock.h"
+#include "weir/experimental/io/clock.h"
 
 namespace weir::inline v0::io {
 namespace {

@@ -1,4 +1,4 @@
-#include "io/timer_wheel.h"
+#include "timer_wheel.h"
 
 #include <algorithm>
 #include <bit>

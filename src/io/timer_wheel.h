@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "weir/base/time.h"
-#include "weir/io/timer.h"
+#include "weir/experimental/io/timer.h"
 
 namespace weir::inline v0::io {
 

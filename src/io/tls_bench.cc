@@ -13,9 +13,9 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-#include "weir/io/fd.h"
-#include "weir/io/loop.h"
-#include "weir/io/self_signed.h"
+#include "weir/experimental/io/fd.h"
+#include "weir/experimental/io/loop.h"
+#include "weir/experimental/io/self_signed.h"
 
 #include "io/tls_stream.h"
 

@@ -10,7 +10,7 @@
 
 #include "weir/base/assert.h"
 
-#include "io/openssl_ptr.h"
+#include "openssl_ptr.h"
 
 namespace weir::inline v0::io {
 namespace {

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 #include <openssl/x509.h>
 
-#include "io/tls_testing.h"
+#include "tls_testing.h"
 
 namespace weir::inline v0::io {
 namespace {

@@ -1,4 +1,4 @@
-#include "weir/io/tls_memory.h"
+#include "weir/experimental/io/tls_memory.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "weir/io/tls_memory.h"
+#include "weir/experimental/io/tls_memory.h"
 
 #include <cstring>
 #include <thread>
@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 #include <openssl/crypto.h>
 
-#include "io/tls_testing.h"
+#include "tls_testing.h"
 
 namespace weir::inline v0::io {
 namespace {

@@ -8,7 +8,7 @@
 #include <openssl/x509.h>
 
 #include "weir/base/assert.h"
-#include "weir/io/loop.h"
+#include "weir/experimental/io/loop.h"
 
 namespace weir::inline v0::io {
 

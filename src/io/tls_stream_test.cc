@@ -7,7 +7,7 @@
 
 #include "weir/base/rng.h"
 
-#include "io/tls_testing.h"
+#include "tls_testing.h"
 
 namespace weir::inline v0::io {
 namespace {

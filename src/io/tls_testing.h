@@ -8,8 +8,8 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
-#include "weir/io/loop.h"
-#include "weir/io/self_signed.h"
+#include "weir/experimental/io/loop.h"
+#include "weir/experimental/io/self_signed.h"
 
 #include "io/tls_stream.h"
 

@@ -1,8 +1,8 @@
-#include "weir/metrics/bounded_labels.h"
+#include "weir/experimental/metrics/bounded_labels.h"
 
 #include <algorithm>
 
-namespace weir::inline v0 {
+namespace weir::inline v0::metrics {
 
 LabelledCounters::LabelledCounters(std::span<const std::string_view> values)
     : counters_(values.size() + 1) {
@@ -35,4 +35,4 @@ std::span<const LabelledValue> fold_top(std::span<LabelledValue> values, std::si
   return values.first(kept + 1);
 }
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::metrics

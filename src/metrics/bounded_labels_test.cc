@@ -1,4 +1,4 @@
-#include "weir/metrics/bounded_labels.h"
+#include "weir/experimental/metrics/bounded_labels.h"
 
 #include <array>
 #include <string>
@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace weir {
+namespace weir::metrics {
 namespace {
 
 using testing::ElementsAre;
@@ -59,4 +59,4 @@ TEST(FoldTop, ZeroKeepsNobody) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::metrics

@@ -1,4 +1,4 @@
-#include "weir/metrics/histogram.h"
+#include "weir/experimental/metrics/histogram.h"
 
 #include <array>
 #include <barrier>
@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir {
+namespace weir::metrics {
 namespace {
 
 constexpr std::array<double, 3> kBounds = {1, 10, 100};
@@ -69,4 +69,4 @@ TEST(Histogram, LosesNothingUnderManyThreads) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::metrics

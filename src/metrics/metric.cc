@@ -2,7 +2,7 @@
 
 #include <array>
 
-namespace weir::inline v0 {
+namespace weir::inline v0::metrics {
 namespace {
 
 constexpr std::array kMetrics = {
@@ -33,4 +33,4 @@ const MetricInfo& info(Metric metric) noexcept {
   return kMetrics[static_cast<std::size_t>(metric)];
 }
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::metrics

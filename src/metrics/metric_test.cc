@@ -10,7 +10,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir {
+namespace weir::metrics {
 namespace {
 
 std::string golden_text() {
@@ -124,4 +124,4 @@ TEST(MetricsPageDeathTest, AFamilyStartsOnce) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::metrics

@@ -1,4 +1,4 @@
-#include "weir/metrics/monotonic_view.h"
+#include "weir/experimental/metrics/monotonic_view.h"
 
 #include <barrier>
 #include <thread>
@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir {
+namespace weir::metrics {
 namespace {
 
 TEST(MonotonicView, HoldsTheLastValueWhenAReadingFalls) {
@@ -49,4 +49,4 @@ TEST(MonotonicView, NeverGoesBackwardsForAnyReader) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::metrics

@@ -2,7 +2,7 @@
 
 #include "metrics/metric.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::metrics {
 namespace {
 
 std::string code(std::string_view text) {
@@ -46,4 +46,4 @@ std::string metrics_reference() {
   return text;
 }
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::metrics

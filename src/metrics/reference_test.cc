@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir {
+namespace weir::metrics {
 namespace {
 
 TEST(MetricsReference, CommittedDocumentIsMadeFromTheTable) {
@@ -17,4 +17,4 @@ TEST(MetricsReference, CommittedDocumentIsMadeFromTheTable) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::metrics

@@ -1,4 +1,4 @@
-#include "weir/metrics/text_writer.h"
+#include "weir/experimental/metrics/text_writer.h"
 
 #include <array>
 #include <charconv>
@@ -7,7 +7,7 @@
 
 #include "weir/base/assert.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::metrics {
 
 /// Builds lines in the free part of the buffer; they count only once committed.
 class TextWriter::Line {
@@ -162,4 +162,4 @@ bool TextWriter::sample(std::span<const std::string_view> labels,
   return commit(line);
 }
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::metrics

@@ -1,4 +1,4 @@
-#include "weir/metrics/text_writer.h"
+#include "weir/experimental/metrics/text_writer.h"
 
 #include <array>
 #include <cmath>
@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir {
+namespace weir::metrics {
 namespace {
 
 constexpr MetricInfo kCounter{"a_total", MetricType::kCounter, "", "", "Counts a."};
@@ -144,4 +144,4 @@ TEST(MetricInfo, SplitsLabelNames) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::metrics

@@ -1,10 +1,10 @@
-#include "policy/aimd_limit.h"
+#include "aimd_limit.h"
 
 #include <algorithm>
 
-#include "policy/limit_range.h"
+#include "limit_range.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::policy {
 
 AimdLimit::AimdLimit(const LimitConfig& config) noexcept
     : backoff_(config.aimd_backoff),
@@ -46,4 +46,4 @@ void AimdLimit::set_bounds(const LimitBounds& bounds) noexcept {
   limit_ = in_bounds(limit_, bounds_);
 }
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::policy

@@ -2,7 +2,7 @@
 
 #include "weir/policy/limit_config.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::policy {
 
 /// Additive increase, multiplicative decrease: deaf to latency, it listens only to the protected
 /// service's own "overload".
@@ -32,4 +32,4 @@ class AimdLimit final : public LimitPolicy {
   std::uint32_t limit_;
 };
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::policy

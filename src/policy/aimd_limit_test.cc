@@ -1,10 +1,10 @@
-#include "policy/aimd_limit.h"
+#include "aimd_limit.h"
 
 #include <gtest/gtest.h>
 
 #include "weir/base/rng.h"
 
-namespace weir {
+namespace weir::policy {
 namespace {
 
 LimitConfig aimd_at(std::uint32_t limit) {
@@ -122,4 +122,4 @@ TEST(Aimd, FactoryMakesIt) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::policy

@@ -1,12 +1,12 @@
-#include "policy/auto_limit.h"
+#include "auto_limit.h"
 
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
-#include "policy/limit_range.h"
+#include "limit_range.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::policy {
 namespace {
 
 using std::chrono::milliseconds;
@@ -415,4 +415,4 @@ void AutoLimit::set_bounds(const LimitBounds& bounds) noexcept {
   limit_ = in_bounds(limit_, bounds_);
 }
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::policy

@@ -3,9 +3,9 @@
 #include "weir/base/rng.h"
 #include "weir/policy/limit_config.h"
 
-#include "policy/latency_shape.h"
+#include "latency_shape.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::policy {
 
 /// The default: finds how much a service can hold, without being told anything about it.
 ///
@@ -131,4 +131,4 @@ class AutoLimit final : public LimitPolicy {
   std::uint32_t thin_ = 0;    // how often windows had to be lengthened
 };
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::policy

@@ -5,10 +5,10 @@
 
 #include <gtest/gtest.h>
 
-#include "policy/auto_limit.h"
-#include "policy/auto_limit_testing.h"
+#include "auto_limit.h"
+#include "auto_limit_testing.h"
 
-namespace weir {
+namespace weir::policy {
 namespace {
 
 using std::chrono::milliseconds;
@@ -266,4 +266,4 @@ TEST(AutoLimit, IsNotStuckAtItsFloorWithAStaleBaseline) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::policy

@@ -1,4 +1,4 @@
-#include "policy/auto_limit.h"
+#include "auto_limit.h"
 
 #include <algorithm>
 #include <chrono>
@@ -6,9 +6,9 @@
 
 #include <gtest/gtest.h>
 
-#include "policy/auto_limit_testing.h"
+#include "auto_limit_testing.h"
 
-namespace weir {
+namespace weir::policy {
 namespace {
 
 using std::chrono::milliseconds;
@@ -318,4 +318,4 @@ TEST(AutoLimit, FactoryMakesIt) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::policy

@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <functional>
 
-#include "policy/auto_limit.h"
+#include "auto_limit.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::policy {
 
 /// A service with k workers that all take `time`, in windows: what a limiter would see of it. More
 /// than k at once wait for each other, so everybody's latency grows in proportion.
@@ -86,4 +86,4 @@ inline LimitSample slower(LimitSample w, Duration wait) {
   return w;
 }
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::policy

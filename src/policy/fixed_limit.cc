@@ -1,8 +1,8 @@
-#include "policy/fixed_limit.h"
+#include "fixed_limit.h"
 
-#include "policy/limit_range.h"
+#include "limit_range.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::policy {
 
 FixedLimit::FixedLimit(const LimitConfig& config) noexcept
     : window_(config.window_duration), limit_(in_bounds(config.initial_limit, config.bounds())) {}
@@ -19,4 +19,4 @@ void FixedLimit::set_bounds(const LimitBounds& bounds) noexcept {
   limit_ = in_bounds(bounds.initial, bounds);
 }
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::policy

@@ -2,7 +2,7 @@
 
 #include "weir/policy/limit_config.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::policy {
 
 /// The configured initial limit, whatever happens; new bounds bring a new one.
 class FixedLimit final : public LimitPolicy {
@@ -22,4 +22,4 @@ class FixedLimit final : public LimitPolicy {
   std::uint32_t limit_;
 };
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::policy

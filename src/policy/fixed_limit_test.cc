@@ -1,10 +1,10 @@
-#include "policy/fixed_limit.h"
+#include "fixed_limit.h"
 
 #include <gtest/gtest.h>
 
 #include "weir/base/rng.h"
 
-namespace weir {
+namespace weir::policy {
 namespace {
 
 TEST(Fixed, StaysWhateverItSees) {
@@ -38,4 +38,4 @@ TEST(Fixed, FactoryMakesIt) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::policy

@@ -1,10 +1,10 @@
-#include "policy/gradient2_limit.h"
+#include "gradient2_limit.h"
 
 #include <algorithm>
 
-#include "policy/limit_range.h"
+#include "limit_range.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::policy {
 namespace {
 
 constexpr double kTolerance = 1.5;
@@ -72,4 +72,4 @@ void Gradient2Limit::set_bounds(const LimitBounds& bounds) noexcept {
                       static_cast<double>(std::max(lowest(bounds_), bounds_.max)));
 }
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::policy

@@ -2,7 +2,7 @@
 
 #include "weir/policy/limit_config.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::policy {
 
 /// The gradient rule that many services run today. Once per window that holds samples:
 ///
@@ -36,4 +36,4 @@ class Gradient2Limit final : public LimitPolicy {
   std::uint32_t learned_ = 0;
 };
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::policy

@@ -1,4 +1,4 @@
-#include "policy/gradient2_limit.h"
+#include "gradient2_limit.h"
 
 #include <chrono>
 
@@ -6,7 +6,7 @@
 
 #include "weir/base/rng.h"
 
-namespace weir {
+namespace weir::policy {
 namespace {
 
 using std::chrono::milliseconds;
@@ -107,4 +107,4 @@ TEST(Gradient2, FactoryMakesIt) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::policy

@@ -1,8 +1,8 @@
-#include "policy/latency_shape.h"
+#include "latency_shape.h"
 
 #include <gtest/gtest.h>
 
-namespace weir {
+namespace weir::policy {
 namespace {
 
 constexpr LatencyShape kCalm{1e6, 7e6, 23e6, 10e6};
@@ -57,4 +57,4 @@ TEST(LatencyShape, ApproachMovesAShareOfTheWay) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::policy

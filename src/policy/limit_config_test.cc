@@ -10,9 +10,9 @@
 
 #include "weir/policy/class_admission.h"
 
-#include "policy/odd_numbers_testing.h"
+#include "odd_numbers_testing.h"
 
-namespace weir {
+namespace weir::policy {
 namespace {
 
 constexpr std::uint32_t kWordMax = std::numeric_limits<std::uint32_t>::max();
@@ -121,4 +121,4 @@ TEST(LimitReason, NamesAreStableAndDistinct) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::policy

@@ -5,13 +5,13 @@
 #include "weir/base/assert.h"
 #include "weir/policy/limit_config.h"
 
-#include "policy/aimd_limit.h"
-#include "policy/auto_limit.h"
-#include "policy/fixed_limit.h"
-#include "policy/gradient2_limit.h"
-#include "policy/vegas_limit.h"
+#include "aimd_limit.h"
+#include "auto_limit.h"
+#include "fixed_limit.h"
+#include "gradient2_limit.h"
+#include "vegas_limit.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::policy {
 
 std::string_view name_of(LimitReason reason) noexcept {
   constexpr std::array<std::string_view, 13> kNames = {
@@ -36,4 +36,4 @@ std::unique_ptr<LimitPolicy> make_limit_policy(const LimitConfig& config, Rng rn
   WEIR_UNREACHABLE();
 }
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::policy

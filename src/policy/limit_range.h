@@ -5,7 +5,7 @@
 
 #include "weir/policy/limit_policy.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::policy {
 
 /// The least a limit may become: min, or initial if that is lower, and never 0, from which no limit
 /// could ever learn again.
@@ -19,4 +19,4 @@ namespace weir::inline v0 {
   return std::max(lowest(bounds), std::min(limit, bounds.max));
 }
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::policy

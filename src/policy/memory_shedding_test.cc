@@ -10,9 +10,9 @@
 
 #include "weir/base/rng.h"
 
-#include "policy/odd_numbers_testing.h"
+#include "odd_numbers_testing.h"
 
-namespace weir {
+namespace weir::policy {
 namespace {
 
 Reason shed_at(double usage, Priority priority, std::uint64_t ordinal = 0, double ratio = 1.0) {
@@ -191,4 +191,4 @@ TEST(MemoryRules, ValidateHoldsEachBound) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::policy

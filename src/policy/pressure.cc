@@ -5,7 +5,7 @@
 
 #include "weir/base/config_check.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::policy {
 namespace {
 
 constexpr double kElevatedShedMax = 0.3;  // where HIGH begins, from there on everybody is shed
@@ -117,4 +117,4 @@ ConfigErrors PressureConfig::validate() const {
   return errors;
 }
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::policy

@@ -11,9 +11,9 @@
 
 #include "weir/base/rng.h"
 
-#include "policy/odd_numbers_testing.h"
+#include "odd_numbers_testing.h"
 
-namespace weir {
+namespace weir::policy {
 namespace {
 
 using namespace std::chrono_literals;
@@ -327,4 +327,4 @@ TEST(Pressure, NamesAreStable) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::policy

@@ -7,9 +7,9 @@
 
 #include <gtest/gtest.h>
 
-#include "policy/odd_numbers_testing.h"
+#include "odd_numbers_testing.h"
 
-namespace weir {
+namespace weir::policy {
 namespace {
 
 using namespace std::chrono_literals;
@@ -151,4 +151,4 @@ TEST(RetryHintRules, ValidateHoldsEachBound) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::policy

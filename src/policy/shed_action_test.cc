@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir {
+namespace weir::policy {
 namespace {
 
 TEST(ShedAction, DatagramsAreDroppedSilentlyAndStreamsAnswered) {
@@ -24,4 +24,4 @@ TEST(ShedAction, NamesAreStable) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::policy

@@ -1,10 +1,10 @@
-#include "policy/vegas_limit.h"
+#include "vegas_limit.h"
 
 #include <algorithm>
 
-#include "policy/limit_range.h"
+#include "limit_range.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::policy {
 
 VegasLimit::VegasLimit(const LimitConfig& config, Duration baseline) noexcept
     : alpha_(config.vegas_alpha),
@@ -52,4 +52,4 @@ void VegasLimit::set_bounds(const LimitBounds& bounds) noexcept {
   limit_ = in_bounds(limit_, bounds_);
 }
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::policy

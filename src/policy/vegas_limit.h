@@ -2,7 +2,7 @@
 
 #include "weir/policy/limit_config.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::policy {
 
 /// TCP Vegas, carried over to concurrency. Once per window that holds samples:
 ///
@@ -40,4 +40,4 @@ class VegasLimit final : public LimitPolicy {
   Duration baseline_;
 };
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::policy

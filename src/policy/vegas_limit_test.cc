@@ -1,4 +1,4 @@
-#include "policy/vegas_limit.h"
+#include "vegas_limit.h"
 
 #include <chrono>
 #include <limits>
@@ -7,7 +7,7 @@
 
 #include "weir/base/rng.h"
 
-namespace weir {
+namespace weir::policy {
 namespace {
 
 using std::chrono::milliseconds;
@@ -190,4 +190,4 @@ TEST(Vegas, FactoryMakesIt) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::policy

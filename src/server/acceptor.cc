@@ -1,12 +1,12 @@
-#include "server/acceptor.h"
+#include "acceptor.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "server/canned_responses.h"
-#include "server/shard.h"
+#include "canned_responses.h"
+#include "shard.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::server {
 namespace {
 
 constexpr Duration kDoorstepTime = std::chrono::milliseconds(500);
@@ -159,4 +159,4 @@ void Acceptor::on_accept_failed(io::IoError error) {
   }
 }
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::server

@@ -9,15 +9,15 @@
 
 #include "weir/base/rng.h"
 #include "weir/base/time.h"
-#include "weir/io/listener.h"
-#include "weir/io/loop.h"
-#include "weir/io/timer.h"
-#include "weir/server/close_reason.h"
-#include "weir/server/server.h"
+#include "weir/experimental/io/listener.h"
+#include "weir/experimental/io/loop.h"
+#include "weir/experimental/io/timer.h"
+#include "weir/experimental/server/close_reason.h"
+#include "weir/experimental/server/server.h"
 
-#include "server/shared.h"
+#include "shared.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::server {
 
 /// Accepts for all loops, on one of them: asks the pressure, then hands the socket to the loop with
 /// the fewest connections, or turns it away with a bare 503.
@@ -96,4 +96,4 @@ class Acceptor {
   bool closing_ = false;
 };
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::server

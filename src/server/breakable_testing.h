@@ -6,10 +6,10 @@
 #include <cerrno>
 #include <cstddef>
 
-#include "weir/io/loop_threads.h"
-#include "weir/io/syscalls.h"
+#include "weir/experimental/io/loop_threads.h"
+#include "weir/experimental/io/syscalls.h"
 
-namespace weir::inline v0::testkit {
+namespace weir::inline v0::server::testkit {
 
 /// One at a time: function pointers know no object.
 class BreakableCalls {
@@ -54,4 +54,4 @@ class BreakableCalls {
   static inline std::atomic<int> error_{0};
 };
 
-}  // namespace weir::inline v0::testkit
+}  // namespace weir::inline v0::server::testkit

@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-namespace weir::inline v0 {
+namespace weir::inline v0::server {
 
 /// A whole response of the server's own with "connection: close": a literal, so that it needs no
 /// memory. Statuses it does not know become 400. Every 503 of the server has one reason: a place
@@ -12,4 +12,4 @@ namespace weir::inline v0 {
 /// The overload answer on a connection that goes on.
 [[nodiscard]] std::string_view canned_503_keep() noexcept;
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::server

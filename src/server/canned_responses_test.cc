@@ -1,10 +1,10 @@
-#include "server/canned_responses.h"
+#include "canned_responses.h"
 
 #include <string>
 
 #include <gtest/gtest.h>
 
-namespace weir::inline v0 {
+namespace weir::inline v0::server {
 namespace {
 
 TEST(CannedResponses, EachSaysItsStatusAndItsEnd) {
@@ -31,4 +31,4 @@ TEST(CannedResponses, OverloadNamesItsReason) {
 }
 
 }  // namespace
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::server

@@ -1,4 +1,4 @@
-#include "server/connection.h"
+#include "connection.h"
 
 #include <algorithm>
 #include <array>
@@ -8,11 +8,11 @@
 
 #include "http/h2/frame.h"
 #include "io/tls_stream.h"
-#include "server/h2_session.h"
-#include "server/shard.h"
-#include "server/tls_shared.h"
+#include "h2/h2_session.h"
+#include "shard.h"
+#include "tls/tls_shared.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::server {
 namespace {
 
 constexpr int kReadsPerTurn = 4;  // of one connection, before others get theirs
@@ -29,7 +29,7 @@ Connection::Connection(LoopShard& shard, const Arrival& arrival) noexcept
       timer_(io::Timer::Fired::to<&Connection::on_timer>(*this)),
       work_(io::Callback<>::to<&Connection::drive>(*this)),
       peer_(arrival.peer),
-      access_(arrival.critical ? Access::kCritical : Access::kOrdinary),
+      access_(arrival.critical ? io::Access::kCritical : io::Access::kOrdinary),
       tls_(arrival.tls) {}
 
 bool Connection::open(io::Fd fd) {
@@ -168,11 +168,11 @@ bool Connection::decide_protocol() {
   if (!shard_.config().http2_enabled) protocol_ = Protocol::kHttp1;
   if (protocol_ != Protocol::kUndecided) return true;
   const std::span<const std::byte> bytes = input_.decrypted();
-  const std::size_t size = std::min(bytes.size(), h2::kClientPreface.size());
+  const std::size_t size = std::min(bytes.size(), http::h2::kClientPreface.size());
   const std::string_view begun(reinterpret_cast<const char*>(bytes.data()), size);
-  if (begun != h2::kClientPreface.substr(0, size)) {
+  if (begun != http::h2::kClientPreface.substr(0, size)) {
     protocol_ = Protocol::kHttp1;
-  } else if (size == h2::kClientPreface.size()) {
+  } else if (size == http::h2::kClientPreface.size()) {
     begin_http2();
   }
   return protocol_ != Protocol::kUndecided;
@@ -186,7 +186,7 @@ void Connection::begin_http2() {
     return schedule();  // our SETTINGS need not wait for the first byte
   }
   // No memory for a session: all that can be said is that it may try again elsewhere.
-  static constexpr auto kRefusal = h2::refusal_frames();
+  static constexpr auto kRefusal = http::h2::refusal_frames();
   shard_.counters().count(RefuseReason::kSessions);
   shard_.on_exhausted();
   const std::string_view words(reinterpret_cast<const char*>(kRefusal.data()), kRefusal.size());
@@ -375,4 +375,4 @@ void Connection::on_gone() {
   if (!work_.queued()) shard_.on_closed(*this);  // destroys this; else drive() does
 }
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::server

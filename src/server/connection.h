@@ -5,25 +5,25 @@
 
 #include "weir/base/intrusive_list.h"
 #include "weir/base/time.h"
-#include "weir/io/address.h"
-#include "weir/io/loop.h"
-#include "weir/io/socket.h"
-#include "weir/io/timer.h"
-#include "weir/server/close_reason.h"
+#include "weir/experimental/io/address.h"
+#include "weir/experimental/io/loop.h"
+#include "weir/experimental/io/socket.h"
+#include "weir/experimental/io/timer.h"
+#include "weir/experimental/server/close_reason.h"
 
-#include "server/conn_read_buf.h"
-#include "server/h1_session.h"
-#include "server/outbox.h"
-#include "server/rate_guard.h"
-#include "server/read_regions.h"
-#include "server/session.h"
-#include "server/transport.h"
+#include "memory/conn_read_buf.h"
+#include "h1/h1_session.h"
+#include "memory/outbox.h"
+#include "rate_guard.h"
+#include "memory/read_regions.h"
+#include "session.h"
+#include "io/transport.h"
 
 namespace weir::inline v0::io {
 enum class TlsProtocol : std::uint8_t;
 }
 
-namespace weir::inline v0 {
+namespace weir::inline v0::server {
 
 class H2Session;
 class LoopShard;
@@ -59,9 +59,9 @@ class Connection final : public io::SocketEvents {
   [[nodiscard]] Outbox& output() noexcept { return output_; }
   [[nodiscard]] const Outbox& output() const noexcept { return output_; }
   [[nodiscard]] LoopShard& shard() const noexcept { return shard_; }
-  [[nodiscard]] Transport& transport() noexcept { return *transport_; }
+  [[nodiscard]] io::Transport& transport() noexcept { return *transport_; }
   [[nodiscard]] const io::Address& peer() const noexcept { return peer_; }
-  [[nodiscard]] Access access() const noexcept { return access_; }
+  [[nodiscard]] io::Access access() const noexcept { return access_; }
   [[nodiscard]] bool critical() const noexcept { return session_->critical(); }
   [[nodiscard]] bool unused() const noexcept { return session_->unused(); }
   [[nodiscard]] TimePoint opened_at() const noexcept { return opened_at_; }
@@ -88,7 +88,7 @@ class Connection final : public io::SocketEvents {
   [[nodiscard]] Protocol protocol() const noexcept { return protocol_; }
   // For the TLS handshake.
   [[nodiscard]] io::Socket& socket() noexcept { return socket_; }
-  void use(Transport& transport) noexcept { transport_ = &transport; }
+  void use(io::Transport& transport) noexcept { transport_ = &transport; }
   void use_cleartext() noexcept { transport_ = &plain_; }
   /// It is done: HTTP as the two agreed.
   void begin_http(io::TlsProtocol agreed);
@@ -136,8 +136,8 @@ class Connection final : public io::SocketEvents {
 
   LoopShard& shard_;
   io::Socket socket_;
-  PlainTransport plain_;
-  Transport* transport_;
+  io::PlainTransport plain_;
+  io::Transport* transport_;
   H1Session h1_;
   TlsEntry* entry_ = nullptr;  // of a connection to a TLS listener
   Session* session_;
@@ -156,7 +156,7 @@ class Connection final : public io::SocketEvents {
   io::Address peer_;
   Farewell farewell_{.reason = CloseReason::kNone, .linger = false};
   CloseReason ending_ = CloseReason::kNone;
-  Access access_;
+  io::Access access_;
   Protocol protocol_ = Protocol::kUndecided;
   bool driving_ = false;
   bool closed_ = false;  // nothing happens here any more …
@@ -169,4 +169,4 @@ class Connection final : public io::SocketEvents {
   bool staged_ = false;  // the region is a small one, for a ClientHello
 };
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::server

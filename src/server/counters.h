@@ -4,12 +4,12 @@
 #include <atomic>
 #include <cstdint>
 
-#include "weir/config/h2_config.h"
-#include "weir/http/h2_session_end.h"
-#include "weir/server/close_reason.h"
-#include "weir/server/stats.h"
+#include "weir/experimental/http/h2_config.h"
+#include "weir/experimental/http/h2_session_end.h"
+#include "weir/experimental/server/close_reason.h"
+#include "weir/experimental/server/stats.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::server {
 
 /// A number that one loop writes and anybody reads.
 class LoopCounter {
@@ -48,8 +48,8 @@ struct LoopCounters {
   std::array<LoopCounter, static_cast<std::size_t>(RefuseReason::kCount)> refused;
   LoopCounter h2_sessions, h2_requests, h2_goaways;
   LoopCounter h2_outbound_frames_peak;  // of any one session
-  std::array<LoopCounter, kH2GlitchCount> h2_glitches;
-  std::array<LoopCounter, h2::kSessionEndCount> h2_ended;
+  std::array<LoopCounter, http::kH2GlitchCount> h2_glitches;
+  std::array<LoopCounter, http::h2::kSessionEndCount> h2_ended;
   std::array<LoopCounter, static_cast<std::size_t>(CloseReason::kCount)> h2_aborted;  // streams
 
   void count(CloseReason reason) noexcept { ++closed[static_cast<std::size_t>(reason)]; }
@@ -59,4 +59,4 @@ struct LoopCounters {
   void take_over(const LoopCounters& other) noexcept;
 };
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::server

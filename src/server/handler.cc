@@ -1,12 +1,12 @@
-#include "weir/server/handler.h"
+#include "weir/experimental/server/handler.h"
 
-#include "weir/server/stream.h"
+#include "weir/experimental/server/stream.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::server {
 
-void Handler::on_header(ServerStream&, const HeaderView&) {}
-void Handler::on_body(ServerStream&, const BodyChunk&) {}
-void Handler::on_trailers(ServerStream&, const HeaderList&) {}
+void Handler::on_header(ServerStream&, const http::HeaderView&) {}
+void Handler::on_body(ServerStream&, const http::BodyChunk&) {}
+void Handler::on_trailers(ServerStream&, const http::HeaderList&) {}
 void Handler::on_complete(ServerStream&) {}
 void Handler::on_writable(ServerStream&) {}
 
@@ -17,4 +17,4 @@ void Handler::on_arena(ServerStream& stream, Arena* arena) {
 void Handler::on_finished(ServerStream&) {}
 void Handler::on_abort(ServerStream&, CloseReason) {}
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::server

@@ -1,4 +1,4 @@
-#include "server/http_date.h"
+#include "http_date.h"
 
 #include <array>
 #include <ctime>
@@ -8,7 +8,7 @@
 
 #include "weir/base/rng.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::server {
 namespace {
 
 std::string date_of(std::int64_t seconds) {
@@ -37,4 +37,4 @@ TEST(HttpDate, AgreesWithTheCLibrary) {
 }
 
 }  // namespace
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::server

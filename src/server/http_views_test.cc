@@ -5,11 +5,11 @@
 
 #include <gtest/gtest.h>
 
-#include "weir/server/body_buffer.h"
+#include "weir/experimental/server/body_buffer.h"
 
 #include "server/server_testing.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::server {
 namespace {
 
 using testkit::Answer;
@@ -24,18 +24,18 @@ TEST(HttpViews, SimpleGetRequest) {
   RunningServer server(small_config(), every_loop([](ScriptedHandler& h) {
                          h.headers = [](ServerStream& s, const ServerRequest& r) {
                            EXPECT_EQ(r.meta.method, "GET");
-                           EXPECT_EQ(r.method, Method::kGet);
+                           EXPECT_EQ(r.method, http::Method::kGet);
                            EXPECT_EQ(r.meta.scheme, "http");
                            EXPECT_EQ(r.meta.authority, "example.org");
                            EXPECT_EQ(r.meta.path, "/a?b=c");
                            EXPECT_EQ(r.version, HttpVersion::k11);
                            EXPECT_EQ(r.body_length, 0U);
-                           EXPECT_EQ(r.headers->value(FieldId::kUserAgent), "test");
+                           EXPECT_EQ(r.headers->value(http::FieldId::kUserAgent), "test");
                            EXPECT_EQ(r.peer.ip[0], 127);
                            EXPECT_EQ(s.peer(), r.peer);
                            s.user_data = new std::string;
                          };
-                         h.header = [](ServerStream& s, const HeaderView& header) {
+                         h.header = [](ServerStream& s, const http::HeaderView& header) {
                            auto* seen = static_cast<std::string*>(s.user_data);
                            seen->append(header.name).append("=").append(header.value).append(";");
                          };
@@ -57,7 +57,7 @@ TEST(HttpViews, PostBodySingleChunk) {
   RunningServer server(
       small_config(), every_loop([](ScriptedHandler& h) {
         h.headers = [](ServerStream&, const ServerRequest& r) { EXPECT_EQ(r.body_length, 11U); };
-        h.body = [](ServerStream&, const BodyChunk& c) {
+        h.body = [](ServerStream&, const http::BodyChunk& c) {
           ++pieces;
           EXPECT_EQ(c.text(), "hello world");
           EXPECT_TRUE(c.last());
@@ -76,7 +76,7 @@ TEST(HttpViews, PostBodyMultipleChunks) {
   static std::atomic<int> lasts{0};
   pieces = lasts = 0;
   RunningServer server(small_config(), every_loop([](ScriptedHandler& h) {
-                         h.body = [](ServerStream&, const BodyChunk& c) {
+                         h.body = [](ServerStream&, const http::BodyChunk& c) {
                            ++pieces;
                            if (c.last()) ++lasts;
                          };
@@ -100,7 +100,7 @@ void buffering(ScriptedHandler& h) {
     ASSERT_EQ(answer.status, ArenaStatus::kGranted);
     s.make_state<BodyBuffer>() = BodyBuffer(*answer.arena);
   };
-  h.body = [](ServerStream& s, const BodyChunk& c) {
+  h.body = [](ServerStream& s, const http::BodyChunk& c) {
     EXPECT_TRUE(s.state<BodyBuffer>().append(c));
   };
   h.complete = [](ServerStream& s) {
@@ -129,7 +129,7 @@ TEST(HttpViews, StreamingHandlerZeroCopy) {
   highest = 0;
   const ServerConfig config = small_config();
   RunningServer server(config, every_loop([](ScriptedHandler& h) {
-                         h.body = [](ServerStream&, const BodyChunk& c) {
+                         h.body = [](ServerStream&, const http::BodyChunk& c) {
                            const auto at = reinterpret_cast<std::uintptr_t>(c.data);
                            if (c.len == 0) return;
                            lowest = std::min(lowest, at);
@@ -158,7 +158,7 @@ TEST(HttpViews, HandlerArenaLazyAcquisition) {
           EXPECT_EQ(s.arena(), nullptr);
           before.set_value();
         };
-        h.body = [](ServerStream& s, const BodyChunk& c) {
+        h.body = [](ServerStream& s, const http::BodyChunk& c) {
           const ArenaAnswer answer = s.acquire_arena();
           ASSERT_EQ(answer.status, ArenaStatus::kGranted);
           EXPECT_EQ(s.acquire_arena().arena, answer.arena) << "asking again gives the same";
@@ -183,7 +183,7 @@ TEST(HttpViews, HandlerNoArenaForStreaming) {
         h.headers = [](ServerStream& s, const ServerRequest&) {
           s.make_state<std::uint64_t>() = 0;
         };
-        h.body = [](ServerStream& s, const BodyChunk& c) { s.state<std::uint64_t>() += c.len; };
+        h.body = [](ServerStream& s, const http::BodyChunk& c) { s.state<std::uint64_t>() += c.len; };
         h.complete = [](ServerStream& s) {
           EXPECT_EQ(reply(s, 200, std::to_string(s.state<std::uint64_t>())), SendResult::kSent);
         };
@@ -203,7 +203,7 @@ TEST(HttpViews, ConcurrentStreamsIndependentViews) {
                          h.headers = [](ServerStream& s, const ServerRequest& r) {
                            s.make_state<char>() = r.meta.path[1];
                          };
-                         h.body = [](ServerStream& s, const BodyChunk& c) {
+                         h.body = [](ServerStream& s, const http::BodyChunk& c) {
                            const char own = s.state<char>();
                            EXPECT_TRUE(std::all_of(c.text().begin(), c.text().end(),
                                                    [own](char letter) { return letter == own; }));
@@ -227,4 +227,4 @@ TEST(HttpViews, ConcurrentStreamsIndependentViews) {
 }
 
 }  // namespace
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::server

@@ -8,7 +8,7 @@
 
 #include "server/server_testing.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::server {
 namespace {
 
 using testkit::Answer;
@@ -484,4 +484,4 @@ TEST(Pressure, CriticalPeersUseTheReservedPlaces) {
 }
 
 }  // namespace
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::server

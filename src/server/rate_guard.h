@@ -3,9 +3,9 @@
 #include <cstdint>
 
 #include "weir/base/time.h"
-#include "weir/config/server_config.h"
+#include "weir/experimental/server/server_config.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::server {
 
 /// Holds a transfer to a minimum rate, window by window: a window that brings fewer bytes than
 /// rate × window (or none at all) is too slow. Bytes beyond need do not count for later windows, so
@@ -57,4 +57,4 @@ class RateGuard {
   return {.window = config.write_timeout, .bytes_per_second = config.write_min_rate};
 }
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::server

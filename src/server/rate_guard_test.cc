@@ -1,8 +1,8 @@
-#include "server/rate_guard.h"
+#include "rate_guard.h"
 
 #include <gtest/gtest.h>
 
-namespace weir::inline v0 {
+namespace weir::inline v0::server {
 namespace {
 
 using std::chrono::seconds;
@@ -55,4 +55,4 @@ TEST(RateGuard, StoppedGuardIsNeverTooSlow) {
 }
 
 }  // namespace
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::server

@@ -1,4 +1,4 @@
-#include "weir/server/server.h"
+#include "weir/experimental/server/server.h"
 
 #include <algorithm>
 #include <latch>
@@ -6,19 +6,19 @@
 #include <utility>
 
 #include "weir/base/assert.h"
-#include "weir/io/clock.h"
-#include "weir/io/listener.h"
-#include "weir/io/thread_parker.h"
-#include "weir/io/tls_memory.h"
-#include "weir/server/memory_budget.h"
+#include "weir/experimental/io/clock.h"
+#include "weir/experimental/io/listener.h"
+#include "weir/experimental/io/thread_parker.h"
+#include "weir/experimental/io/tls_memory.h"
+#include "weir/experimental/server/memory_budget.h"
 
-#include "server/acceptor.h"
-#include "server/shard.h"
-#include "server/shared.h"
-#include "server/tls_setup.h"
-#include "server/tls_shared.h"
+#include "acceptor.h"
+#include "shard.h"
+#include "shared.h"
+#include "tls/tls_setup.h"
+#include "tls/tls_shared.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::server {
 namespace {
 
 /// Runs `work` on the loop's thread and waits for it.
@@ -195,7 +195,7 @@ std::uint16_t Server::tls_port() const {
   return first_port(impl_->tls_names);
 }
 
-Result<void, ConfigError> Server::reload_tls(const TlsConfig& next) {
+Result<void, ConfigError> Server::reload_tls(const io::TlsConfig& next) {
   TlsShared* tls = impl_->shared.tls.get();
   if (tls == nullptr) return {};
   const io::TlsContext::Ptr before = tls->context();
@@ -284,4 +284,4 @@ const ServerConfig& Server::config() const noexcept {
   return impl_->config;
 }
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::server

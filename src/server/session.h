@@ -1,9 +1,9 @@
 #pragma once
 
 #include "weir/base/time.h"
-#include "weir/server/close_reason.h"
+#include "weir/experimental/server/close_reason.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::server {
 
 /// The protocol on a connection (a TLS handshake, HTTP/1, HTTP/2): takes bytes from the
 /// connection's input, calls the handler, puts bytes into the connection's output.
@@ -45,4 +45,4 @@ class Session {
   ~Session() = default;
 };
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::server

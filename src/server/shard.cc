@@ -1,15 +1,15 @@
-#include "server/shard.h"
+#include "shard.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "weir/base/assert.h"
-#include "weir/io/clock.h"
-#include "weir/io/fd.h"
+#include "weir/experimental/io/clock.h"
+#include "weir/experimental/io/fd.h"
 
-#include "server/tls_shared.h"
+#include "tls/tls_shared.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::server {
 namespace {
 
 constexpr std::uint32_t kSweepArenas = 64;
@@ -199,11 +199,11 @@ void LoopShard::on_exhausted() noexcept {
   loop_.defer(judge_task_);
 }
 
-LoopShard::ArenaGrant LoopShard::acquire_arena(ArenaWaiter& waiter, Access access, bool may_wait) {
+LoopShard::ArenaGrant LoopShard::acquire_arena(ArenaWaiter& waiter, io::Access access, bool may_wait) {
   const TimePoint now = loop_.now();
   const PressureDecision decision = judge_pressure(shared_, now);
   ArenaGrant grant;
-  if (access == Access::kCritical || decision.accept_stream) {
+  if (access == io::Access::kCritical || decision.accept_stream) {
     grant.memory = shared_.arenas.acquire(index_, access);
     if (grant.memory != nullptr) return grant;
   }
@@ -211,7 +211,7 @@ LoopShard::ArenaGrant LoopShard::acquire_arena(ArenaWaiter& waiter, Access acces
   grant.pending = may_wait && queue_open && shared_.arenas.enqueue(waiter, now);
   if (!grant.pending) {
     counters_.count(RefuseReason::kArena);
-    if (access == Access::kCritical) ++counters_.critical_shed;
+    if (access == io::Access::kCritical) ++counters_.critical_shed;
   }
   on_exhausted();
   return grant;
@@ -289,4 +289,4 @@ void LoopShard::drop_stuck(const PressureDecision& decision, TimePoint now) {
   }
 }
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::server

@@ -12,19 +12,19 @@
 #include "weir/base/intrusive_list.h"
 #include "weir/base/ring.h"
 #include "weir/base/time.h"
-#include "weir/http/header_view.h"
-#include "weir/io/loop.h"
-#include "weir/io/timer.h"
-#include "weir/server/handler.h"
+#include "weir/experimental/http/header_view.h"
+#include "weir/experimental/io/loop.h"
+#include "weir/experimental/io/timer.h"
+#include "weir/experimental/server/handler.h"
 
-#include "server/connection.h"
-#include "server/counters.h"
-#include "server/http_date.h"
-#include "server/read_regions.h"
-#include "server/shared.h"
-#include "server/writer_line.h"
+#include "connection.h"
+#include "counters.h"
+#include "http_date.h"
+#include "memory/read_regions.h"
+#include "shared.h"
+#include "memory/writer_line.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::server {
 
 /// One loop's part of a server: its connections, its lists, its handler, its tick.
 ///
@@ -61,7 +61,7 @@ class LoopShard {
   [[nodiscard]] Handler& handler() noexcept { return *handler_; }
   [[nodiscard]] LoopCounters& counters() noexcept { return counters_; }
   [[nodiscard]] const LoopCounters& counters() const noexcept { return counters_; }
-  [[nodiscard]] std::span<HeaderView> header_storage() noexcept { return headers_; }
+  [[nodiscard]] std::span<http::HeaderView> header_storage() noexcept { return headers_; }
   [[nodiscard]] std::string_view date(TimePoint now);
   [[nodiscard]] bool draining() const noexcept {
     return shared_.draining.load(std::memory_order_relaxed);
@@ -84,7 +84,7 @@ class LoopShard {
     std::byte* memory = nullptr;
     bool pending = false;
   };
-  [[nodiscard]] ArenaGrant acquire_arena(ArenaWaiter& waiter, Access access, bool may_wait);
+  [[nodiscard]] ArenaGrant acquire_arena(ArenaWaiter& waiter, io::Access access, bool may_wait);
   void release_arena(std::byte* memory) noexcept;
 
   void on_opened(Connection& connection);
@@ -119,7 +119,7 @@ class LoopShard {
   LoopCounters counters_;
   RegionStack regions_;
   std::unique_ptr<RegionStack> stages_;  // with TLS
-  std::vector<HeaderView> headers_;
+  std::vector<http::HeaderView> headers_;
 
   IntrusiveList<Connection, &Connection::all_hook> all_;
   // Idle, longest in front: those who never asked for anything, and the others.
@@ -146,4 +146,4 @@ class LoopShard {
   bool stopping_ = false;
 };
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::server

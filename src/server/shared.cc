@@ -1,19 +1,19 @@
-#include "server/shared.h"
+#include "shared.h"
 
 #include <algorithm>
 #include <limits>
 
-#include "weir/io/entropy.h"
+#include "weir/experimental/io/entropy.h"
 
-#include "server/h2_session.h"
-#include "server/shard.h"
-#include "server/tls_shared.h"
+#include "h2/h2_session.h"
+#include "shard.h"
+#include "tls/tls_shared.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::server {
 namespace {
 
-HttpLimits limits_of(const ServerConfig& config) {
-  HttpLimits limits;
+http::HttpLimits limits_of(const ServerConfig& config) {
+  http::HttpLimits limits;
   limits.head_bytes_max = config.head_bytes_max;
   limits.header_count_max = config.header_count_max;
   limits.uri_bytes_max = config.uri_bytes_max;
@@ -106,7 +106,7 @@ Result<Connection*, RefuseReason> ConnectionTable::acquire(LoopShard& shard,
 
 void ConnectionTable::release(Connection& connection) {
   const std::lock_guard lock(mutex_);
-  if (sources_.has_value() && connection.access() == Access::kOrdinary)
+  if (sources_.has_value() && connection.access() == io::Access::kOrdinary)
     sources_->leave(connection.peer());
   slab_.release(slab_.handle_of(&connection));
   if (waiting_task_ == nullptr) return;
@@ -173,4 +173,4 @@ PressureDecision judge_pressure(ServerShared& shared, TimePoint now) noexcept {
   return decision;
 }
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::server

@@ -9,23 +9,23 @@
 
 #include "weir/base/result.h"
 #include "weir/base/slab.h"
-#include "weir/config/server_config.h"
-#include "weir/http/limits.h"
-#include "weir/io/loop.h"
+#include "weir/experimental/server/server_config.h"
+#include "weir/experimental/http/limits.h"
+#include "weir/experimental/io/loop.h"
 #include "weir/policy/pressure.h"
-#include "weir/server/close_reason.h"
+#include "weir/experimental/server/close_reason.h"
 
 #include "http/h2/session_kit.h"
-#include "server/arena_pool.h"
-#include "server/connection.h"
-#include "server/h2_body_lease.h"
-#include "server/h2_stream.h"
-#include "server/read_regions.h"
-#include "server/source_table.h"
-#include "server/stream_places.h"
-#include "server/write_pool.h"
+#include "memory/arena_pool.h"
+#include "connection.h"
+#include "h2/h2_body_lease.h"
+#include "h2/h2_stream.h"
+#include "memory/read_regions.h"
+#include "source_table.h"
+#include "stream_places.h"
+#include "memory/write_pool.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::server {
 
 class LoopShard;
 struct TlsShared;
@@ -71,7 +71,7 @@ struct ServerShared {
   ~ServerShared();
 
   const ServerConfig config;
-  const HttpLimits limits;
+  const http::HttpLimits limits;
   const PressureConfig pressure;
   const std::uint32_t loop_count;
   const std::uint32_t write_quota;  // buffers that one connection may hold
@@ -83,10 +83,10 @@ struct ServerShared {
   ConnectionTable connections;
 
   // HTTP/2.
-  const h2::SessionKit h2_kit;
+  const http::h2::SessionKit h2_kit;
   const BodyLease::Shape lease_shape;
-  SharedBlocks h2_sessions;
-  SharedBlocks body_leases;
+  io::SharedBlocks h2_sessions;
+  io::SharedBlocks body_leases;
   StreamPlaces streams;  // of every protocol
   H2StreamPool h2_streams;
 
@@ -105,4 +105,4 @@ struct ServerShared {
 /// evaluate_pressure() of that, with the level published.
 PressureDecision judge_pressure(ServerShared& shared, TimePoint now) noexcept;
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::server

@@ -4,9 +4,9 @@
 #include <memory>
 
 #include "weir/base/siphash.h"
-#include "weir/io/address.h"
+#include "weir/experimental/io/address.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::server {
 
 /// How many connections each source has open: an IPv4 address, or an IPv6 /64, since whoever has
 /// one address of it has them all. Unix sockets have no source and are not counted.
@@ -51,4 +51,4 @@ class SourceTable {
   std::unique_ptr<Entry[]> entries_;
 };
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::server

@@ -1,10 +1,10 @@
-#include "weir/server/stats_json.h"
+#include "weir/experimental/server/stats_json.h"
 
 #include <string_view>
 
-#include "weir/server/memory_budget.h"
+#include "weir/experimental/server/memory_budget.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::server {
 namespace {
 
 /// Names here are our own and need no escaping.
@@ -98,8 +98,8 @@ std::string stats_json(const ServerStats& stats, const ServerConfig& config) {
     };
     each("handshakes", kHandshakeResultNames, stats.tls.handshakes);
     each("closed", kCloseReasonNames, stats.closed);
-    each("http2_glitches", kH2GlitchNames, stats.h2_glitches);
-    each("http2_ended", h2::kSessionEndNames, stats.h2_ended);
+    each("http2_glitches", http::kH2GlitchNames, stats.h2_glitches);
+    each("http2_ended", http::h2::kSessionEndNames, stats.h2_ended);
     each("http2_aborted", kCloseReasonNames, stats.h2_aborted);
     each("refused", kRefuseReasonNames, stats.refused);
   }
@@ -107,4 +107,4 @@ std::string stats_json(const ServerStats& stats, const ServerConfig& config) {
   return out;
 }
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::server

@@ -7,7 +7,7 @@
 
 #include "io/shared_blocks.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::server {
 
 /// How many requests are read or answered at once: over all connections, loops and protocols.
 ///
@@ -22,8 +22,8 @@ class StreamPlaces {
   };
   explicit StreamPlaces(Shape shape) noexcept : shape_(shape) {}
 
-  [[nodiscard]] bool take(Access access) noexcept {
-    const std::uint32_t kept_back = access == Access::kCritical ? 0 : shape_.reserved;
+  [[nodiscard]] bool take(io::Access access) noexcept {
+    const std::uint32_t kept_back = access == io::Access::kCritical ? 0 : shape_.reserved;
     std::uint32_t used = used_.load(std::memory_order_relaxed);
     do {
       if (shape_.count - used <= kept_back) {
@@ -53,4 +53,4 @@ class StreamPlaces {
   std::atomic<std::uint64_t> exhausted_{0};
 };
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::server

@@ -1,4 +1,4 @@
-#include "server/stream_places.h"
+#include "stream_places.h"
 
 #include <atomic>
 #include <barrier>
@@ -9,10 +9,10 @@
 
 #include <gtest/gtest.h>
 
-#include "server/h2_testing.h"
+#include "h2/h2_testing.h"
 #include "server/server_testing.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::server {
 namespace {
 
 using testkit::Answer;
@@ -24,13 +24,13 @@ using testkit::small_config;
 
 TEST(StreamPlaces, OrdinaryOnesLeaveTheReserveToCriticalOnes) {
   StreamPlaces places({.count = 5, .reserved = 2});
-  for (int i = 0; i < 3; ++i) EXPECT_TRUE(places.take(Access::kOrdinary));
-  EXPECT_FALSE(places.take(Access::kOrdinary));
-  EXPECT_TRUE(places.take(Access::kCritical));
-  EXPECT_TRUE(places.take(Access::kCritical));
-  EXPECT_FALSE(places.take(Access::kCritical));
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(places.take(io::Access::kOrdinary));
+  EXPECT_FALSE(places.take(io::Access::kOrdinary));
+  EXPECT_TRUE(places.take(io::Access::kCritical));
+  EXPECT_TRUE(places.take(io::Access::kCritical));
+  EXPECT_FALSE(places.take(io::Access::kCritical));
   places.give();
-  EXPECT_FALSE(places.take(Access::kOrdinary)) << "the reserve is filled first";
+  EXPECT_FALSE(places.take(io::Access::kOrdinary)) << "the reserve is filled first";
   EXPECT_EQ(places.stats(), (PoolStats{.used = 4, .peak = 5, .capacity = 5, .exhausted = 3}));
 }
 
@@ -46,7 +46,7 @@ TEST(StreamPlaces, ExactlyAsManyAsThereAreUnderAnyInterleaving) {
     threads.emplace_back([&] {
       for (int round = 0; round < 200; ++round) {
         together.arrive_and_wait();
-        const bool got = places.take(Access::kOrdinary);
+        const bool got = places.take(io::Access::kOrdinary);
         if (got) taken.fetch_add(1);
         together.arrive_and_wait();
         if (got) {
@@ -141,4 +141,4 @@ TEST(StreamPlaces, ClientThatLeavesGivesItsPlaceBack) {
 }
 
 }  // namespace
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::server

@@ -12,7 +12,7 @@
 #include "weir/control/waiter.h"
 #include "weir/policy/priority.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::sim {
 
 enum class CallEnd : std::uint8_t;
 
@@ -180,4 +180,4 @@ struct AttemptList {
   }
 };
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::sim

@@ -1,10 +1,10 @@
-#include "sim/attempt.h"
+#include "attempt.h"
 
 #include <vector>
 
 #include <gtest/gtest.h>
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 void ignore(Waiter&) noexcept {}
@@ -45,4 +45,4 @@ TEST(AttemptList, RemovesFromEverywhere) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::sim

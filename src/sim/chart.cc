@@ -1,4 +1,4 @@
-#include "sim/chart.h"
+#include "chart.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-namespace weir::inline v0 {
+namespace weir::inline v0::sim {
 namespace {
 
 constexpr double kWidth = 960;
@@ -246,4 +246,4 @@ std::string Chart::to_svg() const {
   return Drawing(*this).draw();
 }
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::sim

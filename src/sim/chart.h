@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-namespace weir::inline v0 {
+namespace weir::inline v0::sim {
 
 /// One line of a panel; `dash` as in SVG, empty for a solid line.
 struct ChartLine {
@@ -44,4 +44,4 @@ struct Chart {
 /// Round numbers for an axis from 0 to at least `top`: their distance.
 [[nodiscard]] double nice_step(double top, int steps) noexcept;
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::sim

@@ -1,8 +1,8 @@
-#include "sim/chart.h"
+#include "chart.h"
 
 #include <gtest/gtest.h>
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 std::size_t count(const std::string& text, const std::string& part) {
@@ -62,4 +62,4 @@ TEST(Chart, EmptyPanelsAreDrawnWithoutNonsense) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::sim

@@ -1,4 +1,4 @@
-#include "sim/compare.h"
+#include "compare.h"
 
 #include <algorithm>
 #include <charconv>
@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-namespace weir::inline v0 {
+namespace weir::inline v0::sim {
 namespace {
 
 std::size_t first_guarded(const Scenario& scenario) noexcept {
@@ -155,4 +155,4 @@ std::string printed(const FixedSearch& search) {
       search.unloaded_p99_ms, FixedSearch::kLatencyFactor);
 }
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::sim

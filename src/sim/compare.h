@@ -6,10 +6,10 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/run.h"
-#include "sim/scenario.h"
+#include "run.h"
+#include "scenario.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::sim {
 
 /// Which limiter to put in a scenario's place: a policy by name, `fixed:64`, or `none`.
 struct LimiterChoice {
@@ -66,4 +66,4 @@ struct FixedSearch {
 [[nodiscard]] FixedSearch search_fixed(const Scenario& scenario, const Progress& progress);
 [[nodiscard]] std::string printed(const FixedSearch& search);
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::sim

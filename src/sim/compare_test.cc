@@ -1,10 +1,10 @@
-#include "sim/compare.h"
+#include "compare.h"
 
 #include <gtest/gtest.h>
 
-#include "sim/scenario_test_support.h"
+#include "scenario_test_support.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 TEST(Compare, KnowsItsLimiters) {
@@ -64,4 +64,4 @@ TEST(Compare, TheSearchFindsTheLimitThatIsBestByConstruction) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::sim

@@ -1,4 +1,4 @@
-#include "sim/config_node.h"
+#include "config_node.h"
 
 #include <charconv>
 #include <optional>
@@ -8,7 +8,7 @@
 
 #include "config/toml_reader.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::sim {
 namespace {
 
 ConfigNode convert(const toml::node& from) {
@@ -168,7 +168,7 @@ std::string ConfigNode::printed() const {
 // The gateway's reader looks at the text first: it knows where the library would end the process
 // instead of reporting an error.
 Result<ConfigNode, ConfigError> parse_config(std::string_view text, const std::string& file) {
-  RawConfig checked = read_toml(text, file);
+  config::RawConfig checked = config::read_toml(text, file);
   if (!checked.syntax.empty()) {
     return unexpected(std::move(checked.syntax.front()));
   }
@@ -190,4 +190,4 @@ Result<void, ConfigError> set_value(ConfigNode& root, std::string_view assignmen
   return assign(root, path, path, parse_value(assignment.substr(equals + 1)));
 }
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::sim

@@ -9,7 +9,7 @@
 #include "weir/base/config_error.h"
 #include "weir/base/result.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::sim {
 
 /// A value of a TOML file with the line it stands on: what the scenario reader reads, so that only
 /// config_node.cc knows the TOML library.
@@ -42,4 +42,4 @@ struct ConfigNode {
 /// The value is read as TOML, or taken as a string where that fails.
 [[nodiscard]] Result<void, ConfigError> set_value(ConfigNode& root, std::string_view assignment);
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::sim

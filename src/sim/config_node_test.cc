@@ -1,8 +1,8 @@
-#include "sim/config_node.h"
+#include "config_node.h"
 
 #include <gtest/gtest.h>
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 ConfigNode parse(std::string_view text) {
@@ -60,4 +60,4 @@ TEST(SetValue, AnUnknownMemberOrNoEqualsSignIsAnError) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::sim

@@ -1,13 +1,13 @@
-#include "sim/distribution.h"
+#include "distribution.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 
-#include "sim/latency_histogram.h"
-#include "sim/replay_math.h"
+#include "latency_histogram.h"
+#include "replay_math.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::sim {
 namespace {
 
 Duration from_double(double ns) noexcept {
@@ -128,4 +128,4 @@ Duration Distribution::quantile(double q) const {
   return sample_of(*this).quantile(q);
 }
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::sim

@@ -6,7 +6,7 @@
 #include "weir/base/rng.h"
 #include "weir/base/time.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::sim {
 
 enum class DistributionKind : std::uint8_t {
   kConstant,
@@ -66,4 +66,4 @@ struct Distribution {
 /// rate one.
 [[nodiscard]] double draw_unit_exponential(Rng& rng) noexcept;
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::sim

@@ -1,4 +1,4 @@
-#include "sim/distribution.h"
+#include "distribution.h"
 
 #include <algorithm>
 #include <array>
@@ -6,9 +6,9 @@
 
 #include <gtest/gtest.h>
 
-#include "sim/latency_histogram.h"
+#include "latency_histogram.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 using std::chrono::milliseconds;
@@ -129,4 +129,4 @@ TEST(Distribution, EqualSeedsDrawEqualTimes) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::sim

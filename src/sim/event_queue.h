@@ -7,7 +7,7 @@
 #include "weir/base/assert.h"
 #include "weir/base/time.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::sim {
 
 /// What happens at an instant: a kind, the thing it concerns, and a token by which the thing knows
 /// whether the event still matters (cancelling an event is forgetting its token).
@@ -92,4 +92,4 @@ class EventQueue {
   std::uint64_t next_order_ = 0;
 };
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::sim

@@ -1,4 +1,4 @@
-#include "sim/event_queue.h"
+#include "event_queue.h"
 
 #include <algorithm>
 #include <utility>
@@ -8,7 +8,7 @@
 
 #include "weir/base/rng.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 TEST(EventQueue, GivesEventsInTimeOrder) {
@@ -54,4 +54,4 @@ TEST(EventQueue, PushingWhilePoppingNeverGoesBackInTime) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::sim

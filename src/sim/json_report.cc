@@ -1,11 +1,11 @@
-#include "sim/json_report.h"
+#include "json_report.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "sim/measure.h"
+#include "measure.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::sim {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -142,4 +142,4 @@ std::string json_list(const std::vector<std::string>& items) {
   return all + "]\n";
 }
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::sim

@@ -3,10 +3,10 @@
 #include <string>
 #include <vector>
 
-#include "sim/run.h"
-#include "sim/scenario.h"
+#include "run.h"
+#include "scenario.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::sim {
 
 /// One run for machines. All but `run` (wall time and speed) is the same on every machine.
 /// With `series`, the time series too.
@@ -16,4 +16,4 @@ namespace weir::inline v0 {
 /// A list of JSON texts as one.
 [[nodiscard]] std::string json_list(const std::vector<std::string>& items);
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::sim

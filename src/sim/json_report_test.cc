@@ -1,11 +1,11 @@
-#include "sim/json_report.h"
+#include "json_report.h"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "sim/scenario_test_support.h"
+#include "scenario_test_support.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 TEST(JsonReport, SaysWhatTheRunCameTo) {
@@ -41,4 +41,4 @@ TEST(JsonReport, AListOfReportsIsJsonToo) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::sim

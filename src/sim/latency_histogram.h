@@ -9,7 +9,7 @@
 #include "weir/base/assert.h"
 #include "weir/base/time.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::sim {
 
 /// Counts durations in bins of 1/64 of their power of two: a quantile is within 1.6 %.
 ///
@@ -100,4 +100,4 @@ class LatencyHistogram {
   std::size_t high_ = 0;
 };
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::sim

@@ -1,4 +1,4 @@
-#include "sim/latency_histogram.h"
+#include "latency_histogram.h"
 
 #include <algorithm>
 #include <vector>
@@ -7,7 +7,7 @@
 
 #include "weir/base/rng.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 TEST(LatencyHistogram, EmptyIsZero) {
@@ -63,4 +63,4 @@ TEST(LatencyHistogram, AnythingLongerThanAnHourStillCounts) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::sim

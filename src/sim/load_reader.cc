@@ -4,9 +4,9 @@
 #include <unordered_map>
 #include <utility>
 
-#include "sim/scenario_reader.h"
+#include "scenario_reader.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::sim {
 namespace {
 
 constexpr std::array<std::string_view, kPriorityCount> kClasses = {"critical", "high", "normal",
@@ -266,4 +266,4 @@ void read_load(NodeReader& reader, const ScenarioNames& names, const FileSource&
   read_caller(reader, out.caller);
 }
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::sim

@@ -6,9 +6,9 @@
 #include <optional>
 #include <string_view>
 
-#include "sim/scenario.h"
+#include "scenario.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::sim {
 
 /// What a measure is about, and so which keys of a verdict make sense for it.
 enum class MeasureOf : std::uint8_t { kCalls, kService, kRun };
@@ -68,4 +68,4 @@ inline constexpr std::array<std::string_view, kMeasures.size()> kMeasureNames = 
 
 static_assert(kMeasures.size() == static_cast<std::size_t>(Measure::kRecoveryTime) + 1);
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::sim

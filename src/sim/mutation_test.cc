@@ -7,10 +7,10 @@
 
 #include <gtest/gtest.h>
 
-#include "sim/run.h"
-#include "sim/scenario_test_support.h"
+#include "run.h"
+#include "scenario_test_support.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 /// A limiter with a broken rule: it never takes anything back, or never gives anything.
@@ -102,4 +102,4 @@ TEST(Mutation, ARuleThatIsOffIsCaught) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::sim

@@ -1,4 +1,4 @@
-#include "sim/node_reader.h"
+#include "node_reader.h"
 
 #include <algorithm>
 #include <utility>
@@ -7,7 +7,7 @@
 #include "weir/base/config_check.h"
 #include "weir/base/duration_text.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::sim {
 namespace {
 
 constexpr Duration kDurationMax = std::chrono::hours(24 * 365 * 100);  // sums of two still fit
@@ -187,4 +187,4 @@ void NodeReader::done() {
   }
 }
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::sim

@@ -11,9 +11,9 @@
 #include "weir/base/config_error.h"
 #include "weir/base/time.h"
 
-#include "sim/config_node.h"
+#include "config_node.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::sim {
 
 /// Reads the keys of one table into plain variables and collects every fault: a wrong kind, a value
 /// out of range, a key nobody asked for. A variable whose key is missing keeps its value.
@@ -81,4 +81,4 @@ class NodeReader {
 /// Reads a duration value of a node; nothing when it is none.
 [[nodiscard]] std::optional<Duration> duration_of(const ConfigNode& node) noexcept;
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::sim

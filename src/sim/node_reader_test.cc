@@ -1,10 +1,10 @@
-#include "sim/node_reader.h"
+#include "node_reader.h"
 
 #include <array>
 
 #include <gtest/gtest.h>
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 struct Read {
@@ -102,4 +102,4 @@ TEST(NodeReader, ListMembersAreNamedInThePath) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::sim

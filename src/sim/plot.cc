@@ -1,4 +1,4 @@
-#include "sim/plot.h"
+#include "plot.h"
 
 #include <algorithm>
 #include <array>
@@ -8,9 +8,9 @@
 
 #include "weir/base/duration_text.h"
 
-#include "sim/chart.h"
+#include "chart.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::sim {
 namespace {
 
 constexpr std::array<const char*, kPriorityCount> kClassColors = {"#8e44ad", "#d55e00", "#0072b2",
@@ -177,4 +177,4 @@ std::string plot_svg(const Scenario& scenario, const RunResult& result) {
   return chart.to_svg();
 }
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::sim

@@ -1,10 +1,10 @@
-#include "sim/plot.h"
+#include "plot.h"
 
 #include <gtest/gtest.h>
 
-#include "sim/scenario_test_support.h"
+#include "scenario_test_support.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 TEST(Plot, ShowsEveryThingAUserAsksAbout) {
@@ -25,4 +25,4 @@ TEST(Plot, MarksFaults) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::sim

@@ -4,10 +4,10 @@
 
 #include <gtest/gtest.h>
 
-#include "sim/run.h"
-#include "sim/scenario_test_support.h"
+#include "run.h"
+#include "scenario_test_support.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 /// The mean wait in the queue of M/M/k, by Erlang's C formula, in units of the service time.
@@ -50,4 +50,4 @@ TEST(QueueingLaw, MMkWaitsAsLongAsTheFormulaSays) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::sim

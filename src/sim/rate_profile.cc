@@ -1,10 +1,10 @@
-#include "sim/rate_profile.h"
+#include "rate_profile.h"
 
 #include <cmath>
 #include <limits>
 #include <utility>
 
-namespace weir::inline v0 {
+namespace weir::inline v0::sim {
 
 RateProfile::RateProfile(std::vector<RatePoint> points, RateShape shape) {
   constexpr double kForever = std::numeric_limits<double>::infinity();
@@ -70,4 +70,4 @@ double interpolate(const std::vector<RatePoint>& points, Duration t) noexcept {
   return points.back().value;
 }
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::sim

@@ -7,7 +7,7 @@
 
 #include "weir/base/time.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::sim {
 
 /// A rate that changes over time: steps, or straight lines between points.
 struct RatePoint {
@@ -53,4 +53,4 @@ class RateProfile {
 /// A quantity on straight lines between points (memory in use, say); flat outside them.
 [[nodiscard]] double interpolate(const std::vector<RatePoint>& points, Duration t) noexcept;
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::sim

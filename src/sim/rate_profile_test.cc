@@ -1,10 +1,10 @@
-#include "sim/rate_profile.h"
+#include "rate_profile.h"
 
 #include <gtest/gtest.h>
 
-#include "sim/distribution.h"
+#include "distribution.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 using std::chrono::milliseconds;
@@ -75,4 +75,4 @@ TEST(Interpolate, IsStraightBetweenPointsAndFlatOutside) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::sim

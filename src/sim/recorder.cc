@@ -1,11 +1,11 @@
-#include "sim/recorder.h"
+#include "recorder.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "weir/base/assert.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::sim {
 
 void CallTotals::merge(const CallTotals& other) noexcept {
   offered += other.offered;
@@ -110,4 +110,4 @@ void Recorder::close_bucket() {
   for (ServiceTotals& s : services_) s.clear();
 }
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::sim

@@ -9,10 +9,10 @@
 #include "weir/policy/priority.h"
 #include "weir/policy/reason.h"
 
-#include "sim/latency_histogram.h"
-#include "sim/scenario.h"
+#include "latency_histogram.h"
+#include "scenario.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::sim {
 
 /// How a call ended, as its caller sees it. Every call ends once, in one of these.
 enum class CallEnd : std::uint8_t { kOk, kRefused, kFailed, kTimedOut };
@@ -135,4 +135,4 @@ class Recorder {
   std::vector<SpanTotals> spans_;
 };
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::sim

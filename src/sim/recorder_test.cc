@@ -1,8 +1,8 @@
-#include "sim/recorder.h"
+#include "recorder.h"
 
 #include <gtest/gtest.h>
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 using std::chrono::milliseconds;
@@ -73,4 +73,4 @@ TEST(Recorder, WhatIsInForceStaysInForceOverBuckets) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::sim

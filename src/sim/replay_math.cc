@@ -1,10 +1,10 @@
-#include "sim/replay_math.h"
+#include "replay_math.h"
 
 #include <algorithm>
 #include <bit>
 #include <cstdint>
 
-namespace weir::inline v0 {
+namespace weir::inline v0::sim {
 namespace {
 
 constexpr double kLn2High = 0x1.62e42fefa38p-1;  // the low bits are zero: k × this is exact
@@ -53,4 +53,4 @@ double replay_pow(double x, double y) noexcept {
   return replay_exp(y * replay_log(x));
 }
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::sim

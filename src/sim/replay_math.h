@@ -1,6 +1,6 @@
 #pragma once
 
-namespace weir::inline v0 {
+namespace weir::inline v0::sim {
 
 /// log and exp made of nothing but IEEE additions, multiplications and divisions, which every
 /// compiler and machine rounds alike. The C library's are a little more exact but differ between
@@ -17,4 +17,4 @@ namespace weir::inline v0 {
 /// x to the y, for x > 0.
 [[nodiscard]] double replay_pow(double x, double y) noexcept;
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::sim

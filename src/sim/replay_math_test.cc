@@ -1,4 +1,4 @@
-#include "sim/replay_math.h"
+#include "replay_math.h"
 
 #include <bit>
 #include <cmath>
@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 TEST(ReplayMath, AgreesWithTheCLibraryToFourteenDigits) {
@@ -37,4 +37,4 @@ TEST(ReplayMath, GivesTheSameBitsWithEveryCompiler) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::sim

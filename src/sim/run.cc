@@ -1,12 +1,12 @@
-#include "sim/run.h"
+#include "run.h"
 
 #include <algorithm>
 #include <bit>
 #include <utility>
 
-#include "sim/measure.h"
+#include "measure.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::sim {
 namespace {
 
 // FNV-1a over 64-bit words.
@@ -206,4 +206,4 @@ RunResult run_scenario(const Scenario& scenario, const PolicyMaker& make_policy,
   return result;
 }
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::sim

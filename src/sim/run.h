@@ -5,11 +5,11 @@
 #include <optional>
 #include <vector>
 
-#include "sim/recorder.h"
-#include "sim/scenario.h"
-#include "sim/world.h"
+#include "recorder.h"
+#include "scenario.h"
+#include "world.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::sim {
 
 /// A verdict of the scenario, judged.
 struct VerdictResult {
@@ -47,4 +47,4 @@ using Progress = std::function<void(double share, std::uint64_t requests)>;
                                 std::optional<Priority> priority,
                                 std::optional<std::uint32_t> load);
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::sim

@@ -1,10 +1,10 @@
-#include "sim/run.h"
+#include "run.h"
 
 #include <gtest/gtest.h>
 
-#include "sim/scenario_test_support.h"
+#include "scenario_test_support.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 using std::chrono::milliseconds;
@@ -39,7 +39,7 @@ double value_of(const RunResult& result, Measure measure, std::optional<std::uin
   spec.measure = measure;
   spec.load = load;
   spec.to = seconds(20);
-  return weir::measure(spec, result.recorder, result.balance).value();
+  return weir::sim::measure(spec, result.recorder, result.balance).value();
 }
 
 TEST(Run, MeasuresWhatIsKnownByConstruction) {
@@ -106,4 +106,4 @@ TEST(Run, ProgressGoesFromNearZeroToOne) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::sim

@@ -7,13 +7,13 @@
 #include <vector>
 
 #include "weir/base/time.h"
-#include "weir/config/admission_config.h"
+#include "weir/control/admission_config.h"
 #include "weir/policy/priority.h"
 
-#include "sim/distribution.h"
-#include "sim/rate_profile.h"
+#include "distribution.h"
+#include "rate_profile.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::sim {
 
 // What a scenario file says, as plain data. scenario_reader.h makes it, World runs it.
 
@@ -192,4 +192,4 @@ struct Scenario {
 /// The most buckets a run may have: what bounds its memory.
 inline constexpr std::int64_t kBucketsMax = 20000;
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::sim

@@ -1,13 +1,13 @@
-#include "sim/scenario_reader.h"
+#include "scenario_reader.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "weir/policy/reason.h"
 
-#include "sim/measure.h"
+#include "measure.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::sim {
 namespace {
 
 std::vector<std::string> names_in(const ConfigNode& root, std::string_view key) {
@@ -208,4 +208,4 @@ std::string printed(const ConfigErrors& errors) {
   return all;
 }
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::sim

@@ -8,11 +8,11 @@
 #include "weir/base/config_error.h"
 #include "weir/base/result.h"
 
-#include "sim/config_node.h"
-#include "sim/node_reader.h"
-#include "sim/scenario.h"
+#include "config_node.h"
+#include "node_reader.h"
+#include "scenario.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::sim {
 
 /// Reads a file named in a scenario (a trace); nothing when it cannot be read. The path is relative
 /// to the scenario.
@@ -56,4 +56,4 @@ void read_admission(NodeReader& reader, AdmissionConfig& out);
 void read_verdict(NodeReader& reader, const ScenarioNames& names, const Scenario& scenario,
                   VerdictSpec& out);
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::sim

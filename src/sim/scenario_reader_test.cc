@@ -1,10 +1,10 @@
-#include "sim/scenario_reader.h"
+#include "scenario_reader.h"
 
 #include <gtest/gtest.h>
 
-#include "sim/scenario_test_support.h"
+#include "scenario_test_support.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 using std::chrono::milliseconds;
@@ -280,4 +280,4 @@ TEST(ScenarioReader, TheBucketFollowsTheDurationAndIsBounded) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::sim

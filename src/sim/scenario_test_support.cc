@@ -1,9 +1,9 @@
-#include "sim/scenario_test_support.h"
+#include "scenario_test_support.h"
 
 #include <fstream>
 #include <sstream>
 
-namespace weir::inline v0 {
+namespace weir::inline v0::sim {
 
 std::string scenario_file(const std::string& name) {
   const std::ifstream in(std::string(WEIR_SCENARIO_DIR) + "/" + name + ".toml");
@@ -13,4 +13,4 @@ std::string scenario_file(const std::string& name) {
   return text.str();
 }
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::sim

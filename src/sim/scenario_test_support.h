@@ -6,10 +6,10 @@
 
 #include <gtest/gtest.h>
 
-#include "sim/run.h"
-#include "sim/scenario_reader.h"
+#include "run.h"
+#include "scenario_reader.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::sim {
 
 /// Reads a scenario for a test, which fails if it is not valid.
 inline Scenario scenario_of(const std::string& text, const std::vector<std::string>& set = {}) {
@@ -42,4 +42,4 @@ to = "api"
 rate = 1200
 )";
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::sim

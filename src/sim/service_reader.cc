@@ -1,14 +1,14 @@
 #include <array>
 #include <utility>
 
-#include "weir/config/load.h"
-#include "weir/config/weir_config.h"
+#include "weir/experimental/config/load.h"
+#include "weir/experimental/config/weir_config.h"
 
 #include "config/option_table.h"
 #include "config/raw_config.h"
-#include "sim/scenario_reader.h"
+#include "scenario_reader.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::sim {
 namespace {
 
 void read_fault(NodeReader& reader, FaultSpec& out) {
@@ -49,7 +49,7 @@ void read_memory(NodeReader& reader, MemorySpec& out) {
   }
 }
 
-RawValue raw_of(const ConfigNode& node) {
+config::RawValue raw_of(const ConfigNode& node) {
   switch (node.kind) {
     case ConfigNode::Kind::kString:
       return {node.text};
@@ -64,17 +64,17 @@ RawValue raw_of(const ConfigNode& node) {
     case ConfigNode::Kind::kOther:
       break;
   }
-  return {RawOther{name_of(node.kind)}};
+  return {config::RawOther{name_of(node.kind)}};
 }
 
 // A section of weir.toml, as far as it is about admission: names, kinds and ranges come from the
 // one table of options.
-void read_section(NodeReader& reader, std::string_view section, Config& config) {
-  for (const Option<Config>& option : config_options()) {
+void read_section(NodeReader& reader, std::string_view section, config::Config& config) {
+  for (const config::Option<config::Config>& option : config::config_options()) {
     if (option.row.section != section || !option.row.field.starts_with("admission.")) continue;
     const ConfigNode* node = reader.raw(option.row.name);
     if (node == nullptr) continue;
-    if (const Refusal refusal = option.assign(config, raw_of(*node), option.row)) {
+    if (const config::Refusal refusal = option.assign(config, raw_of(*node), option.row)) {
       reader.fault(option.row.name, node->printed(), *refusal);
     }
   }
@@ -83,7 +83,7 @@ void read_section(NodeReader& reader, std::string_view section, Config& config) 
 }  // namespace
 
 void read_admission(NodeReader& reader, AdmissionConfig& out) {
-  Config config;
+  config::Config config;
   config.admission = out;
   read_section(reader, "admission", config);
   for (const std::string_view part : {"limit", "actors", "priority", "memory"}) {
@@ -101,9 +101,9 @@ void read_config_file(NodeReader& reader, const FileSource& files, ServiceSpec& 
   if (path.empty()) return;
   const auto text = files(path);
   if (!text) return reader.fault("config", path, "a weir.toml that can be read");
-  LoadedConfig loaded = load_config(*text, path);
+  config::LoadedConfig loaded = config::load_config(*text, path);
   for (const ConfigError& error : loaded.errors) {
-    reader.fault("config", to_text(error), "a valid weir.toml; see weir check");
+    reader.fault("config", config::to_text(error), "a valid weir.toml; see weir check");
   }
   out.admission = loaded.config.admission;
 }
@@ -135,4 +135,4 @@ void read_service(NodeReader& reader, const ScenarioNames& names, const FileSour
   });
 }
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::sim

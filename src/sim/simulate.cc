@@ -1,4 +1,4 @@
-#include "weir/sim/simulate.h"
+#include "weir/experimental/sim/simulate.h"
 
 #include <filesystem>
 #include <fstream>
@@ -9,14 +9,14 @@
 
 #include <fmt/format.h>
 
-#include "sim/compare.h"
-#include "sim/json_report.h"
-#include "sim/plot.h"
-#include "sim/run.h"
-#include "sim/scenario_reader.h"
-#include "sim/text_report.h"
+#include "compare.h"
+#include "json_report.h"
+#include "plot.h"
+#include "run.h"
+#include "scenario_reader.h"
+#include "text_report.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::sim {
 namespace {
 
 constexpr int kPassed = 0;
@@ -196,4 +196,4 @@ int simulate(const SimulateOptions& options, const SimulateShell& shell) {
   return Session(options, shell).run();
 }
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::sim

@@ -1,4 +1,4 @@
-#include "weir/sim/simulate.h"
+#include "weir/experimental/sim/simulate.h"
 
 #include <filesystem>
 #include <fstream>
@@ -7,9 +7,9 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "sim/scenario_test_support.h"
+#include "scenario_test_support.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 struct Outcome3 {
@@ -171,4 +171,4 @@ TEST_F(Simulate, ATraceIsFoundBesideItsScenario) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::sim

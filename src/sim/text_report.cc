@@ -1,4 +1,4 @@
-#include "sim/text_report.h"
+#include "text_report.h"
 
 #include <iterator>
 
@@ -6,9 +6,9 @@
 
 #include "weir/base/duration_text.h"
 
-#include "sim/measure.h"
+#include "measure.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::sim {
 namespace {
 
 using Out = std::back_insert_iterator<std::string>;
@@ -145,4 +145,4 @@ std::string text_report(const Scenario& scenario, const RunResult& result,
   return text;
 }
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::sim

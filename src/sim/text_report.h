@@ -2,10 +2,10 @@
 
 #include <string>
 
-#include "sim/run.h"
-#include "sim/scenario.h"
+#include "run.h"
+#include "scenario.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::sim {
 
 /// A run as a person reads it: the story, one line per load and per service, one per verdict; for
 /// each verdict that fails, what was measured and the command that shows it again. Deterministic:
@@ -18,4 +18,4 @@ namespace weir::inline v0 {
 /// "goodput ≥ 1500/s of web from 10s"
 [[nodiscard]] std::string described(const Scenario& scenario, const VerdictSpec& verdict);
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::sim

@@ -1,10 +1,10 @@
-#include "sim/text_report.h"
+#include "text_report.h"
 
 #include <gtest/gtest.h>
 
-#include "sim/scenario_test_support.h"
+#include "scenario_test_support.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 std::string report(const std::string& verdict) {
@@ -50,4 +50,4 @@ TEST(TextReport, VerdictsAreDescribedInFull) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::sim

@@ -6,7 +6,7 @@
 
 #include "weir/base/time.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::sim {
 
 /// Timeouts that all last equally long: they run out in the order in which they began, so a queue
 /// holds them and only its head needs an event. Most attempts end in time; their entries are
@@ -49,4 +49,4 @@ class TimeoutLane {
   std::size_t size_ = 0;
 };
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::sim

@@ -1,8 +1,8 @@
-#include "sim/timeout_lane.h"
+#include "timeout_lane.h"
 
 #include <gtest/gtest.h>
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 TEST(TimeoutLane, IsFirstInFirstOutThroughGrowthAndWrapping) {
@@ -30,4 +30,4 @@ TEST(TimeoutLane, IsFirstInFirstOutThroughGrowthAndWrapping) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::sim

@@ -1,11 +1,11 @@
-#include "sim/world.h"
+#include "world.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "weir/base/assert.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::sim {
 namespace {
 
 std::vector<Cohort> cohorts_of(const Scenario& scenario) {
@@ -220,4 +220,4 @@ Balance World::balance() const {
   return balance;
 }
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::sim

@@ -11,13 +11,13 @@
 #include "weir/control/admission_controller.h"
 #include "weir/policy/limit_policy.h"
 
-#include "sim/attempt.h"
-#include "sim/event_queue.h"
-#include "sim/recorder.h"
-#include "sim/scenario.h"
-#include "sim/timeout_lane.h"
+#include "attempt.h"
+#include "event_queue.h"
+#include "recorder.h"
+#include "scenario.h"
+#include "timeout_lane.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::sim {
 
 /// Where every call went: started = ok + refused + failed + timed out + unfinished.
 struct Balance {
@@ -203,4 +203,4 @@ class World {
   Balance balance_;
 };
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::sim

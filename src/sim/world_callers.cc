@@ -2,11 +2,11 @@
 #include <cmath>
 #include <limits>
 
-#include "sim/world.h"
+#include "world.h"
 
 // The callers' side: loads that make calls, timeouts, retries, and the end of every call.
 
-namespace weir::inline v0 {
+namespace weir::inline v0::sim {
 namespace {
 
 // Where nothing at all is waited for, an answer comes back at the instant of the question; a retry
@@ -209,4 +209,4 @@ void World::run_lane(TimeoutLane& lane, Kind kind, std::uint32_t subject) {
   }
 }
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::sim

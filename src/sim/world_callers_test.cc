@@ -3,11 +3,11 @@
 
 #include <gtest/gtest.h>
 
-#include "sim/run.h"
-#include "sim/scenario_test_support.h"
-#include "sim/world.h"
+#include "run.h"
+#include "scenario_test_support.h"
+#include "world.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 TEST(World, CallsOfALoadTakeAsLongAsItSays) {
@@ -131,4 +131,4 @@ think = "90ms"
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::sim

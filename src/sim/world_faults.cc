@@ -1,10 +1,10 @@
 #include <algorithm>
 
-#include "sim/world.h"
+#include "world.h"
 
 // What happens to services: pauses, slowness, crashes, errors, memory; and their clocks.
 
-namespace weir::inline v0 {
+namespace weir::inline v0::sim {
 namespace {
 
 constexpr Duration kTickEvery = std::chrono::milliseconds(50);
@@ -105,4 +105,4 @@ void World::expire(Service& service) {
   schedule(std::max(next, now_ + Duration(1)), Kind::kExpire, service.index);
 }
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::sim

@@ -1,11 +1,11 @@
 // Pauses, slowness, crashes, memory and links: what goes wrong in a world, and for how long.
 #include <gtest/gtest.h>
 
-#include "sim/run.h"
-#include "sim/scenario_test_support.h"
-#include "sim/world.h"
+#include "run.h"
+#include "scenario_test_support.h"
+#include "world.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 TEST(World, APauseDelaysEverybodyByItsLength) {
@@ -122,4 +122,4 @@ timeout = "1s"
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::sim

@@ -4,11 +4,11 @@
 
 #include "weir/base/assert.h"
 
-#include "sim/world.h"
+#include "world.h"
 
 // The services' side: admission, the queue in front of the workers, the work, and its end.
 
-namespace weir::inline v0 {
+namespace weir::inline v0::sim {
 namespace {
 
 constexpr Duration kConnectRefused = std::chrono::microseconds(200);
@@ -330,4 +330,4 @@ void World::service_late(Attempt& attempt) {
   collect_ready();
 }
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::sim

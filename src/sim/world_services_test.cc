@@ -1,11 +1,11 @@
 // Queues and tiers.
 #include <gtest/gtest.h>
 
-#include "sim/run.h"
-#include "sim/scenario_test_support.h"
-#include "sim/world.h"
+#include "run.h"
+#include "scenario_test_support.h"
+#include "world.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 TEST(World, MoreThanItsQueueIsTurnedAwayByTheServiceItself) {
@@ -53,4 +53,4 @@ rate = 200
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::sim

@@ -1,14 +1,14 @@
-#include "sim/world.h"
+#include "world.h"
 
 #include <sstream>
 #include <string>
 
 #include <gtest/gtest.h>
 
-#include "sim/run.h"
-#include "sim/scenario_test_support.h"
+#include "run.h"
+#include "scenario_test_support.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 using std::chrono::seconds;
@@ -190,4 +190,4 @@ TEST(World, MemoryDoesNotGrowWithTheTimeSimulated) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::sim

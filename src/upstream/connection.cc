@@ -7,7 +7,7 @@
 
 #include "upstream/pool.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::upstream {
 
 UpstreamConnection::UpstreamConnection(UpstreamPool& pool, std::uint32_t endpoint_index) noexcept
     : pool_(pool), parser_(pool.limits_), endpoint_index_(endpoint_index) {
@@ -216,7 +216,7 @@ void UpstreamConnection::on_readable() {
   for (int turn = 0; turn < 16; ++turn) {
     if (region_ == nullptr) {
       region_ = reinterpret_cast<char*>(
-          pool_.memory_.regions.acquire(pool_.loop_index_, Access::kOrdinary));
+          pool_.memory_.regions.acquire(pool_.loop_index_, io::Access::kOrdinary));
       if (region_ == nullptr) return fail(UpstreamFailure::kNoBuffer);
     }
     if (begin_ > 0 && held_.empty()) {
@@ -252,10 +252,10 @@ bool UpstreamConnection::process() noexcept {
 
 bool UpstreamConnection::process_head() noexcept {
   if (begin_ == end_) return false;
-  h1::ResponseHead head;
-  const h1::HeadResult result = parser_.parse_head(unread(), pool_.fields_, head);
-  if (result.status == h1::ParseStatus::kNeedMore) return false;
-  if (result.status == h1::ParseStatus::kError) {
+  http::h1::ResponseHead head;
+  const http::h1::HeadResult result = parser_.parse_head(unread(), pool_.fields_, head);
+  if (result.status == http::h1::ParseStatus::kNeedMore) return false;
+  if (result.status == http::h1::ParseStatus::kError) {
     fail(UpstreamFailure::kBadResponse);
     return false;
   }
@@ -266,9 +266,9 @@ bool UpstreamConnection::process_head() noexcept {
   }
   exchange.response_started_ = true;
   keep_alive_ = head.keep_alive;
-  const h1::BodyFraming framing =
-      head.tunnel ? h1::BodyFraming{.kind = h1::BodyKind::kUntilClose} : head.body;
-  decoder_ = h1::BodyDecoder(framing, pool_.limits_);
+  const http::h1::BodyFraming framing =
+      head.tunnel ? http::h1::BodyFraming{.kind = http::h1::BodyKind::kUntilClose} : head.body;
+  decoder_ = http::h1::BodyDecoder(framing, pool_.limits_);
   if (head.tunnel) {
     exchange.tunnel_ = true;
     exchange.plan_.deadline = TimePoint::max();
@@ -284,7 +284,7 @@ bool UpstreamConnection::process_head() noexcept {
   head_done_ = true;
   begin_ += static_cast<std::uint32_t>(result.consumed);
   exchange.release_sent_buffer();
-  if (framing.kind == h1::BodyKind::kNone) {
+  if (framing.kind == http::h1::BodyKind::kNone) {
     finish_exchange();
     return false;
   }
@@ -292,17 +292,17 @@ bool UpstreamConnection::process_head() noexcept {
 }
 
 bool UpstreamConnection::process_body() noexcept {
-  const h1::BodyDecoder before = decoder_;  // trailers that are not taken are read again
-  const h1::BodyStep step = decoder_.next(unread(), pool_.fields_);
+  const http::h1::BodyDecoder before = decoder_;  // trailers that are not taken are read again
+  const http::h1::BodyStep step = decoder_.next(unread(), pool_.fields_);
   Exchange& exchange = *exchange_;
   switch (step.event) {
-    case h1::BodyEvent::kNeedMore:
+    case http::h1::BodyEvent::kNeedMore:
       begin_ += static_cast<std::uint32_t>(step.consumed);
       return false;
-    case h1::BodyEvent::kError:
+    case http::h1::BodyEvent::kError:
       fail(UpstreamFailure::kBadResponse);
       return false;
-    case h1::BodyEvent::kTrailers:
+    case http::h1::BodyEvent::kTrailers:
       if (!exchange.events_.on_upstream_trailers(decoder_.trailers())) {
         if (exchange_ != &exchange) return false;
         decoder_ = before;
@@ -312,7 +312,7 @@ bool UpstreamConnection::process_body() noexcept {
       if (exchange_ != &exchange) return false;
       begin_ += static_cast<std::uint32_t>(step.consumed);
       return true;
-    case h1::BodyEvent::kData:
+    case http::h1::BodyEvent::kData:
       begin_ += static_cast<std::uint32_t>(step.consumed);
       return deliver(step.chunk.text(), step.chunk.last());
   }
@@ -371,8 +371,8 @@ void UpstreamConnection::on_end(bool reset) noexcept {
     }
     return fail(silent ? UpstreamFailure::kClosedEarly : UpstreamFailure::kTruncated);
   }
-  const h1::BodyStep step = decoder_.finish();
-  if (step.event != h1::BodyEvent::kData || (reset && !exchange.tunnel_)) {
+  const http::h1::BodyStep step = decoder_.finish();
+  if (step.event != http::h1::BodyEvent::kData || (reset && !exchange.tunnel_)) {
     return fail(UpstreamFailure::kTruncated);
   }
   keep_alive_ = false;
@@ -406,4 +406,4 @@ void UpstreamConnection::on_timer(TimePoint now) {
   fail(head_done_ ? UpstreamFailure::kStalled : UpstreamFailure::kFirstByteTimeout);
 }
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::upstream

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir {
+namespace weir::upstream {
 namespace {
 
 using std::chrono::milliseconds;
@@ -56,4 +56,4 @@ TEST_F(EndpointTest, OnlyBadAnswersInARowCloseIt) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::upstream

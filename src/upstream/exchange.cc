@@ -4,12 +4,12 @@
 #include <cstring>
 
 #include "weir/base/assert.h"
-#include "weir/http/h1/serializer.h"
+#include "weir/experimental/http/h1/serializer.h"
 
 #include "upstream/connection.h"
 #include "upstream/pool.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::upstream {
 
 Exchange::~Exchange() {
   WEIR_ASSERT(pool_ == nullptr && buffer_ == nullptr);
@@ -48,17 +48,17 @@ bool Exchange::send_body(std::string_view bytes, bool last) noexcept {
   WEIR_ASSERT(active() && !owes_writable_);
   const bool chunked = plan_.framing == RequestFraming::kChunked && !tunnel_;
   if (!bytes.empty() || (chunked && last)) body_given_ = true;
-  std::array<char, h1::kChunkHeadRoom> size_line;
+  std::array<char, http::h1::kChunkHeadRoom> size_line;
   std::array<std::string_view, 4> pieces{};
   if (chunked && !bytes.empty()) {
-    const std::size_t n = h1::write_chunk_head(size_line, static_cast<std::uint32_t>(bytes.size()));
+    const std::size_t n = http::h1::write_chunk_head(size_line, static_cast<std::uint32_t>(bytes.size()));
     pieces = {std::string_view(size_line.data(), n), bytes, "\r\n", {}};
   } else {
     pieces[1] = bytes;
   }
   if (last) {
     request_complete_ = true;
-    if (chunked) pieces[3] = h1::kLastChunk;
+    if (chunked) pieces[3] = http::h1::kLastChunk;
   }
   std::size_t written = 0;
   if (connection_ != nullptr && begin_ == end_) {
@@ -80,15 +80,15 @@ bool Exchange::send_body(std::string_view bytes, bool last) noexcept {
   return !owes_writable_;
 }
 
-bool Exchange::send_trailers(std::span<const HeaderView> trailers) noexcept {
+bool Exchange::send_trailers(std::span<const http::HeaderView> trailers) noexcept {
   if (plan_.framing != RequestFraming::kChunked || trailers.empty()) return send_body({}, true);
   request_complete_ = body_given_ = true;
   if (begin_ == end_) begin_ = end_ = 0;
-  const Result<std::size_t, h1::WriteError> written = h1::write_last_chunk(space(), trailers);
+  const Result<std::size_t, http::h1::WriteError> written = http::h1::write_last_chunk(space(), trailers);
   if (written) {
     end_ += static_cast<std::uint32_t>(*written);
   } else {
-    append(h1::kLastChunk);  // trailers are optional; the end of the body is not
+    append(http::h1::kLastChunk);  // trailers are optional; the end of the body is not
   }
   owes_writable_ = connection_ == nullptr || !connection_->flush();
   if (connection_ != nullptr) connection_->request_ended();
@@ -116,4 +116,4 @@ void Exchange::lift_deadlines() noexcept {
   if (connection_ != nullptr) connection_->rearm();
 }
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::upstream

@@ -6,11 +6,11 @@
 
 #include <gtest/gtest.h>
 
-#include "upstream/pool_testing.h"
+#include "pool_testing.h"
 
 // A request and its response on the wire: bodies, trailers, tunnels, and who holds whom back.
 
-namespace weir {
+namespace weir::upstream {
 namespace {
 
 using std::chrono::milliseconds;
@@ -38,7 +38,7 @@ TEST_F(ExchangeTest, StreamsAChunkedBodyWithTrailersBothWays) {
   put_head(*pool, asked.exchange,
            "POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n");
   ASSERT_TRUE(
-      pool->start(asked.exchange, {.method = Method::kPost, .framing = RequestFraming::kChunked}));
+      pool->start(asked.exchange, {.method = http::Method::kPost, .framing = RequestFraming::kChunked}));
   static_cast<void>(asked.exchange.send_body("abc", false));
   origin.accept(loop);
   run_until([&] { return asked.exchange.held_bytes() == 0; });
@@ -144,7 +144,7 @@ TEST_F(ExchangeTest, ATunnelCarriesRawBytesBothWays) {
   Asked asked;
   put_head(*pool, asked.exchange,
            "GET /ws HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: w\r\n\r\n");
-  ASSERT_TRUE(pool->start(asked.exchange, {.method = Method::kGet, .upgrade = true}));
+  ASSERT_TRUE(pool->start(asked.exchange, {.method = http::Method::kGet, .upgrade = true}));
   origin.accept(loop);
   origin.read_head(loop);
   origin.write("HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: w\r\n\r\nhi");
@@ -162,7 +162,7 @@ TEST_F(ExchangeTest, ATunnelEndsOneSideAfterTheOther) {
   Asked asked;
   put_head(*pool, asked.exchange,
            "GET /ws HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: w\r\n\r\n");
-  ASSERT_TRUE(pool->start(asked.exchange, {.method = Method::kGet, .upgrade = true}));
+  ASSERT_TRUE(pool->start(asked.exchange, {.method = http::Method::kGet, .upgrade = true}));
   origin.accept(loop);
   origin.read_head(loop);
   origin.write("HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: w\r\n\r\n");
@@ -177,4 +177,4 @@ TEST_F(ExchangeTest, ATunnelEndsOneSideAfterTheOther) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::upstream

@@ -4,7 +4,7 @@
 
 #include "weir/base/assert.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::upstream {
 
 namespace {
 constexpr auto kRelaxed = std::memory_order_relaxed;
@@ -53,7 +53,7 @@ UpstreamMemory::UpstreamMemory(std::uint32_t requests_max, std::uint32_t connect
                .cached_max = 0}) {}
 
 UpstreamPool::UpstreamPool(io::Loop& loop, std::uint32_t loop_index, Upstream& upstream,
-                           UpstreamMemory& memory, const HttpLimits& response_limits)
+                           UpstreamMemory& memory, const http::HttpLimits& response_limits)
     : loop_(loop),
       loop_index_(loop_index),
       upstream_(upstream),
@@ -77,7 +77,7 @@ UpstreamPool::~UpstreamPool() {
 
 bool UpstreamPool::open(Exchange& exchange) noexcept {
   WEIR_ASSERT(!exchange.active());
-  std::byte* block = memory_.requests.acquire(loop_index_, Access::kOrdinary);
+  std::byte* block = memory_.requests.acquire(loop_index_, io::Access::kOrdinary);
   if (block == nullptr) return false;
   exchange.buffer_ = reinterpret_cast<char*>(block);
   exchange.begin_ = exchange.end_ = exchange.head_bytes_ = 0;
@@ -322,4 +322,4 @@ void UpstreamPool::stop() noexcept {
   }
 }
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::upstream

@@ -6,11 +6,11 @@
 #include <sys/resource.h>
 
 #include "upstream/pool.h"
-#include "upstream/pool_testing.h"
+#include "pool_testing.h"
 
 // Origins that refuse, die, talk rubbish or say nothing.
 
-namespace weir {
+namespace weir::upstream {
 namespace {
 
 using std::chrono::milliseconds;
@@ -41,7 +41,7 @@ TEST_F(PoolFailureTest, DoesNotRepeatAPostThatMayHaveBeenSeen) {
 
   Asked asked;
   put_head(*pool, asked.exchange, "POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n");
-  ASSERT_TRUE(pool->start(asked.exchange, {.method = Method::kPost}));
+  ASSERT_TRUE(pool->start(asked.exchange, {.method = http::Method::kPost}));
   origin.read_head(loop);
   origin.close();
   run_until_failed(asked.seen);
@@ -50,7 +50,7 @@ TEST_F(PoolFailureTest, DoesNotRepeatAPostThatMayHaveBeenSeen) {
 }
 
 TEST_F(PoolFailureTest, DoesNotRepeatAHeadWhoseEmptyBodyIsGone) {
-  const HeaderView trailer{"x-sum", "0", FieldId::kOther, false};
+  const http::HeaderView trailer{"x-sum", "0", http::FieldId::kOther, false};
   for (const bool with_trailer : {false, true}) {
     FakeOrigin origin;
     make({origin.name()});
@@ -60,7 +60,7 @@ TEST_F(PoolFailureTest, DoesNotRepeatAHeadWhoseEmptyBodyIsGone) {
     put_head(*pool, asked.exchange,
              "GET / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n");
     ASSERT_TRUE(
-        pool->start(asked.exchange, {.method = Method::kGet, .framing = RequestFraming::kChunked}));
+        pool->start(asked.exchange, {.method = http::Method::kGet, .framing = RequestFraming::kChunked}));
     EXPECT_TRUE(with_trailer ? asked.exchange.send_trailers({&trailer, 1})
                              : asked.exchange.send_body({}, true));
     origin.read_head(loop);
@@ -74,9 +74,9 @@ TEST_F(PoolFailureTest, DoesNotRepeatAHeadWhoseEmptyBodyIsGone) {
 
 TEST_F(PoolFailureTest, WhatCannotBeRepeatedDoesNotUseAConnectionThatHasEnded) {
   for (const UpstreamPool::Start& start :
-       {UpstreamPool::Start{.method = Method::kPost},
-        UpstreamPool::Start{.method = Method::kGet, .framing = RequestFraming::kLength},
-        UpstreamPool::Start{.method = Method::kGet, .upgrade = true}}) {
+       {UpstreamPool::Start{.method = http::Method::kPost},
+        UpstreamPool::Start{.method = http::Method::kGet, .framing = RequestFraming::kLength},
+        UpstreamPool::Start{.method = http::Method::kGet, .upgrade = true}}) {
     FakeOrigin origin;
     make({origin.name()});
     leave_one_idle(origin);
@@ -200,4 +200,4 @@ TEST_F(PoolFailureTest, BadAnswersInARowCloseAnEndpointAndAnAnswerOpensIt) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::upstream

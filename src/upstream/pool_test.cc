@@ -5,11 +5,11 @@
 
 #include <gtest/gtest.h>
 
-#include "upstream/pool_testing.h"
+#include "pool_testing.h"
 
 // Connections over real sockets: kept, bounded, shared by two loops.
 
-namespace weir {
+namespace weir::upstream {
 namespace {
 
 TEST_F(UpstreamPoolTest, CarriesARequestAndItsResponse) {
@@ -71,7 +71,7 @@ class TwoLoopsTest : public UpstreamPoolTest {
   }
   Result<void, UpstreamFailure> get_on_other(Exchange& exchange) {
     put_head(*other, exchange, kGet);
-    return other->start(exchange, {.method = Method::kGet});
+    return other->start(exchange, {.method = http::Method::kGet});
   }
 
   std::uint64_t unserved() const {
@@ -129,4 +129,4 @@ TEST_F(TwoLoopsTest, WhenAllAreBusyTheAnswerComesAtOnce) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::upstream

@@ -14,13 +14,13 @@
 #include <poll.h>
 #include <sys/socket.h>
 
-#include "weir/io/address.h"
-#include "weir/io/fd.h"
-#include "weir/io/listener.h"
+#include "weir/experimental/io/address.h"
+#include "weir/experimental/io/fd.h"
+#include "weir/experimental/io/listener.h"
 
 #include "upstream/pool.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::upstream {
 
 /// An origin server whose every move a test makes by hand, on a real socket.
 class FakeOrigin {
@@ -85,7 +85,7 @@ class FakeOrigin {
 /// What an exchange told its owner.
 class ExchangeRecorder final : public ExchangeEvents {
  public:
-  bool on_upstream_head(const h1::ResponseHead& head) override {
+  bool on_upstream_head(const http::h1::ResponseHead& head) override {
     ++heads;
     if (!take_heads) return false;
     status = head.status;
@@ -97,7 +97,7 @@ class ExchangeRecorder final : public ExchangeEvents {
     body += bytes.substr(0, n);
     return n;
   }
-  bool on_upstream_trailers(const HeaderList& list) override {
+  bool on_upstream_trailers(const http::HeaderList& list) override {
     if (!take_trailers) return false;
     trailers = list.size();
     return true;
@@ -152,7 +152,7 @@ class UpstreamPoolTest : public ::testing::Test {
   }
   Result<void, UpstreamFailure> get(Exchange& exchange) {
     put_head(*pool, exchange, kGet);
-    return pool->start(exchange, {.method = Method::kGet});
+    return pool->start(exchange, {.method = http::Method::kGet});
   }
   /// The head of a GET reaches the origin over a new connection.
   void get_from(FakeOrigin& origin, Exchange& exchange) {
@@ -182,9 +182,9 @@ class UpstreamPoolTest : public ::testing::Test {
 
   io::Loop loop;
   UpstreamMemory memory{16, 16, 64 * 1024, 32 * 1024, 2};
-  HttpLimits limits;
+  http::HttpLimits limits;
   std::unique_ptr<Upstream> upstream;
   std::unique_ptr<UpstreamPool> pool;
 };
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::upstream

@@ -6,7 +6,7 @@
 
 #include "upstream/pool.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::upstream {
 
 Upstream::Upstream(UpstreamConfig config, const std::vector<io::SocketName>& endpoints)
     : config_(std::move(config)),
@@ -96,4 +96,4 @@ bool Upstream::all_closed(TimePoint now) const noexcept {
   return true;
 }
 
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::upstream

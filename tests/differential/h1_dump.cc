@@ -16,8 +16,8 @@
 
 namespace {
 
-using weir::h1::RequestTranscript;
-using weir::h1::SeenMessage;
+using weir::http::h1::RequestTranscript;
+using weir::http::h1::SeenMessage;
 
 std::string hex(std::string_view text) {
   constexpr std::string_view kDigits = "0123456789abcdef";
@@ -45,7 +45,7 @@ std::string describe(const RequestTranscript& transcript) {
            (m.http11 ? "1.1" : "1.0") + "\t" + (m.keep_alive ? "keep" : "close") + "\t" +
            hex(m.body) + fields(m.fields) + fields(m.trailers) + ";";
   }
-  if (transcript.error() != weir::ParseError::kNone)
+  if (transcript.error() != weir::http::ParseError::kNone)
     return out + "error\t" + std::string(to_string(transcript.error()));
   return out + "rest\t" + std::to_string(transcript.left_over().size());
 }

@@ -19,11 +19,11 @@
 #include <signal.h>
 
 #include "weir/base/rng.h"
-#include "weir/io/clock.h"
-#include "weir/io/loop.h"
-#include "weir/io/timer.h"
-#include "weir/server/server.h"
-#include "weir/server/stream.h"
+#include "weir/experimental/io/clock.h"
+#include "weir/experimental/io/loop.h"
+#include "weir/experimental/io/timer.h"
+#include "weir/experimental/server/server.h"
+#include "weir/experimental/server/stream.h"
 
 namespace {
 

@@ -37,7 +37,7 @@ def _shown_options(page):
             yield f"{section}.{row.group(1)}", number
 
 
-PAIRS = (("src/metrics/metrics.def", _metrics, "docs/reference/metrics.md", _shown_metrics),
+PAIRS = (("internal/metrics/metrics.def", _metrics, "docs/reference/metrics.md", _shown_metrics),
          ("src/config/options.def", _options, "docs/reference/options.md", _shown_options))
 
 

@@ -10,7 +10,7 @@
 #include "weir/base/rng.h"
 #include "weir/base/siphash.h"
 #include "weir/base/time.h"
-#include "weir/config/admission_config.h"
+#include "weir/control/admission_config.h"
 #include "weir/control/admission_events.h"
 #include "weir/control/admission_request.h"
 #include "weir/control/admission_stats.h"
@@ -19,7 +19,7 @@
 #include "weir/control/waiter.h"
 #include "weir/policy/reason.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::control {
 
 /// What enter() did: a permit, a refusal, or neither yet.
 struct Entered {
@@ -127,4 +127,9 @@ class AdmissionController {
   std::unique_ptr<Impl> impl_;
 };
 
+}  // namespace weir::inline v0::control
+
+namespace weir::inline v0 {
+using control::AdmissionController;
+using control::Entered;
 }  // namespace weir::inline v0

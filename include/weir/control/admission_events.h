@@ -8,7 +8,7 @@
 #include "weir/policy/priority.h"
 #include "weir/policy/reason.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::control {
 
 /// A scope's limit moved, and why.
 struct LimitChange {
@@ -60,4 +60,12 @@ class EventSink {
   virtual void on_memory(const MemoryNotice&) noexcept {}
 };
 
+}  // namespace weir::inline v0::control
+
+namespace weir::inline v0 {
+using control::ClassWarning;
+using control::EventSink;
+using control::LimitChange;
+using control::MemoryNotice;
+using control::RefusalNotice;
 }  // namespace weir::inline v0

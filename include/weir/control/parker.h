@@ -2,7 +2,7 @@
 
 #include "weir/base/time.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::control {
 
 /// How a thread sleeps until it is woken or an instant has come. Control reads no clock and blocks
 /// no thread by itself: whoever wants the blocking form of admission brings one of these
@@ -23,4 +23,8 @@ class Parker {
   virtual void unpark() noexcept = 0;
 };
 
+}  // namespace weir::inline v0::control
+
+namespace weir::inline v0 {
+using control::Parker;
 }  // namespace weir::inline v0

@@ -6,7 +6,7 @@
 #include "weir/base/time.h"
 #include "weir/control/admission_request.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::control {
 
 class AdmissionController;
 
@@ -80,4 +80,8 @@ class [[nodiscard]] Permit {
   Taken taken_;
 };
 
+}  // namespace weir::inline v0::control
+
+namespace weir::inline v0 {
+using control::Permit;
 }  // namespace weir::inline v0

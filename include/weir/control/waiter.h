@@ -10,7 +10,7 @@
 #include "weir/control/permit.h"
 #include "weir/policy/reason.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::control {
 
 /// A request parked for a permit. The caller owns the memory (a field of its request object), so
 /// waiting allocates nothing.
@@ -67,4 +67,8 @@ class Waiter {
   bool entering_ = false;  // enter() is still running: it reports, on_ready does not fire
 };
 
+}  // namespace weir::inline v0::control
+
+namespace weir::inline v0 {
+using control::Waiter;
 }  // namespace weir::inline v0

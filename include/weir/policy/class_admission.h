@@ -8,7 +8,7 @@
 #include "weir/policy/priority.h"
 #include "weir/policy/reason.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::policy {
 
 /// The largest count one class can hold: counts live in 14 bits of one word.
 inline constexpr std::uint32_t kClassUnitsMax = (1U << 14U) - 1U;
@@ -78,4 +78,14 @@ struct ClassRequest {
   return Reason::kAdmitted;
 }
 
+}  // namespace weir::inline v0::policy
+
+namespace weir::inline v0 {
+using policy::ClassCounts;
+using policy::ClassRequest;
+using policy::ClassRules;
+using policy::charged_cost;
+using policy::decide_class;
+using policy::kClassUnitsMax;
+using policy::share_bound;
 }  // namespace weir::inline v0

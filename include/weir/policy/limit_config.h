@@ -11,7 +11,7 @@
 #include "weir/base/time.h"
 #include "weir/policy/limit_policy.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::policy {
 
 enum class LimitKind : std::uint8_t { kFixed, kAimd, kVegas, kGradient2, kAuto };
 
@@ -52,4 +52,13 @@ struct LimitConfig {
 /// The policy of that kind. `rng` jitters re-measurement; by value: seeded, replayable.
 [[nodiscard]] std::unique_ptr<LimitPolicy> make_limit_policy(const LimitConfig& config, Rng rng);
 
+}  // namespace weir::inline v0::policy
+
+namespace weir::inline v0 {
+using policy::LimitConfig;
+using policy::LimitKind;
+using policy::kLimitKindNames;
+using policy::limit_kind_named;
+using policy::make_limit_policy;
+using policy::name_of;
 }  // namespace weir::inline v0

@@ -6,7 +6,7 @@
 
 #include "weir/base/time.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::policy {
 
 /// One closed measurement window of one scope: what the limiter learns from. Built by control's
 /// SampleWindow, replayed by tests and scenarios.
@@ -90,4 +90,14 @@ class LimitPolicy {
   [[nodiscard]] virtual std::string_view name() const noexcept = 0;
 };
 
+}  // namespace weir::inline v0::policy
+
+namespace weir::inline v0 {
+using policy::LimitBounds;
+using policy::LimitDecision;
+using policy::LimitPolicy;
+using policy::LimitReason;
+using policy::LimitSample;
+using policy::WindowRules;
+using policy::name_of;
 }  // namespace weir::inline v0

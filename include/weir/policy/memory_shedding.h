@@ -9,7 +9,7 @@
 #include "weir/policy/priority.h"
 #include "weir/policy/reason.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::policy {
 
 /// How full the memory is that the process may use.
 ///   kNormal     everybody is admitted
@@ -98,4 +98,14 @@ class ShedShare {
   return Reason::kAdmitted;
 }
 
+}  // namespace weir::inline v0::policy
+
+namespace weir::inline v0 {
+using policy::MemoryLevel;
+using policy::MemoryRules;
+using policy::ShedShare;
+using policy::counts_low_request;
+using policy::decide_memory;
+using policy::name_of;
+using policy::next_memory_level;
 }  // namespace weir::inline v0

@@ -6,7 +6,7 @@
 
 #include "weir/policy/class_admission.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::policy {
 
 /// What an operator calls the state of a scope.
 ///   kHealthy     every class has room
@@ -49,4 +49,11 @@ struct StateBounds {
                                  .low_cap = rules.caps[index_of(Priority::kLow)]});
 }
 
+}  // namespace weir::inline v0::policy
+
+namespace weir::inline v0 {
+using policy::OperatorState;
+using policy::StateBounds;
+using policy::name_of;
+using policy::operator_state;
 }  // namespace weir::inline v0

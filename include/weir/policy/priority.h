@@ -6,7 +6,7 @@
 #include <optional>
 #include <string_view>
 
-namespace weir::inline v0 {
+namespace weir::inline v0::policy {
 
 /// How much a request matters. Lower values matter more; kCritical is never refused.
 ///   kCritical  probes, leadership, failure detection: claimed by trusted peers or configuration
@@ -38,4 +38,13 @@ inline constexpr std::array<Priority, kPriorityCount> kPriorities = {
   return std::nullopt;
 }
 
+}  // namespace weir::inline v0::policy
+
+namespace weir::inline v0 {
+using policy::Priority;
+using policy::index_of;
+using policy::kPriorities;
+using policy::kPriorityCount;
+using policy::name_of;
+using policy::priority_named;
 }  // namespace weir::inline v0

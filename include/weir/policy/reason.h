@@ -6,7 +6,7 @@
 #include <optional>
 #include <string_view>
 
-namespace weir::inline v0 {
+namespace weir::inline v0::policy {
 
 // Every reason to refuse, once: enumerator, stable name, HTTP status, gRPC status code, whether a
 // client may be told to come back (pushback). In the order in which admission checks them.
@@ -61,4 +61,15 @@ inline constexpr std::size_t kReasonCount = kReasonFacts.size();
   return std::nullopt;
 }
 
+}  // namespace weir::inline v0::policy
+
+namespace weir::inline v0 {
+using policy::Reason;
+using policy::ReasonFacts;
+using policy::facts_of;
+using policy::index_of;
+using policy::kReasonCount;
+using policy::kReasonFacts;
+using policy::name_of;
+using policy::reason_named;
 }  // namespace weir::inline v0

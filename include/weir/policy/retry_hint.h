@@ -7,7 +7,7 @@
 #include "weir/base/rng.h"
 #include "weir/base/time.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::policy {
 
 /// How fast work leaves, and how much must leave before a newcomer's turn.
 struct DrainState {
@@ -56,4 +56,13 @@ struct RetryHintRules {
   return ns / kMilli + (ns % kMilli != 0 ? 1 : 0);
 }
 
+}  // namespace weir::inline v0::policy
+
+namespace weir::inline v0 {
+using policy::DrainState;
+using policy::RetryHintRules;
+using policy::expected_wait;
+using policy::retry_after_millis;
+using policy::retry_after_seconds;
+using policy::retry_hint;
 }  // namespace weir::inline v0

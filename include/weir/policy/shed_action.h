@@ -7,7 +7,7 @@
 
 #include "weir/policy/priority.h"
 
-namespace weir::inline v0 {
+namespace weir::inline v0::policy {
 
 /// How a request came in, as far as an answer is concerned.
 enum class Transport : std::uint8_t {
@@ -34,4 +34,11 @@ enum class ShedAction : std::uint8_t {
   return transport == Transport::kDatagram ? ShedAction::kDropSilently : ShedAction::kReplyWithHint;
 }
 
+}  // namespace weir::inline v0::policy
+
+namespace weir::inline v0 {
+using policy::ShedAction;
+using policy::Transport;
+using policy::name_of;
+using policy::shed_action;
 }  // namespace weir::inline v0

@@ -1,13 +1,13 @@
-#include "weir/http/h1/body_decoder.h"
+#include "weir/experimental/http/h1/body_decoder.h"
 
 #include <algorithm>
 
 #include "weir/base/assert.h"
 
-#include "http/h1/field_scan.h"
-#include "http/scan.h"
+#include "h1/field_scan.h"
+#include "scan.h"
 
-namespace weir::inline v0::h1 {
+namespace weir::inline v0::http::h1 {
 namespace {
 
 constexpr std::uint8_t kSizeDigitsMax = 16;
@@ -214,4 +214,4 @@ BodyStep BodyDecoder::trailer_section(std::span<const char> bytes, std::size_t a
   return {.event = BodyEvent::kTrailers, .consumed = consumed};
 }
 
-}  // namespace weir::inline v0::h1
+}  // namespace weir::inline v0::http::h1

@@ -1,4 +1,4 @@
-#include "weir/http/h1/body_decoder.h"
+#include "weir/experimental/http/h1/body_decoder.h"
 
 #include <array>
 #include <cstdio>
@@ -9,7 +9,7 @@
 
 #include "weir/base/rng.h"
 
-namespace weir::inline v0::h1 {
+namespace weir::inline v0::http::h1 {
 namespace {
 
 /// Feeds pieces of the given size from exact-size copies; keeps what is not consumed.
@@ -279,4 +279,4 @@ TEST(BodyDecoder, AnyChunkingAndAnyCutGiveTheContent) {
 }
 
 }  // namespace
-}  // namespace weir::inline v0::h1
+}  // namespace weir::inline v0::http::h1

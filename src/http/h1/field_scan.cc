@@ -1,10 +1,10 @@
-#include "http/h1/field_scan.h"
+#include "h1/field_scan.h"
 
 #include <algorithm>
 
-#include "http/scan.h"
+#include "scan.h"
 
-namespace weir::inline v0::h1 {
+namespace weir::inline v0::http::h1 {
 namespace {
 
 /// Backends that map '_' to '-' (CGI and its heirs) would read these as framing.
@@ -109,4 +109,4 @@ HeadResult scan_fields(HeadBytes bytes, HeadCursor& cursor, std::uint32_t count_
   }
 }
 
-}  // namespace weir::inline v0::h1
+}  // namespace weir::inline v0::http::h1

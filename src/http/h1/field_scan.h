@@ -2,10 +2,10 @@
 
 #include <cstdint>
 
-#include "weir/http/h1/message.h"
-#include "weir/http/h1/request_parser.h"
+#include "weir/experimental/http/h1/message.h"
+#include "weir/experimental/http/h1/request_parser.h"
 
-namespace weir::inline v0::h1 {
+namespace weir::inline v0::http::h1 {
 
 /// Head states from here on belong to scan_fields; smaller ones to the start lines.
 enum FieldState : std::uint8_t {
@@ -41,4 +41,4 @@ struct HeadBytes {
 [[nodiscard]] HeadResult scan_fields(HeadBytes bytes, HeadCursor& cursor, std::uint32_t count_max,
                                      HeaderList* out) noexcept;
 
-}  // namespace weir::inline v0::h1
+}  // namespace weir::inline v0::http::h1

@@ -1,11 +1,11 @@
-#include "http/h1/field_scan.h"
+#include "h1/field_scan.h"
 
 #include <array>
 #include <string>
 
 #include <gtest/gtest.h>
 
-namespace weir::inline v0::h1 {
+namespace weir::inline v0::http::h1 {
 namespace {
 
 HeadBytes all(std::string_view text) {
@@ -53,4 +53,4 @@ TEST(FieldScan, CountsBeforeItReads) {
 }
 
 }  // namespace
-}  // namespace weir::inline v0::h1
+}  // namespace weir::inline v0::http::h1

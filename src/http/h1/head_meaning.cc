@@ -1,8 +1,8 @@
 #include "http/h1/head_meaning.h"
 
-#include "http/scan.h"
+#include "scan.h"
 
-namespace weir::inline v0::h1 {
+namespace weir::inline v0::http::h1 {
 namespace {
 
 [[nodiscard]] std::string_view trimmed(std::string_view s) noexcept {
@@ -165,4 +165,4 @@ bool list_has(std::string_view list, std::string_view token) noexcept {
   return false;
 }
 
-}  // namespace weir::inline v0::h1
+}  // namespace weir::inline v0::http::h1

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::inline v0::h1 {
+namespace weir::inline v0::http::h1 {
 namespace {
 
 TEST(HeadMeaning, ContentLengthIsBareDigitsBelow2To63) {
@@ -73,4 +73,4 @@ TEST(HeadMeaning, PersistenceByVersionAndOptions) {
 }
 
 }  // namespace
-}  // namespace weir::inline v0::h1
+}  // namespace weir::inline v0::http::h1

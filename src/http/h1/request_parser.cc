@@ -1,15 +1,15 @@
-#include "weir/http/h1/request_parser.h"
+#include "weir/experimental/http/h1/request_parser.h"
 
 #include <algorithm>
 #include <cstring>
 
 #include "weir/base/assert.h"
 
-#include "http/h1/field_scan.h"
+#include "h1/field_scan.h"
 #include "http/h1/head_meaning.h"
-#include "http/scan.h"
+#include "scan.h"
 
-namespace weir::inline v0::h1 {
+namespace weir::inline v0::http::h1 {
 namespace {
 
 enum RequestState : std::uint8_t { kStart, kStartLf, kMethod, kTarget, kVersion };
@@ -259,4 +259,4 @@ HeadResult RequestParser::parse_head(std::span<const char> bytes, std::span<Head
   return result;
 }
 
-}  // namespace weir::inline v0::h1
+}  // namespace weir::inline v0::http::h1

@@ -1,4 +1,4 @@
-#include "weir/http/h1/request_parser.h"
+#include "weir/experimental/http/h1/request_parser.h"
 
 #include <array>
 #include <string>
@@ -10,7 +10,7 @@
 
 #include "http/h1/transcript_testing.h"
 
-namespace weir::inline v0::h1 {
+namespace weir::inline v0::http::h1 {
 namespace {
 
 /// The error of one request, kNone if it is complete; fails if more bytes are wanted.
@@ -518,4 +518,4 @@ TEST(RequestParser, ResetForgetsAHalfReadHead) {
 }
 
 }  // namespace
-}  // namespace weir::inline v0::h1
+}  // namespace weir::inline v0::http::h1

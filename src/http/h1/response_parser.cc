@@ -1,15 +1,15 @@
-#include "weir/http/h1/response_parser.h"
+#include "weir/experimental/http/h1/response_parser.h"
 
 #include <algorithm>
 #include <cstring>
 
 #include "weir/base/assert.h"
 
-#include "http/h1/field_scan.h"
+#include "h1/field_scan.h"
 #include "http/h1/head_meaning.h"
-#include "http/scan.h"
+#include "scan.h"
 
-namespace weir::inline v0::h1 {
+namespace weir::inline v0::http::h1 {
 namespace {
 
 enum StatusState : std::uint8_t { kCode, kReason, kReasonLf };
@@ -153,4 +153,4 @@ HeadResult ResponseParser::parse_head(std::span<const char> bytes, std::span<Hea
   return result;
 }
 
-}  // namespace weir::inline v0::h1
+}  // namespace weir::inline v0::http::h1

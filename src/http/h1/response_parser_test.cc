@@ -1,4 +1,4 @@
-#include "weir/http/h1/response_parser.h"
+#include "weir/experimental/http/h1/response_parser.h"
 
 #include <string>
 #include <vector>
@@ -7,7 +7,7 @@
 
 #include "http/h1/transcript_testing.h"
 
-namespace weir::inline v0::h1 {
+namespace weir::inline v0::http::h1 {
 namespace {
 
 constexpr ResponseContext kToGet{Method::kGet, false};
@@ -192,4 +192,4 @@ TEST(ResponseParser, EveryCutGivesTheSameEvents) {
 }
 
 }  // namespace
-}  // namespace weir::inline v0::h1
+}  // namespace weir::inline v0::http::h1

@@ -1,13 +1,13 @@
-#include "weir/http/h1/serializer.h"
+#include "weir/experimental/http/h1/serializer.h"
 
 #include <charconv>
 #include <cstring>
 
 #include "weir/base/assert.h"
 
-#include "http/scan.h"
+#include "scan.h"
 
-namespace weir::inline v0::h1 {
+namespace weir::inline v0::http::h1 {
 namespace {
 
 constexpr std::string_view kHexDigits = "0123456789abcdef";
@@ -232,4 +232,4 @@ Result<std::size_t, WriteError> write_last_chunk(std::span<char> out,
   return writer.end();
 }
 
-}  // namespace weir::inline v0::h1
+}  // namespace weir::inline v0::http::h1

@@ -1,4 +1,4 @@
-#include "weir/http/h1/serializer.h"
+#include "weir/experimental/http/h1/serializer.h"
 
 #include <array>
 #include <cstdio>
@@ -12,7 +12,7 @@
 #include "base/allocation_probe.h"
 #include "http/h1/transcript_testing.h"
 
-namespace weir::inline v0::h1 {
+namespace weir::inline v0::http::h1 {
 namespace {
 
 template <class F>
@@ -290,4 +290,4 @@ TEST(Codec, AllocatesNothing) {
 }
 
 }  // namespace
-}  // namespace weir::inline v0::h1
+}  // namespace weir::inline v0::http::h1

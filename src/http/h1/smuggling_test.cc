@@ -10,7 +10,7 @@
 
 #include "http/h1/transcript_testing.h"
 
-namespace weir::inline v0::h1 {
+namespace weir::inline v0::http::h1 {
 namespace {
 
 struct Vector {
@@ -153,4 +153,4 @@ TEST(Smuggling, TheCorpusIsWholeAndItsNamesAreUnique) {
 }
 
 }  // namespace
-}  // namespace weir::inline v0::h1
+}  // namespace weir::inline v0::http::h1

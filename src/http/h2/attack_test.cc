@@ -8,7 +8,7 @@
 /// What an attacker may try on one connection, and what it costs him. Each test asserts the bound
 /// (memory, frames, streams), the counter that rose and the answer on the wire.
 
-namespace weir::inline v0::h2 {
+namespace weir::inline v0::http::h2 {
 namespace {
 
 using namespace wire;
@@ -487,4 +487,4 @@ TEST(H2Attack, TooLittleMemoryToBegin) {
 }
 
 }  // namespace
-}  // namespace weir::inline v0::h2
+}  // namespace weir::inline v0::http::h2

@@ -6,7 +6,7 @@
 
 #include "weir/base/rng.h"
 
-namespace weir::inline v0::h2 {
+namespace weir::inline v0::http::h2 {
 namespace {
 
 TEST(ClosedStreams, RemembersHowEachEnded) {
@@ -55,4 +55,4 @@ TEST(ClosedStreams, AgreesWithAPlainMap) {
 }
 
 }  // namespace
-}  // namespace weir::inline v0::h2
+}  // namespace weir::inline v0::http::h2

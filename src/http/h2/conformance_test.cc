@@ -11,7 +11,7 @@
 /// hpack: 147 cases, strict), each under the number and the words of its rule, each sent whole and
 /// byte by byte.
 
-namespace weir::inline v0::h2 {
+namespace weir::inline v0::http::h2 {
 namespace {
 
 using namespace wire;
@@ -586,4 +586,4 @@ TEST(H2ConformanceTable, Rule_5_1_2_1_more_streams_than_allowed) {
 }
 
 }  // namespace
-}  // namespace weir::inline v0::h2
+}  // namespace weir::inline v0::http::h2

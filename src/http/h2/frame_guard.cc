@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace weir::inline v0::h2 {
+namespace weir::inline v0::http::h2 {
 namespace {
 
 using Action = Judgement::Action;
@@ -355,4 +355,4 @@ Judgement FrameGuard::judge_window_update(const FrameHeader& h, Prefix prefix,
   return reset(h.stream, ErrorCode::kProtocolError, Action::kSkip);
 }
 
-}  // namespace weir::inline v0::h2
+}  // namespace weir::inline v0::http::h2

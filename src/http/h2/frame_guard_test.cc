@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::inline v0::h2 {
+namespace weir::inline v0::http::h2 {
 namespace {
 
 using Action = Judgement::Action;
@@ -174,4 +174,4 @@ TEST(FrameGuard, HeaderBlockBytesAndFragments) {
 }
 
 }  // namespace
-}  // namespace weir::inline v0::h2
+}  // namespace weir::inline v0::http::h2

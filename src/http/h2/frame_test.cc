@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::inline v0::h2 {
+namespace weir::inline v0::http::h2 {
 namespace {
 
 TEST(FrameHeader, ReadsWhatItWrote) {
@@ -35,4 +35,4 @@ TEST(ErrorCode, EveryCodeOfTheRfcHasItsOwnName) {
 }
 
 }  // namespace
-}  // namespace weir::inline v0::h2
+}  // namespace weir::inline v0::http::h2

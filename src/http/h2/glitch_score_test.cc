@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::inline v0::h2 {
+namespace weir::inline v0::http::h2 {
 namespace {
 
 using std::chrono::milliseconds;
@@ -104,4 +104,4 @@ TEST(H2Limits, GlitchNamesAreDistinct) {
 }
 
 }  // namespace
-}  // namespace weir::inline v0::h2
+}  // namespace weir::inline v0::http::h2

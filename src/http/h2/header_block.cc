@@ -8,9 +8,9 @@
 #include <nghttp2/nghttp2.h>
 
 #include "http/h1/head_meaning.h"
-#include "http/scan.h"
+#include "scan.h"
 
-namespace weir::inline v0::h2 {
+namespace weir::inline v0::http::h2 {
 namespace {
 
 constexpr std::uint32_t kFieldOverhead = 32;  // RFC 9113 §6.5.2, RFC 7541 §4.1
@@ -260,4 +260,4 @@ BlockFault HeaderBlock::finish_trailers(HeaderList& trailers) noexcept {
   return BlockFault::kNone;
 }
 
-}  // namespace weir::inline v0::h2
+}  // namespace weir::inline v0::http::h2

@@ -7,7 +7,7 @@
 
 #include "http/h2/session_testing.h"
 
-namespace weir::inline v0::h2 {
+namespace weir::inline v0::http::h2 {
 namespace {
 
 using namespace wire;
@@ -250,4 +250,4 @@ TEST(H2HeaderBlock, KnownFieldsAndMeaning) {
 }
 
 }  // namespace
-}  // namespace weir::inline v0::h2
+}  // namespace weir::inline v0::http::h2

@@ -1,8 +1,8 @@
-#include "http/h2/nghttp2_callbacks.h"
+#include "h2/nghttp2_callbacks.h"
 
 #include <cstring>
 
-namespace weir::inline v0::h2 {
+namespace weir::inline v0::http::h2 {
 
 int Nghttp2Session::Callbacks::on_begin_headers(nghttp2_session* /*library*/,
                                                 const nghttp2_frame* frame, void* user) {
@@ -209,4 +209,4 @@ void Nghttp2Session::set_callbacks(nghttp2_session_callbacks* c) noexcept {
   nghttp2_session_callbacks_set_send_data_callback(c, Callbacks::on_send_data);
 }
 
-}  // namespace weir::inline v0::h2
+}  // namespace weir::inline v0::http::h2

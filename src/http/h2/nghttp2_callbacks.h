@@ -2,7 +2,7 @@
 
 #include "http/h2/nghttp2_session.h"
 
-namespace weir::inline v0::h2 {
+namespace weir::inline v0::http::h2 {
 
 /// What the library calls, from inside mem_recv and mem_send. They note what happened and submit
 /// frames; none of them calls the owner.
@@ -28,4 +28,4 @@ struct Nghttp2Session::Callbacks {
                           nghttp2_data_source* source, void* user);
 };
 
-}  // namespace weir::inline v0::h2
+}  // namespace weir::inline v0::http::h2

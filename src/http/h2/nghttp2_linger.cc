@@ -1,6 +1,6 @@
 #include "http/h2/nghttp2_session.h"
 
-namespace weir::inline v0::h2 {
+namespace weir::inline v0::http::h2 {
 namespace {
 
 /// How long the rest of a request may come after its answer: once to twice that.
@@ -42,4 +42,4 @@ void Nghttp2Session::cut_off_lingering(TimePoint now) {
   linger_until_ = any ? now + kLinger : TimePoint{};
 }
 
-}  // namespace weir::inline v0::h2
+}  // namespace weir::inline v0::http::h2

@@ -4,7 +4,7 @@
 
 #include "http/h2/session_testing.h"
 
-namespace weir::inline v0::h2 {
+namespace weir::inline v0::http::h2 {
 namespace {
 
 using namespace wire;
@@ -163,4 +163,4 @@ TEST_F(H2LingerHeld, ThePlaceIsTakenUntilBothAreDone) {
 }
 
 }  // namespace
-}  // namespace weir::inline v0::h2
+}  // namespace weir::inline v0::http::h2

@@ -5,9 +5,9 @@
 
 #include "weir/base/assert.h"
 
-#include "http/h2/nghttp2_callbacks.h"
+#include "h2/nghttp2_callbacks.h"
 
-namespace weir::inline v0::h2 {
+namespace weir::inline v0::http::h2 {
 namespace {
 
 constexpr std::size_t kFieldsMax = 160;
@@ -266,4 +266,4 @@ void Nghttp2Session::grant(StreamId id, std::uint64_t bytes) {
       library_, NGHTTP2_FLAG_NONE, static_cast<std::int32_t>(id), static_cast<std::int32_t>(more)));
 }
 
-}  // namespace weir::inline v0::h2
+}  // namespace weir::inline v0::http::h2

@@ -5,7 +5,7 @@
 
 #include "weir/base/assert.h"
 
-namespace weir::inline v0::h2 {
+namespace weir::inline v0::http::h2 {
 namespace {
 
 /// The table stands at the front of the memory, the heap behind it: on a page of its own, if that
@@ -465,4 +465,4 @@ SessionStats Nghttp2Session::stats(TimePoint now) const noexcept {
           .glitch_score = guard_.score().score(now)};
 }
 
-}  // namespace weir::inline v0::h2
+}  // namespace weir::inline v0::http::h2

@@ -2,7 +2,7 @@
 
 #include "http/h2/session_testing.h"
 
-namespace weir::inline v0::h2 {
+namespace weir::inline v0::http::h2 {
 namespace {
 
 using namespace wire;
@@ -119,4 +119,4 @@ TEST(H2Session, AfterSmallRequestsFourPagesAreInUse) {
 }
 
 }  // namespace
-}  // namespace weir::inline v0::h2
+}  // namespace weir::inline v0::http::h2

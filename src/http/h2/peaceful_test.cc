@@ -6,7 +6,7 @@
 
 /// What honest clients do and other servers have punished: all of them must live.
 
-namespace weir::inline v0::h2 {
+namespace weir::inline v0::http::h2 {
 namespace {
 
 using namespace wire;
@@ -225,4 +225,4 @@ TEST(H2Peaceful, AfterItsGoawayAClientIsServedToTheEnd) {
 }
 
 }  // namespace
-}  // namespace weir::inline v0::h2
+}  // namespace weir::inline v0::http::h2

@@ -7,7 +7,7 @@
 
 #include "weir/base/assert.h"
 
-namespace weir::inline v0::h2 {
+namespace weir::inline v0::http::h2 {
 
 /// Sizes include the header and are multiples of 8, so their low bits are flags. The link words are
 /// there only while the piece is free, which is why no piece is smaller than 16 bytes.
@@ -248,4 +248,4 @@ void RegionHeap::check() const {
   WEIR_ASSERT(!previous_free);  // a free piece at the end is not a piece any more
 }
 
-}  // namespace weir::inline v0::h2
+}  // namespace weir::inline v0::http::h2

@@ -7,7 +7,7 @@
 
 #include "weir/base/rng.h"
 
-namespace weir::inline v0::h2 {
+namespace weir::inline v0::http::h2 {
 namespace {
 
 struct Region {
@@ -199,4 +199,4 @@ TEST(RegionHeap, HoldsUnderRandomTraffic) {
 }
 
 }  // namespace
-}  // namespace weir::inline v0::h2
+}  // namespace weir::inline v0::http::h2

@@ -8,7 +8,7 @@
 
 #include "http/h2/nghttp2_session.h"
 
-namespace weir::inline v0::h2 {
+namespace weir::inline v0::http::h2 {
 namespace {
 
 /// What the guard counts, the library need not: its own bounds stand far off.
@@ -55,4 +55,4 @@ SessionPtr SessionKit::make(std::span<std::byte> memory, SessionEvents& events,
   return owned;
 }
 
-}  // namespace weir::inline v0::h2
+}  // namespace weir::inline v0::http::h2

@@ -9,7 +9,7 @@
 
 /// What the session understands, counts and answers does not depend on how its input was cut.
 
-namespace weir::inline v0::h2 {
+namespace weir::inline v0::http::h2 {
 namespace {
 
 using namespace wire;
@@ -181,4 +181,4 @@ TEST(H2Split, EveryCutMeansTheSame) {
 }
 
 }  // namespace
-}  // namespace weir::inline v0::h2
+}  // namespace weir::inline v0::http::h2

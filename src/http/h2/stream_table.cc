@@ -6,7 +6,7 @@
 
 #include "weir/base/assert.h"
 
-namespace weir::inline v0::h2 {
+namespace weir::inline v0::http::h2 {
 
 std::uint32_t StreamTable::slots_for(std::uint32_t streams) noexcept {
   return std::bit_ceil(std::max(2 * streams, 8U));
@@ -72,4 +72,4 @@ void StreamTable::close(Stream& stream) noexcept {
   --size_;
 }
 
-}  // namespace weir::inline v0::h2
+}  // namespace weir::inline v0::http::h2

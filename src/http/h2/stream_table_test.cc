@@ -7,7 +7,7 @@
 
 #include "weir/base/rng.h"
 
-namespace weir::inline v0::h2 {
+namespace weir::inline v0::http::h2 {
 namespace {
 
 struct Table {
@@ -71,4 +71,4 @@ TEST(StreamTable, AgreesWithAMapUnderRandomTraffic) {
 }
 
 }  // namespace
-}  // namespace weir::inline v0::h2
+}  // namespace weir::inline v0::http::h2

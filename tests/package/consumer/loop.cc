@@ -1,5 +1,5 @@
 // The layers that link libraries from outside are usable too, without those libraries' headers.
-#include "weir/io/loop.h"
+#include "weir/experimental/io/loop.h"
 
 #include <cstdio>
 

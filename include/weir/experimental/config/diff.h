@@ -1,0 +1,28 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "weir/experimental/config/weir_config.h"
+
+namespace weir::inline v0::config {
+
+/// One option that a reload would change.
+struct ConfigChange {
+  std::string key;     // "admission.max_concurrent", "upstream.app.endpoints", "route[0].path"
+  std::string before;  // as TOML; empty when it did not exist
+  std::string after;   // as TOML; empty when it is gone
+  bool live = false;   // whether a reload is enough
+
+  bool operator==(const ConfigChange&) const = default;
+};
+
+/// What differs, in the order of the table. Upstreams are matched by name: one that appears or
+/// disappears is one change that needs a restart. Routes are matched by position.
+[[nodiscard]] std::vector<ConfigChange> diff(const Config& before, const Config& after);
+
+/// `before` with every live option of `after`: what is in force once a reload is done. Upstreams
+/// stay the same ones, routes are those of `after`.
+[[nodiscard]] Config with_live_options(const Config& before, const Config& after);
+
+}  // namespace weir::inline v0::config

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+
+#include "weir/experimental/config/weir_config.h"
+
+namespace weir::inline v0::config {
+
+/// A complete weir.toml with every option at its default, each with a comment that says what it
+/// does, in which range, and whether a reload is enough. Loading it gives a default Config.
+/// [[upstream]] and [[route]], of which there are none by default, are shown commented out.
+[[nodiscard]] std::string print_defaults();
+
+/// A configuration as TOML without comments; loading it gives it back.
+[[nodiscard]] std::string print_config(const Config& config);
+
+}  // namespace weir::inline v0::config

@@ -1,0 +1,105 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weir/base/config_check.h"
+#include "weir/base/config_error.h"
+#include "weir/base/ip_range.h"
+#include "weir/base/net_address.h"
+#include "weir/base/time.h"
+#include "weir/experimental/gateway/route_config.h"
+#include "weir/experimental/io/tls_config.h"
+
+namespace weir::inline v0::gateway {
+
+/// Which requests leave a line in the access log.
+enum class AccessLog : std::uint8_t { kOff, kErrors, kSampled, kAll };
+inline constexpr std::array<std::string_view, 4> kAccessLogNames = {"off", "errors", "sampled",
+                                                                    "all"};
+[[nodiscard]] constexpr std::string_view name_of(AccessLog log) noexcept {
+  return kAccessLogNames[static_cast<std::size_t>(log)];
+}
+
+/// What the gateway tells an upstream of where a request came from.
+///   kOff     nothing, and what the client claimed is removed
+///   kSet     the client's address; what came is kept before it only from trust.proxies
+enum class Forwarded : std::uint8_t { kOff, kSet };
+inline constexpr std::array<std::string_view, 2> kForwardedNames = {"off", "set"};
+
+/// For the operator: the admin endpoint, the access log, how long a drain may take.
+struct AdminConfig {
+  std::optional<NetAddress> listen = NetAddress{
+      .kind = NetAddressKind::kIp, .ip = {.bytes = {127, 0, 0, 1}}, .text = {}, .port = 9901};
+  AccessLog access_log = AccessLog::kErrors;
+  double access_log_sample = 0.01;    // share of requests, when sampled
+  std::string access_log_file = "-";  // "-": standard output
+  Duration drain_timeout = std::chrono::seconds(30);
+
+  bool operator==(const AdminConfig&) const = default;
+  [[nodiscard]] ConfigErrors validate() const;
+};
+
+/// Whose headers count. Peers may name class, actor and deadline of a request; proxies only the
+/// client's address. Nobody is trusted unless listed.
+struct TrustConfig {
+  std::vector<IpRange> peers;
+  std::vector<std::string> peer_certificates;  // subjects; "*": every verified one
+  std::vector<IpRange> proxies;
+  Forwarded forwarded = Forwarded::kSet;
+
+  bool operator==(const TrustConfig&) const = default;
+};
+
+/// How actors are told apart; their budgets are in AdmissionConfig.
+struct ActorsConfig {
+  std::vector<IdentityKind> identity = {IdentityKind::kCertificate, IdentityKind::kBearer,
+                                        IdentityKind::kApiKey, IdentityKind::kHeader};
+  std::string api_key_header = "x-api-key";
+
+  bool operator==(const ActorsConfig&) const = default;
+  [[nodiscard]] ConfigErrors validate() const;
+};
+
+/// How often memory usage is read.
+struct MemoryConfig {
+  Duration poll_interval = std::chrono::milliseconds(500);
+
+  bool operator==(const MemoryConfig&) const = default;
+  [[nodiscard]] ConfigErrors validate() const;
+};
+
+inline ConfigErrors AdminConfig::validate() const {
+  ConfigErrors errors;
+  if (listen && !listen->can_listen()) {
+    add_error(errors, "listen", to_string(*listen), "a numeric address or unix:/path");
+  }
+  check_range(errors, "access_log_sample", access_log_sample, 0.0, 1.0);
+  if (access_log_file.empty()) add_error(errors, "access_log_file", "\"\"", "a path, or -");
+  check_range(errors, "drain_timeout_ms", drain_timeout, Duration(0),
+              Duration(std::chrono::hours(24)));
+  return errors;
+}
+
+inline ConfigErrors ActorsConfig::validate() const {
+  ConfigErrors errors;
+  if (!route_detail::is_token(api_key_header)) {
+    add_error(errors, "api_key_header", api_key_header, "the name of a header");
+  }
+  return errors;
+}
+
+inline ConfigErrors MemoryConfig::validate() const {
+  using std::chrono::milliseconds;
+  ConfigErrors errors;
+  check_range(errors, "poll_interval_ms", poll_interval, Duration(milliseconds(10)),
+              Duration(milliseconds(60000)));
+  return errors;
+}
+
+}  // namespace weir::inline v0::gateway

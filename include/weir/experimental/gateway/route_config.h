@@ -1,0 +1,87 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weir/base/config_check.h"
+#include "weir/base/config_error.h"
+#include "weir/policy/class_admission.h"
+#include "weir/policy/priority.h"
+
+namespace weir::inline v0::gateway {
+
+/// Whom a request is billed to: the first kind in a list that the request can prove.
+///   kCertificate  subject of the client's certificate
+///   kBearer       token of the Authorization header, hashed
+///   kApiKey       value of [actors] api_key_header, hashed
+///   kHeader       x-weir-actor, from trusted peers only
+///   kAddress      the client's address, v6 by /64: behind NAT it punishes crowds
+enum class IdentityKind : std::uint8_t { kCertificate, kBearer, kApiKey, kHeader, kAddress };
+
+inline constexpr std::array<std::string_view, 5> kIdentityKindNames = {
+    "certificate", "bearer", "api_key", "header", "address"};
+[[nodiscard]] constexpr std::string_view name_of(IdentityKind kind) noexcept {
+  return kIdentityKindNames[static_cast<std::size_t>(kind)];
+}
+
+/// Which requests go to which upstream, and what they are worth. The first route that matches wins.
+struct RouteConfig {
+  std::string host;                  // "example.com", "*.example.com"; empty: any
+  std::string path;                  // this path exactly
+  std::string path_prefix;           // or every path below it; both empty: any
+  std::vector<std::string> methods;  // empty: any
+  std::string upstream;
+  std::optional<Priority> priority;    // unset: from trusted peers' headers, else normal
+  std::uint64_t max_body = 0;          // bytes; beyond: 413; 0: no bound of its own
+  std::uint32_t cost = 1;              // units of the limit that one request takes
+  std::vector<IdentityKind> identity;  // empty: as in [actors]
+
+  bool operator==(const RouteConfig&) const = default;
+  [[nodiscard]] ConfigErrors validate() const;
+};
+
+namespace route_detail {
+
+constexpr bool is_token(std::string_view text) noexcept {
+  constexpr std::string_view kOther = "!#$%&'*+-.^_`|~";
+  if (text.empty()) return false;
+  for (const char c : text) {
+    const bool alnum = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+    if (!alnum && kOther.find(c) == std::string_view::npos) return false;
+  }
+  return true;
+}
+
+constexpr bool is_host_pattern(std::string_view host) noexcept {
+  if (host.starts_with("*.")) host.remove_prefix(2);
+  return !host.empty() && host.find_first_of("*/ \t\r\n?#@") == std::string_view::npos;
+}
+
+}  // namespace route_detail
+
+inline ConfigErrors RouteConfig::validate() const {
+  ConfigErrors errors;
+  if (!host.empty() && !route_detail::is_host_pattern(host)) {
+    add_error(errors, "host", host, "a host name, or *. and a domain");
+  }
+  if (!path.empty() && !path_prefix.empty()) {
+    add_error(errors, "path_prefix", path_prefix, "left out when path is given");
+  }
+  if (!path.empty() && path[0] != '/') add_error(errors, "path", path, "a path that starts with /");
+  if (!path_prefix.empty() && path_prefix[0] != '/') {
+    add_error(errors, "path_prefix", path_prefix, "a path that starts with /");
+  }
+  for (const std::string& method : methods) {
+    if (!route_detail::is_token(method)) add_error(errors, "methods", method, "an HTTP method");
+  }
+  if (upstream.empty()) add_error(errors, "upstream", "\"\"", "the name of an [[upstream]]");
+  check_range(errors, "cost", cost, 1U, kClassUnitsMax);
+  return errors;
+}
+
+}  // namespace weir::inline v0::gateway

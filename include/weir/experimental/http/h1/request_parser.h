@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "weir/experimental/http/h1/message.h"
+#include "weir/experimental/http/limits.h"
+
+namespace weir::inline v0::http::h1 {
+
+/// Where a head parser stopped: offsets, never pointers, so the bytes may move between calls.
+struct HeadCursor {
+  std::uint32_t pos = 0;    // all bytes before it have been judged
+  std::uint32_t mark = 0;   // where the token under way began
+  std::uint32_t count = 0;  // fields seen
+  std::uint8_t state = 0;
+};
+
+/// Reads one HTTP/1.x request head from a contiguous region that the caller fills.
+///
+///   RequestHead head;
+///   switch (auto r = parser.parse_head(bytes, storage, head); r.status) {
+///     case kNeedMore: read more behind the same bytes (they may move), call again with all of them
+///     case kComplete: drop r.consumed bytes after use; body by BodyDecoder(head.body)
+///     case kError:    answer status_of(r.error), close
+///   }
+///
+/// Promises: strict RFC 9112; what is ambiguous is refused (docs/design/http1-codec.md lists every
+/// case). The verdict does not depend on how the input was cut. Stops at the end of one head: bytes
+/// of a body or a pipelined request are not looked at. At most one empty line before a request line
+/// is skipped (and counted in `consumed`). No allocation, no throw.
+/// Thread-safety: none; one per connection (or per loop, with reset(), when heads come whole).
+/// Cost: one pass over a head that comes whole; at most two if it comes in pieces, however small.
+/// Lifetime: `head` is filled on kComplete only, and views `bytes` and `storage`.
+class RequestParser {
+ public:
+  /// `scheme` is what origin-form targets get: "http", or "https" behind TLS. A literal.
+  explicit RequestParser(const HttpLimits& limits, std::string_view scheme = "http") noexcept
+      : limits_(&limits), scheme_(scheme) {}
+
+  /// `bytes` starts at the first byte of the message each time. `storage` has room for
+  /// header_count_max views; it is written to on kComplete and scratch otherwise, so connections of
+  /// one loop may share it until their head is complete.
+  [[nodiscard]] HeadResult parse_head(std::span<const char> bytes, std::span<HeaderView> storage,
+                                      RequestHead& head) noexcept;
+
+  /// Before the next message. kComplete resets by itself.
+  void reset() noexcept { cursor_ = {}; }
+
+  /// Has any byte of a message been seen? Tells an idle connection from a slow one.
+  [[nodiscard]] bool started() const noexcept { return cursor_.pos != 0; }
+
+ private:
+  const HttpLimits* limits_;
+  std::string_view scheme_;
+  HeadCursor cursor_;
+};
+
+}  // namespace weir::inline v0::http::h1

@@ -1,0 +1,119 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "weir/base/result.h"
+#include "weir/experimental/http/h1/message.h"
+
+namespace weir::inline v0::http::h1 {
+
+enum class WriteError : std::uint8_t {
+  kDoesNotFit,    // nothing usable was written: take a larger buffer, or refuse the message
+  kBadStartLine,  // method not a token, target or reason with a forbidden byte, status not 100–599
+  kBadName,       // not a token
+  kBadValue,      // CR, LF, NUL or another control byte
+  kBadFraming,    // a second framing, one by field(), one where no body may be, a trailer that may
+                  // not
+};
+
+/// The phrase of RFC 9110 for a status; empty if it has none.
+[[nodiscard]] std::string_view reason_phrase(unsigned status) noexcept;
+
+inline constexpr std::string_view kContinueResponse = "HTTP/1.1 100 Continue\r\n\r\n";
+
+namespace internal {
+/// Not defined: reaching one while compiling is the error message.
+void a_block_of_fields_ends_in_crlf();
+void a_block_of_fields_holds_no_empty_line();
+}  // namespace internal
+
+/// Lines that are the same in every message ("server: weir\r\n"), checked when they are compiled.
+class FieldBlock {
+ public:
+  // NOLINTNEXTLINE(google-explicit-constructor): a literal is the point.
+  consteval FieldBlock(const char* lines) : lines_(lines) {
+    if (!lines_.ends_with("\r\n")) internal::a_block_of_fields_ends_in_crlf();
+    if (lines_.starts_with("\r\n") || lines_.find("\r\n\r\n") != std::string_view::npos)
+      internal::a_block_of_fields_holds_no_empty_line();
+  }
+  [[nodiscard]] constexpr std::string_view lines() const noexcept { return lines_; }
+
+ private:
+  std::string_view lines_;
+};
+
+/// Writes one head into the caller's span: start line, fields, framing, then end().
+///
+///   HeadWriter w(buffer);
+///   w.status(200); w.date(cached_date); w.field("content-type", "text/plain");
+///   w.content_length(5); Result<std::size_t, WriteError> bytes = w.end();
+///
+/// Promises: what it writes parses as exactly one head with exactly these fields: a name or value
+/// that could break out is an error, as is a second framing or one given by field(). The first
+/// error sticks and end() returns it. Never writes outside the span; no allocation, no throw.
+/// Thread-safety: none. Cost: one checked copy per field. Lifetime: of the span.
+class HeadWriter {
+ public:
+  explicit HeadWriter(std::span<char> out) noexcept : out_(out) {}
+
+  /// "HTTP/1.1 200 OK". An empty reason means that of RFC 9110.
+  void status(unsigned code, std::string_view reason = {}, Version version = Version::k11) noexcept;
+  void request(std::string_view method, std::string_view target,
+               Version version = Version::k11) noexcept;
+
+  void field(std::string_view name, std::string_view value) noexcept;
+  void field(std::string_view name, std::uint64_t value) noexcept;
+  void fields(FieldBlock block) noexcept;
+  /// The IMF-fixdate the caller keeps (one formatting per second serves every response).
+  void date(std::string_view imf_fixdate) noexcept { field("date", imf_fixdate); }
+
+  void content_length(std::uint64_t bytes) noexcept;
+  void chunked() noexcept;
+  void connection_close() noexcept;
+  void connection_keep_alive() noexcept;
+
+  /// The empty line. The size of the whole head, or the first error.
+  [[nodiscard]] Result<std::size_t, WriteError> end() noexcept;
+
+ private:
+  friend Result<std::size_t, WriteError> write_last_chunk(std::span<char>,
+                                                          std::span<const HeaderView>) noexcept;
+  void continue_after(std::size_t bytes) noexcept { size_ = bytes; }
+  void put(std::string_view text) noexcept;
+  void put_line(std::string_view name, std::string_view value) noexcept;
+  void fail(WriteError error) noexcept;
+
+  std::span<char> out_;
+  std::size_t size_ = 0;
+  Version version_ = Version::k11;
+  WriteError error_ = WriteError::kDoesNotFit;
+  bool failed_ = false;
+  bool framed_ = false;
+  bool may_frame_ = true;
+};
+
+/// Room a chunk needs around its payload, so that frame and payload go out in one buffer and one
+/// write: fill buffer[kChunkHeadRoom …], leave kChunkTailRoom behind it.
+inline constexpr std::size_t kChunkHeadRoom = 10;  // 8 hex digits, CRLF
+inline constexpr std::size_t kChunkTailRoom = 2;
+
+/// Frames the `payload` bytes at buffer[kChunkHeadRoom]. Returns the part of `buffer` to send:
+/// size line (right-aligned before the payload), payload, CRLF. `payload` > 0 (an empty chunk would
+/// end the body) and the buffer must hold it with both rooms; both are asserted.
+[[nodiscard]] std::span<const char> frame_chunk(std::span<char> buffer,
+                                                std::size_t payload) noexcept;
+
+/// The size line of a chunk whose payload is sent from elsewhere (it is followed by CRLF).
+/// Returns its length; `out` holds at least kChunkHeadRoom bytes.
+[[nodiscard]] std::size_t write_chunk_head(std::span<char> out, std::uint32_t payload) noexcept;
+
+inline constexpr std::string_view kLastChunk = "0\r\n\r\n";
+
+/// The last chunk with a trailer section. Fields that may not be trailers are kBadFraming.
+[[nodiscard]] Result<std::size_t, WriteError> write_last_chunk(
+    std::span<char> out, std::span<const HeaderView> trailers) noexcept;
+
+}  // namespace weir::inline v0::http::h1

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "weir/base/result.h"
+#include "weir/experimental/io/error.h"
+
+namespace weir::inline v0::io {
+
+/// Writes lines to a file from a thread of its own, so that a slow disk or a full pipe never holds
+/// up whoever has something to say.
+///
+/// Promises: a line is written whole and in order, or dropped whole and counted: never half, never
+/// late because of another. What was accepted before stop() is written, unless the reader of a pipe
+/// takes nothing for a second. Lines are gathered for about 20 ms. A full disk or a reader that is
+/// gone costs lines, never the process.
+/// Thread-safety: write(), reopen() and stats() from any thread.
+/// Cost: a mutex pair and a copy per line; twice buffer_bytes of memory, all taken at start.
+class LineWriter {
+ public:
+  struct Options {
+    std::string path = "-";  // "-": standard output; "!": standard error
+    std::size_t buffer_bytes = std::size_t{256} * 1024;
+  };
+  struct Stats {
+    std::uint64_t written = 0;  // lines accepted, and not lost since
+    std::uint64_t dropped = 0;
+  };
+
+  /// Appends to the file, made with mode 0640 if it is not there. A FIFO needs a reader.
+  [[nodiscard]] static Result<std::unique_ptr<LineWriter>, IoError> open(const Options& options);
+  LineWriter(const LineWriter&) = delete;
+  LineWriter& operator=(const LineWriter&) = delete;
+  ~LineWriter();
+
+  /// A line without its newline. False: the buffer is full, the line is dropped.
+  bool write(std::string_view line) noexcept;
+  /// Opens the path anew, for every line that is not written yet: a log file was moved away. If it
+  /// cannot be opened, lines go where they went before.
+  Result<void, IoError> reopen() noexcept;
+  void stop() noexcept;
+  [[nodiscard]] Stats stats() const noexcept;
+
+ private:
+  struct Impl;
+  explicit LineWriter(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace weir::inline v0::io

@@ -1,0 +1,92 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weir/base/result.h"
+#include "weir/base/time.h"
+#include "weir/experimental/io/address.h"
+#include "weir/experimental/io/fd.h"
+#include "weir/experimental/io/loop.h"
+#include "weir/experimental/io/socket.h"
+
+namespace weir::inline v0::io {
+
+struct ListenOptions {
+  SocketOptions socket;
+  std::uint32_t backlog = 4096;
+  std::uint32_t accept_budget = 64;  // sockets accepted per turn, so that requests get their turn
+  std::uint32_t unix_mode = 0660;    // permissions of a Unix socket's file
+  Duration retry_after = std::chrono::milliseconds(50);  // pause when descriptors have run out
+};
+
+/// Binds and listens; the options are set here, once, and inherited by every accepted socket. A
+/// Unix socket's file is replaced if nobody listens on it.
+[[nodiscard]] Result<Fd, IoError> listen_on(const SocketName& name, const ListenOptions& options);
+
+/// What the service manager said in the environment when it handed over listening sockets.
+struct ListenEnvironment {
+  std::string_view fds;    // LISTEN_FDS
+  std::string_view pid;    // LISTEN_PID
+  std::string_view names;  // LISTEN_FDNAMES, colon-separated; may be empty
+  int first_fd = 3;        // as the protocol says; tests choose another
+};
+struct InheritedSocket {
+  Fd fd;
+  std::string name;
+};
+/// Takes over those descriptors. Nothing if they were meant for another process. Call it
+/// once: a second call would own them twice.
+[[nodiscard]] std::vector<InheritedSocket> inherited_sockets(const ListenEnvironment& environment);
+
+/// Where a listening descriptor is bound (the port that 0 became).
+[[nodiscard]] SocketName bound_name(int fd);
+
+/// Told by a Listener, on its loop's thread.
+class AcceptSink {
+ public:
+  /// Asked before each accept. False ends the turn: the sink has paused the listener, or will.
+  [[nodiscard]] virtual bool ready_to_accept() { return true; }
+  virtual void on_accepted(Fd fd, const Address& peer) = 0;
+  /// No descriptor or kernel memory was left. One waiting peer was accepted on a reserve descriptor
+  /// and closed, so that it knows; accepting pauses for `retry_after`.
+  virtual void on_accept_failed(IoError error) = 0;
+
+ protected:
+  ~AcceptSink() = default;
+};
+
+/// Accepts from one listening socket on one loop.
+///
+/// Promises: at most accept_budget sockets per turn; when descriptors run out it never spins: it
+/// tells, pauses, and recovers by itself.
+/// Thread-safety: its loop's thread. Cost: one accept4 per socket, plus one per burst that finds
+/// nothing (none when the budget ends it). Lifetime: must be closed before it dies; it closes in
+/// `closed`.
+class Listener {
+ public:
+  Listener();
+  Listener(const Listener&) = delete;
+  Listener& operator=(const Listener&) = delete;
+  ~Listener();
+
+  [[nodiscard]] Result<void, IoError> start(Loop& loop, Fd listening, const ListenOptions& options,
+                                            AcceptSink& sink);
+  /// Leaves newcomers in the kernel's queue until resume().
+  void pause() noexcept;
+  void resume() noexcept;
+  void close(Callback<> closed) noexcept;
+
+  [[nodiscard]] SocketName name() const;
+  [[nodiscard]] std::uint64_t accepted() const noexcept;
+  [[nodiscard]] std::uint64_t failed() const noexcept;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace weir::inline v0::io

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "weir/experimental/io/loop.h"
+
+namespace weir::inline v0::io {
+
+/// Several loops, one thread each.
+///
+/// Promises: start() returns when every loop runs; stop() ends and joins them all, and may be
+/// called twice. Threads are named `name`-0, `name`-1, …
+/// Thread-safety: one owner. Lifetime: stopped when it dies.
+class LoopThreads {
+ public:
+  struct Options {
+    std::uint32_t count = 0;  // 0: one per core this process may use
+    bool pin = false;         // each thread to one core
+    std::string name = "weir";
+  };
+  LoopThreads();
+  explicit LoopThreads(const Options& options);
+  LoopThreads(const LoopThreads&) = delete;
+  LoopThreads& operator=(const LoopThreads&) = delete;
+  ~LoopThreads();
+
+  void start();
+  void stop();
+
+  [[nodiscard]] std::uint32_t size() const noexcept;
+  [[nodiscard]] Loop& at(std::uint32_t index) noexcept;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// Cores this process may run on: affinity mask and cgroup quota, at least 1.
+[[nodiscard]] std::uint32_t usable_cores() noexcept;
+
+}  // namespace weir::inline v0::io

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+
+#include "weir/base/time.h"
+#include "weir/experimental/io/callback.h"
+
+namespace weir::inline v0::io {
+
+class TimerWheel;
+
+/// One deadline: arm it on a Loop (or a TimerWheel), it calls back once at or after that time.
+///
+/// Promises: arming an armed timer moves it; a cancelled timer never calls back; the callback may
+/// arm, cancel or destroy any timer, this one included. Never early; at most one wheel tick (1 ms)
+/// plus the loop's own lateness late.
+/// Thread-safety: belongs to its loop's thread. Cost: O(1), no system call, no allocation, 64
+/// bytes. Lifetime: must not be armed when it dies (its owner cancels it).
+class Timer {
+ public:
+  using Fired = Callback<TimePoint>;  // told the loop's now
+
+  Timer() = default;
+  explicit Timer(Fired fired) noexcept : fired_(fired) {}
+  Timer(const Timer&) = delete;
+  Timer& operator=(const Timer&) = delete;
+  ~Timer();
+
+  void on_fire(Fired fired) noexcept { fired_ = fired; }
+  [[nodiscard]] bool armed() const noexcept { return slot_ != kIdle; }
+  /// Meaningful while armed.
+  [[nodiscard]] TimePoint deadline() const noexcept { return deadline_; }
+
+ private:
+  friend class TimerWheel;
+  static constexpr std::uint16_t kIdle = 0xFFFF;
+
+  Timer* next_ = nullptr;
+  Timer* previous_ = nullptr;
+  TimePoint deadline_{};
+  Fired fired_;
+  std::uint16_t slot_ = kIdle;
+};
+
+}  // namespace weir::inline v0::io

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "weir/experimental/server/server_config.h"
+
+namespace weir::inline v0::server {
+
+/// One holder of memory and the most it can hold.
+struct MemoryAddend {
+  std::string_view holder;
+  std::uint64_t count = 0;
+  std::uint64_t bytes_each = 0;
+  std::string_view note;
+
+  [[nodiscard]] std::uint64_t bytes() const noexcept { return count * bytes_each; }
+};
+
+/// The most memory a server of this configuration can hold: every holder, and kernel socket memory
+/// apart, because it is not charged to the process.
+struct MemoryBudget {
+  std::vector<MemoryAddend> addends;
+  std::vector<MemoryAddend> kernel;
+
+  [[nodiscard]] std::uint64_t total_bytes() const noexcept;
+  [[nodiscard]] std::uint64_t kernel_bytes() const noexcept;
+};
+
+[[nodiscard]] MemoryBudget memory_budget(const ServerConfig& config);
+
+/// Holder of what a process needs once, however many servers it has: code, libraries, allocator.
+inline constexpr std::string_view kFixedHolder = "fixed";
+
+/// The most that the TLS library may hold, as configured or as computed; 0 without TLS. A program
+/// enforces it by install_tls_memory() (tls_memory.h); without that it is what the bounds on
+/// connections and handshakes amount to, by measurement.
+[[nodiscard]] std::uint64_t tls_memory_bytes(const ServerConfig& config);
+
+/// memory_budget(config).total_bytes(): the ceiling.
+[[nodiscard]] std::uint64_t worst_case_bytes(const ServerConfig& config);
+
+/// The six classic addends (read buffers, write slab, arenas, pending queue, connection handles,
+/// backpressure list) with round sizes per place: for capacity planning on paper.
+[[nodiscard]] MemoryBudget paper_budget(const ServerConfig& config);
+
+}  // namespace weir::inline v0::server
+
+namespace weir::inline v0 {
+using server::MemoryAddend;
+using server::MemoryBudget;
+using server::kFixedHolder;
+using server::memory_budget;
+using server::paper_budget;
+using server::tls_memory_bytes;
+using server::worst_case_bytes;
+}  // namespace weir::inline v0

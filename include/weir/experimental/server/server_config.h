@@ -1,0 +1,205 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "weir/base/config_check.h"
+#include "weir/base/config_error.h"
+#include "weir/base/time.h"
+#include "weir/experimental/http/h2_config.h"
+#include "weir/experimental/io/tls_config.h"
+
+namespace weir::inline v0::server {
+
+/// Everything that bounds the server. All sizes are fixed at start; defaults serve a 1 GB machine.
+///
+/// Thread-safety: a value. validate() names every fault, keys as in the configuration file.
+struct ServerConfig {
+  std::vector<std::string> listen;  // "127.0.0.1:8080", "[::]:8080", ":0", "unix:/run/weir.sock"
+  std::uint32_t loops = 0;          // threads; 0: one per core
+  io::TlsConfig tls;                    // other addresses, where TLS is spoken
+
+  // Connections.
+  std::uint32_t max_connections = 1024;
+  std::uint32_t connections_per_source_max = 0;  // of one IPv4 address or IPv6 /64; 0: any number
+  std::uint32_t conn_encrypted_buf_size = 32 * 1024;  // of the TLS library, for records under way
+  std::uint32_t conn_decrypted_buf_size = 32 * 1024;
+  std::uint32_t handshake_slots = 64;
+
+  // Output: buffers shared by all connections, and the most one connection may hold.
+  std::uint32_t tcp_write_buffer_pool_size = 2048;
+  std::uint32_t tcp_write_buffer_size = 32 * 1024;
+  std::uint32_t write_buffers_per_connection = 8;
+
+  // Memory of requests.
+  std::uint32_t arena_pool_size = 64;
+  std::uint32_t arena_size = 4 * 1024 * 1024;
+  std::uint32_t streams_max = 2048;           // requests at once, of every protocol
+  std::uint32_t body_lease_pool_size = 256;   // HTTP/2 stream windows open against these …
+  std::uint32_t body_lease_size = 64 * 1024;  // … so far
+  std::uint32_t pending_stream_pool_size = 64;
+  Duration pending_stream_timeout = std::chrono::seconds(10);
+
+  // Clients that do not read.
+  std::uint32_t backpressure_list_max = 1000;
+  Duration backpressure_timeout = std::chrono::seconds(30);
+  // At CRITICAL, who moved since is not dropped; a head that takes longer yields its place.
+  Duration stall_grace = std::chrono::seconds(1);
+
+  // Pressure: ELEVATED begins at 0.7 × high.
+  double high_watermark = 0.85;
+  double critical_watermark = 0.95;
+
+  // Kept back for critical work.
+  std::uint32_t reserved_connections = 8;
+  std::uint32_t reserved_write_buffers = 8;
+  std::uint32_t reserved_arenas = 1;
+  std::uint32_t reserved_streams = 8;
+  std::uint32_t reserved_handshakes = 4;
+
+  // Deadlines.
+  Duration header_timeout = std::chrono::seconds(10);  // first byte to end of head, absolute
+  Duration body_timeout = std::chrono::seconds(10);    // each such window must bring its share …
+  std::uint32_t body_min_rate = 512;                   // … of this many bytes a second
+  Duration write_timeout = std::chrono::seconds(10);   // the same for what the client reads
+  std::uint32_t write_min_rate = 512;
+  Duration idle_timeout = std::chrono::seconds(60);          // between requests
+  Duration tunnel_idle_timeout = std::chrono::seconds(300);  // both ways silent
+  Duration linger_timeout = std::chrono::seconds(2);         // reading on after the last word
+  std::uint32_t drain_bytes_max = 64 * 1024;      // unread body thrown away to keep a connection
+  std::uint64_t requests_per_connection_max = 0;  // 0: any number
+  bool allow_half_close = false;  // a client that ended its side still wants its answer
+
+  // HTTP/2, by prior knowledge or by ALPN, and the bounds of one connection.
+  bool http2_enabled = true;
+  std::uint32_t http2_sessions_max = 0;  // 0: as many as connections
+  http::H2Limits http2;
+
+  // Bounds of one message.
+  std::uint32_t head_bytes_max = 16 * 1024;
+  std::uint32_t header_count_max = 100;
+  std::uint32_t uri_bytes_max = 8 * 1024;
+  std::uint32_t trailer_bytes_max = 4 * 1024;
+  std::uint32_t trailer_count_max = 32;
+  std::uint32_t method_bytes_max = 32;
+  std::uint32_t chunk_extension_bytes_max = 256;     // of one chunk
+  std::uint32_t message_extension_bytes_max = 4096;  // of all chunks of a message
+
+  // Sockets.
+  std::uint32_t socket_receive_buffer_size = 0;  // 0: the kernel's choice
+  std::uint32_t socket_send_buffer_size = 0;
+  Duration tcp_user_timeout = std::chrono::seconds(30);
+  std::uint32_t listen_backlog = 4096;
+  std::uint32_t accept_budget = 64;  // per turn
+
+  Duration tick = std::chrono::milliseconds(100);     // pressure is judged this often
+  Duration sweep_interval = std::chrono::seconds(5);  // cold memory goes back to the kernel
+  std::uint64_t memory_max = 0;                       // the ceiling must stay below; 0: not stated
+
+  bool operator==(const ServerConfig&) const = default;
+
+  [[nodiscard]] std::uint32_t http2_sessions() const noexcept {
+    if (!http2_enabled) return 0;
+    return http2_sessions_max == 0 ? max_connections : http2_sessions_max;
+  }
+  /// Write buffers that one connection may hold: never more than ordinary work can have at all.
+  [[nodiscard]] std::uint32_t write_quota() const noexcept {
+    const std::uint32_t pool = tcp_write_buffer_pool_size - reserved_write_buffers;
+    return write_buffers_per_connection < pool ? write_buffers_per_connection : pool;
+  }
+  /// What the TLS library needs for every handshake slot and every connection at rest.
+  [[nodiscard]] std::uint64_t tls_memory_least() const noexcept {
+    return max_connections * io::kTlsIdleBytes + handshake_slots * io::kTlsHandshakeBytes + io::kTlsFixedBytes;
+  }
+
+  [[nodiscard]] ConfigErrors validate() const;
+  /// What is allowed but unwise, in the same form.
+  [[nodiscard]] ConfigErrors warnings() const;
+};
+
+inline ConfigErrors ServerConfig::validate() const {
+  using std::chrono::hours;
+  using std::chrono::milliseconds;
+  constexpr std::uint32_t kKilo = 1024;
+  constexpr std::uint32_t kMega = 1024 * kKilo;
+  constexpr std::uint32_t kCountMax = 1'000'000;
+  ConfigErrors errors;
+  const auto count = [&](const char* key, std::uint32_t value, std::uint32_t low,
+                         std::uint32_t high) { check_range(errors, key, value, low, high); };
+  const auto time = [&](const char* key, Duration value) {
+    check_range(errors, key, value, Duration(milliseconds(1)), Duration(hours(24)));
+  };
+  count("server.loops", loops, 0, 1024);
+  count("server.max_connections", max_connections, 1, kCountMax);
+  count("server.connections_per_source_max", connections_per_source_max, 0, kCountMax);
+  count("server.conn_encrypted_buf_size", conn_encrypted_buf_size, 17 * kKilo, kMega);
+  count("server.conn_decrypted_buf_size", conn_decrypted_buf_size, 4 * kKilo, kMega);
+  count("server.handshake_slots", handshake_slots, 1, kCountMax);
+  count("server.tcp_write_buffer_pool_size", tcp_write_buffer_pool_size, 1, kCountMax);
+  count("server.tcp_write_buffer_size", tcp_write_buffer_size, 4 * kKilo, kMega);
+  count("server.write_buffers_per_connection", write_buffers_per_connection, 1, 1024);
+  count("server.arena_pool_size", arena_pool_size, 0, kCountMax);
+  count("server.arena_size", arena_size, 4 * kKilo, 1024 * kMega);
+  count("server.streams_max", streams_max, 1, kCountMax);
+  count("server.body_lease_pool_size", body_lease_pool_size, 0, kCountMax);
+  count("server.pending_stream_pool_size", pending_stream_pool_size, 0, kCountMax);
+  time("server.pending_stream_timeout_ms", pending_stream_timeout);
+  count("server.backpressure_list_max", backpressure_list_max, 1, kCountMax);
+  time("server.backpressure_timeout_ms", backpressure_timeout);
+  time("server.stall_grace_ms", stall_grace);
+  check_range(errors, "server.critical_watermark", critical_watermark, 0.01, 1.0);
+  check_range(errors, "server.high_watermark", high_watermark, 0.01, critical_watermark);
+  count("server.reserved_connections", reserved_connections, 0, max_connections - 1);
+  count("server.reserved_write_buffers", reserved_write_buffers, 0, tcp_write_buffer_pool_size - 1);
+  count("server.reserved_arenas", reserved_arenas, 0, arena_pool_size);
+  count("server.reserved_streams", reserved_streams, 0, streams_max - 1);
+  count("server.reserved_handshakes", reserved_handshakes, 0, handshake_slots - 1);
+  time("server.header_timeout_ms", header_timeout);
+  time("server.body_timeout_ms", body_timeout);
+  time("server.write_timeout_ms", write_timeout);
+  time("server.idle_timeout_ms", idle_timeout);
+  time("server.tunnel_idle_timeout_ms", tunnel_idle_timeout);
+  time("server.linger_timeout_ms", linger_timeout);
+  count("server.head_bytes_max", head_bytes_max, 256, conn_decrypted_buf_size);
+  count("server.header_count_max", header_count_max, 1, 250);
+  count("server.uri_bytes_max", uri_bytes_max, 16, head_bytes_max);
+  count("server.trailer_bytes_max", trailer_bytes_max, 2, conn_decrypted_buf_size);
+  count("server.trailer_count_max", trailer_count_max, 0, 250);
+  count("server.method_bytes_max", method_bytes_max, 7, 256);
+  count("server.chunk_extension_bytes_max", chunk_extension_bytes_max, 0, kMega);
+  count("server.message_extension_bytes_max", message_extension_bytes_max, 0, 1024 * kMega);
+  count("server.listen_backlog", listen_backlog, 1, 65535);
+  count("server.accept_budget", accept_budget, 1, 65535);
+  time("server.tick_ms", tick);
+  time("server.sweep_interval_ms", sweep_interval);
+  // A client may use the protocol's own window before it has read our SETTINGS.
+  count("server.body_lease_size", body_lease_size, 64 * kKilo, 64 * kMega);
+  count("http2.sessions_max", http2_sessions_max, 0, kCountMax);
+  for (ConfigError& error : http2.validate()) errors.push_back(std::move(error));
+  append_errors(errors, "tls.", tls.validate());
+  if (tls.memory_budget > 0 && tls.memory_budget < tls_memory_least()) {
+    add_error(errors, "tls.memory_budget", std::to_string(tls.memory_budget),
+              "0, or at least " + std::to_string(tls_memory_least()) +
+                  ": every handshake slot and every connection at rest");
+  }
+  return errors;
+}
+
+inline ConfigErrors ServerConfig::warnings() const {
+  ConfigErrors found;
+  if (tcp_write_buffer_pool_size < 2 * std::uint64_t{max_connections}) {
+    add_error(found, "server.tcp_write_buffer_pool_size",
+              std::to_string(tcp_write_buffer_pool_size),
+              "2 × max_connections (" + std::to_string(2 * std::uint64_t{max_connections}) +
+                  ") or more, or large responses will wait for each other");
+  }
+  return found;
+}
+
+}  // namespace weir::inline v0::server
+
+namespace weir::inline v0 {
+using server::ServerConfig;
+}  // namespace weir::inline v0

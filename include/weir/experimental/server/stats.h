@@ -1,0 +1,86 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "weir/base/pool_stats.h"
+#include "weir/experimental/http/h2_config.h"
+#include "weir/experimental/http/h2_session_end.h"
+#include "weir/policy/pressure.h"
+#include "weir/experimental/server/close_reason.h"
+#include "weir/experimental/server/handshake_result.h"
+
+namespace weir::inline v0::server {
+
+/// What a server's TLS has done and holds. The memory is the whole process's.
+struct TlsStats {
+  PoolStats handshake_slots;             // used: handshakes under way
+  std::uint64_t handshakes_waiting = 0;  // for a slot
+  std::array<std::uint64_t, static_cast<std::size_t>(HandshakeResult::kCount)> handshakes{};
+  std::uint64_t key_updates_exceeded = 0;  // connections ended for it
+  std::uint64_t memory_budget_bytes = 0;   // of the TLS library; 0: not bounded by us
+  std::uint64_t memory_bytes = 0;
+  std::uint64_t memory_peak_bytes = 0;
+  std::uint64_t memory_refused = 0;  // allocations
+
+  [[nodiscard]] std::uint64_t handshakes_by(HandshakeResult r) const noexcept {
+    return handshakes[static_cast<std::size_t>(r)];
+  }
+};
+
+/// What a server has done and holds, at one instant. Counters never go backwards.
+struct ServerStats {
+  // Pools: each a hard bound.
+  PoolStats connections;
+  PoolStats read_regions;  // leased now; capacity = connections
+  PoolStats write_buffers;
+  PoolStats arenas;
+  PoolStats pending_streams;
+  PoolStats backpressure;  // connections whose client does not read
+  PoolStats h2_sessions;
+  PoolStats streams;  // of HTTP/2
+  PoolStats body_leases;
+
+  std::uint64_t accepted = 0;
+  std::uint64_t requests = 0;
+  std::uint64_t responses_1xx = 0, responses_2xx = 0, responses_3xx = 0, responses_4xx = 0,
+                responses_5xx = 0;
+  std::uint64_t bytes_received = 0;
+  std::uint64_t bytes_sent = 0;
+  std::uint64_t bytes_copied_in = 0;  // received bytes moved again (compaction), handlers' own not
+  std::uint64_t tunnels = 0;
+  std::uint64_t idle_connections = 0;
+  std::uint64_t critical_shed = 0;  // must stay 0
+
+  std::uint64_t write_slab_exhaustion_count = 0;
+  std::uint64_t pending_write_queue_len = 0;
+  PressureLevel pressure = PressureLevel::kNormal;
+  TlsStats tls;
+
+  std::array<std::uint64_t, static_cast<std::size_t>(CloseReason::kCount)> closed{};
+  std::array<std::uint64_t, static_cast<std::size_t>(RefuseReason::kCount)> refused{};
+
+  // HTTP/2.
+  std::uint64_t h2_connections = 0;  // ever
+  std::uint64_t h2_requests = 0;
+  std::uint64_t h2_goaways = 0;               // said by us, naming a last stream
+  std::uint64_t h2_outbound_frames_peak = 0;  // most that ever waited in one session
+  std::array<std::uint64_t, http::kH2GlitchCount> h2_glitches{};
+  std::array<std::uint64_t, http::h2::kSessionEndCount> h2_ended{};  // "none": the connection broke
+  std::array<std::uint64_t, static_cast<std::size_t>(CloseReason::kCount)> h2_aborted{};  // streams
+
+  [[nodiscard]] std::uint64_t closed_by(CloseReason r) const noexcept {
+    return closed[static_cast<std::size_t>(r)];
+  }
+  [[nodiscard]] std::uint64_t refused_by(RefuseReason r) const noexcept {
+    return refused[static_cast<std::size_t>(r)];
+  }
+};
+
+}  // namespace weir::inline v0::server
+
+namespace weir::inline v0 {
+using server::ServerStats;
+using server::TlsStats;
+}  // namespace weir::inline v0

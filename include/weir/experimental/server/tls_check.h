@@ -1,0 +1,17 @@
+#pragma once
+
+#include "weir/base/config_error.h"
+#include "weir/experimental/io/tls_config.h"
+
+namespace weir::inline v0::server {
+
+/// Reads the certificates and keys that a configuration names, as a server would: each must be
+/// there, hold what it should, and each key must belong to its certificate. Names the first fault
+/// with its key and file; empty when a server would start with them, or when TLS is not configured.
+[[nodiscard]] ConfigErrors check_tls_files(const io::TlsConfig& config);
+
+}  // namespace weir::inline v0::server
+
+namespace weir::inline v0 {
+using server::check_tls_files;
+}  // namespace weir::inline v0

@@ -1,0 +1,82 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "weir/base/config_check.h"
+#include "weir/base/config_error.h"
+#include "weir/base/duration_text.h"
+#include "weir/base/net_address.h"
+#include "weir/base/time.h"
+#include "weir/policy/limit_config.h"
+
+namespace weir::inline v0::upstream {
+
+/// What one upstream changes of [admission.limit]; the rest stays as it is there.
+struct LimitOverrides {
+  std::optional<LimitKind> policy;
+  std::optional<std::uint32_t> initial_limit;
+  std::optional<std::uint32_t> min_limit;
+  std::optional<std::uint32_t> max_limit;
+
+  bool operator==(const LimitOverrides&) const = default;
+
+  [[nodiscard]] LimitConfig over(LimitConfig common) const noexcept {
+    common.policy = policy.value_or(common.policy);
+    common.initial_limit = initial_limit.value_or(common.initial_limit);
+    common.min_limit = min_limit.value_or(common.min_limit);
+    common.max_limit = max_limit.value_or(common.max_limit);
+    return common;
+  }
+};
+
+/// A set of endpoints that serve the same thing, and how patient we are with them.
+struct UpstreamConfig {
+  std::string name;  // also the name of its admission scope and the label of its metrics
+  std::vector<NetAddress> endpoints;
+  Duration connect_timeout = std::chrono::seconds(1);
+  Duration first_byte_timeout = std::chrono::seconds(30);  // request sent to response header
+  Duration overall_timeout = std::chrono::seconds(60);     // the whole request
+  Duration idle_timeout = std::chrono::seconds(30);        // an unused connection is closed
+  std::uint32_t max_connections = 1024;                    // to all its endpoints
+  std::uint32_t max_idle_connections = 256;                // kept open for later
+  std::uint32_t response_head_bytes_max = 32 * 1024;       // beyond: 502
+  LimitOverrides limit;
+
+  bool operator==(const UpstreamConfig&) const = default;
+
+  /// `common` is [admission.limit], which the overrides change.
+  [[nodiscard]] ConfigErrors validate(const LimitConfig& common) const;
+};
+
+inline ConfigErrors UpstreamConfig::validate(const LimitConfig& common) const {
+  using std::chrono::hours;
+  using std::chrono::milliseconds;
+  ConfigErrors errors;
+  const auto time = [&](const char* key, Duration value) {
+    check_range(errors, key, value, Duration(milliseconds(1)), Duration(hours(24)));
+  };
+  if (name.empty()) add_error(errors, "name", "\"\"", "a name of its own");
+  if (endpoints.empty()) add_error(errors, "endpoints", "[]", "at least one address");
+  for (const NetAddress& endpoint : endpoints) {
+    if (endpoint.can_connect()) continue;
+    add_error(errors, "endpoints", to_string(endpoint), "an address to connect to, with its port");
+  }
+  time("connect_timeout_ms", connect_timeout);
+  time("first_byte_timeout_ms", first_byte_timeout);
+  time("overall_timeout_ms", overall_timeout);
+  time("idle_timeout_ms", idle_timeout);
+  if (overall_timeout < first_byte_timeout) {
+    add_error(errors, "overall_timeout_ms", to_string(overall_timeout),
+              "at least first_byte_timeout_ms (" + to_string(first_byte_timeout) + ")");
+  }
+  check_range(errors, "max_connections", max_connections, 1U, 1000000U);
+  check_range(errors, "max_idle_connections", max_idle_connections, 0U, 1000000U);
+  check_range(errors, "response_head_bytes_max", response_head_bytes_max, 1024U, 1U << 20U);
+  if (limit != LimitOverrides{}) append_errors(errors, "", limit.over(common).validate());
+  return errors;
+}
+
+}  // namespace weir::inline v0::upstream

@@ -1,0 +1,143 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weir/base/ip_range.h"
+#include "weir/base/net_address.h"
+#include "weir/base/time.h"
+#include "weir/control/admission_config.h"
+#include "weir/experimental/gateway/gateway_config.h"
+#include "weir/experimental/gateway/route_config.h"
+#include "weir/policy/limit_config.h"
+#include "weir/policy/priority.h"
+
+#include "config/option_kind.h"
+#include "config/raw_config.h"
+
+namespace weir::inline v0::config {
+
+/// What was expected instead, for ConfigError::allowed; nothing when the value was taken.
+using Refusal = std::optional<std::string>;
+
+// assign(field, value, row): the value into the field, if it is of the row's kind and inside of its
+// range; else the field stays as it was. print(field, row): the TOML literal that assigns it back.
+
+Refusal assign(bool& field, const RawValue& value, const OptionRow& row);
+Refusal assign(std::uint32_t& field, const RawValue& value, const OptionRow& row);
+Refusal assign(std::uint64_t& field, const RawValue& value, const OptionRow& row);
+Refusal assign(double& field, const RawValue& value, const OptionRow& row);
+Refusal assign(Duration& field, const RawValue& value, const OptionRow& row);
+Refusal assign(std::string& field, const RawValue& value, const OptionRow& row);
+Refusal assign(std::vector<std::string>& field, const RawValue& value, const OptionRow& row);
+Refusal assign(std::optional<NetAddress>& field, const RawValue& value, const OptionRow& row);
+Refusal assign(std::vector<NetAddress>& field, const RawValue& value, const OptionRow& row);
+Refusal assign(std::vector<IpRange>& field, const RawValue& value, const OptionRow& row);
+Refusal assign(std::vector<gateway::IdentityKind>& field, const RawValue& value, const OptionRow& row);
+
+[[nodiscard]] std::string print(bool field, const OptionRow& row);
+[[nodiscard]] std::string print(std::uint32_t field, const OptionRow& row);
+[[nodiscard]] std::string print(std::uint64_t field, const OptionRow& row);
+[[nodiscard]] std::string print(double field, const OptionRow& row);
+[[nodiscard]] std::string print(Duration field, const OptionRow& row);
+[[nodiscard]] std::string print(const std::string& field, const OptionRow& row);
+[[nodiscard]] std::string print(const std::vector<std::string>& field, const OptionRow& row);
+[[nodiscard]] std::string print(const std::optional<NetAddress>& field, const OptionRow& row);
+[[nodiscard]] std::string print(const std::vector<NetAddress>& field, const OptionRow& row);
+[[nodiscard]] std::string print(const std::vector<IpRange>& field, const OptionRow& row);
+[[nodiscard]] std::string print(const std::vector<gateway::IdentityKind>& field, const OptionRow& row);
+
+// Enums: the words of each, in the order of the enumerators.
+
+using Words = std::span<const std::string_view>;
+inline constexpr std::array<std::string_view, kPriorityCount> kPriorityWords = {
+    name_of(Priority::kCritical), name_of(Priority::kHigh), name_of(Priority::kNormal),
+    name_of(Priority::kLow)};
+constexpr Words words_of(RuleMode) noexcept {
+  return kRuleModeNames;
+}
+constexpr Words words_of(LimitKind) noexcept {
+  return kLimitKindNames;
+}
+constexpr Words words_of(gateway::AccessLog) noexcept {
+  return gateway::kAccessLogNames;
+}
+constexpr Words words_of(gateway::Forwarded) noexcept {
+  return gateway::kForwardedNames;
+}
+constexpr Words words_of(io::ClientCertificate) noexcept {
+  return io::kClientCertificateNames;
+}
+constexpr Words words_of(gateway::IdentityKind) noexcept {
+  return gateway::kIdentityKindNames;
+}
+constexpr Words words_of(Priority) noexcept {
+  return kPriorityWords;
+}
+
+template <class T>
+concept WordEnum = requires(T t) {
+  words_of(t);
+};
+
+/// "one of a, b, c"
+[[nodiscard]] std::string one_of(Words words);
+/// The place of the value's word; a refusal when it is none of them.
+[[nodiscard]] Refusal find_word(std::size_t& index, const RawValue& value, Words words);
+
+template <WordEnum T>
+Refusal assign(T& field, const RawValue& value, const OptionRow&) {
+  std::size_t index = 0;
+  Refusal refusal = find_word(index, value, words_of(field));
+  if (!refusal) field = static_cast<T>(index);
+  return refusal;
+}
+template <WordEnum T>
+[[nodiscard]] std::string print(T field, const OptionRow&) {
+  return quoted(words_of(field)[static_cast<std::size_t>(field)]);
+}
+
+// Options that may be left out: printed as nothing while they are.
+
+template <class T>
+Refusal assign(std::optional<T>& field, const RawValue& value, const OptionRow& row) {
+  T given = field.value_or(T{});
+  Refusal refusal = assign(given, value, row);
+  if (!refusal) field = given;
+  return refusal;
+}
+template <class T>
+[[nodiscard]] std::string print(const std::optional<T>& field, const OptionRow& row) {
+  return field ? print(*field, row) : std::string();
+}
+
+// The words a field chooses from, for the documents; empty for other fields.
+
+template <class T>
+constexpr Words choices_of(const T&) noexcept {
+  if constexpr (WordEnum<T>) return words_of(T{});
+  return {};
+}
+template <class T>
+constexpr Words choices_of(const std::optional<T>&) noexcept {
+  return choices_of(T{});
+}
+inline Words choices_of(const std::optional<NetAddress>&) noexcept {
+  return {};
+}
+inline Words choices_of(const std::vector<gateway::IdentityKind>&) noexcept {
+  return words_of(gateway::IdentityKind{});
+}
+
+/// The range of a row as people write it: "1 to 16383", "10ms to 60s"; empty when it has none.
+[[nodiscard]] std::string range_text(const OptionRow& row);
+
+/// What stands in an environment variable, as the value of this kind of option: numbers are read,
+/// lists are split at commas.
+[[nodiscard]] RawValue raw_from_text(std::string_view text, const OptionRow& row);
+
+}  // namespace weir::inline v0::config

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace weir::inline v0::config {
+
+/// How an option is written in the file.
+enum class OptionKind : std::uint8_t {
+  kFlag,       // true, false
+  kCount,      // 17
+  kSize,       // "4GiB", or bytes
+  kTime,       // "500ms"; a bare number where the name ends in _ms
+  kRatio,      // 0.85: any real number
+  kText,       // "x-api-key"
+  kTexts,      // ["GET", "HEAD"]
+  kChoice,     // one of a few words
+  kChoices,    // several of them, in order
+  kAddress,    // "127.0.0.1:80"; "" for none
+  kAddresses,  // several of them
+  kRanges,     // ["10.0.0.0/8"]
+};
+
+[[nodiscard]] constexpr std::string_view name_of(OptionKind kind) noexcept {
+  constexpr std::array<std::string_view, 12> kNames = {"flag",    "count",   "size",      "time",
+                                                       "ratio",   "text",    "texts",     "choice",
+                                                       "choices", "address", "addresses", "ranges"};
+  return kNames[static_cast<std::size_t>(kind)];
+}
+
+[[nodiscard]] constexpr bool is_list(OptionKind kind) noexcept {
+  return kind == OptionKind::kTexts || kind == OptionKind::kChoices ||
+         kind == OptionKind::kAddresses || kind == OptionKind::kRanges;
+}
+
+/// Whether a change takes effect by a reload or only by a restart.
+enum class OptionApply : std::uint8_t { kLive, kRestart };
+
+[[nodiscard]] constexpr std::string_view name_of(OptionApply apply) noexcept {
+  return apply == OptionApply::kLive ? "live" : "restart";
+}
+
+/// One row of options.def, without its field.
+struct OptionRow {
+  std::string_view section;  // "admission.limit", "upstream", "route"
+  std::string_view name;
+  OptionKind kind = OptionKind::kFlag;
+  double low = 0;  // range, when low < high; Time in ms, Size in bytes
+  double high = 0;
+  std::string_view unit;
+  OptionApply apply = OptionApply::kRestart;
+  std::string_view help;
+  std::string_view field;  // "admission.limit.min_limit"
+
+  [[nodiscard]] bool has_range() const noexcept { return low < high; }
+  [[nodiscard]] std::string key() const { return std::string(section) + "." + std::string(name); }
+};
+
+}  // namespace weir::inline v0::config

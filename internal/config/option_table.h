@@ -1,0 +1,62 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weir/experimental/config/weir_config.h"
+
+#include "config/option_codec.h"
+#include "config/option_kind.h"
+#include "config/raw_config.h"
+
+namespace weir::inline v0::config {
+
+/// A row of options.def bound to its field in an Owner: Config, UpstreamConfig or RouteConfig.
+template <class Owner>
+struct Option {
+  OptionRow row;
+  Refusal (*assign)(Owner& owner, const RawValue& value, const OptionRow& row);
+  /// The TOML literal of the field; empty for an option that is left out.
+  std::string (*print)(const Owner& owner, const OptionRow& row);
+  /// Takes the field over from another owner.
+  void (*copy)(Owner& to, const Owner& from);
+  /// The words it chooses from; empty unless it is a Choice.
+  Words (*choices)(const Owner& owner);
+};
+
+[[nodiscard]] std::span<const Option<Config>> config_options() noexcept;
+[[nodiscard]] std::span<const Option<upstream::UpstreamConfig>> upstream_options() noexcept;
+[[nodiscard]] std::span<const Option<gateway::RouteConfig>> route_options() noexcept;
+
+/// The plain sections, in the order of the table.
+[[nodiscard]] std::span<const std::string_view> plain_sections() noexcept;
+
+/// The row of that name; nullptr when there is none.
+template <class Owner>
+[[nodiscard]] const Option<Owner>* find_option(std::span<const Option<Owner>> options,
+                                               std::string_view section,
+                                               std::string_view name) noexcept {
+  for (const Option<Owner>& option : options) {
+    if (option.row.name == name && option.row.section == section) return &option;
+  }
+  return nullptr;
+}
+
+/// WEIR_ADMISSION_LIMIT_MIN_LIMIT; the section is left out where the name begins with it.
+[[nodiscard]] std::string environment_name(const OptionRow& row);
+
+/// Older or shorter names of variables, and the key that each sets.
+struct EnvironmentAlias {
+  std::string_view variable;
+  std::string_view section;
+  std::string_view name;
+};
+[[nodiscard]] std::span<const EnvironmentAlias> environment_aliases() noexcept;
+
+/// The file's key for a field that a layer's validate() complained about: ("admission",
+/// "class_cap_high") is "priority.high_limit". Unknown ones stay recognisable.
+[[nodiscard]] std::string key_of_field(std::string_view owner, std::string_view field);
+
+}  // namespace weir::inline v0::config

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "weir/base/config_error.h"
+
+namespace weir::inline v0::config {
+
+/// A kind of value that no option takes: a date, a table inside a list.
+struct RawOther {
+  std::string_view what;
+  bool operator==(const RawOther&) const = default;
+};
+
+/// A value as it stands in the file or in the environment, before anybody knows what it is for.
+struct RawValue {
+  using List = std::vector<RawValue>;
+  std::variant<bool, std::int64_t, double, std::string, List, RawOther> data;
+
+  bool operator==(const RawValue&) const = default;
+};
+
+/// `key = value` of one section. index: which of several [[section]]; -1 for a plain [section].
+struct RawEntry {
+  std::string section;
+  int index = -1;
+  std::string name;
+  RawValue value;
+  int line = 0;
+};
+
+/// A [section] or [[section]] that occurs, with or without entries.
+struct RawSection {
+  std::string name;
+  int index = -1;
+  int line = 0;
+};
+
+/// A file, read but not understood. When it has syntax errors there is nothing else.
+struct RawConfig {
+  std::vector<RawSection> sections;
+  std::vector<RawEntry> entries;
+  ConfigErrors syntax;
+};
+
+/// The value as an error message shows it: TOML, shortened to about 60 characters.
+[[nodiscard]] std::string to_text(const RawValue& value);
+
+/// A string as a TOML literal, quotes and escapes included.
+[[nodiscard]] std::string quoted(std::string_view text);
+
+}  // namespace weir::inline v0::config

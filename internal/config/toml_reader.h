@@ -1,0 +1,16 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "config/raw_config.h"
+
+namespace weir::inline v0::config {
+
+/// Reads TOML text into sections and entries with their lines. Any bytes give a RawConfig; whatever
+/// is no TOML gives its syntax error instead. `file` is the name that errors carry.
+///
+/// The only source that includes the TOML library.
+[[nodiscard]] RawConfig read_toml(std::string_view text, const std::string& file);
+
+}  // namespace weir::inline v0::config

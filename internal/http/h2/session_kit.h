@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+
+#include "weir/base/time.h"
+#include "weir/experimental/http/h2_config.h"
+
+#include "http/h2/session.h"
+
+struct nghttp2_session_callbacks;
+struct nghttp2_option;
+
+namespace weir::inline v0::http::h2 {
+
+/// Ends a session in the memory it was made in, which stays its owner's.
+struct DestroyInPlace {
+  void operator()(Session* session) const noexcept { session->~Session(); }
+};
+using SessionPtr = std::unique_ptr<Session, DestroyInPlace>;
+
+/// What all sessions of one server share, made once at start.
+///
+/// Thread-safety: make() from any thread. Lifetime: outlives its sessions.
+class SessionKit {
+ public:
+  explicit SessionKit(const H2Limits& limits);
+  SessionKit(const SessionKit&) = delete;
+  SessionKit& operator=(const SessionKit&) = delete;
+  ~SessionKit();
+
+  /// A server session inside `memory`: limits().session_bytes_max bytes, aligned to 16. Its
+  /// SETTINGS wait to be sent. nullptr if the memory does not suffice.
+  [[nodiscard]] SessionPtr make(std::span<std::byte> memory, SessionEvents& events,
+                                TimePoint now) const;
+
+  [[nodiscard]] const H2Limits& limits() const noexcept { return limits_; }
+
+ private:
+  H2Limits limits_;
+  nghttp2_session_callbacks* callbacks_ = nullptr;
+  nghttp2_option* option_ = nullptr;
+};
+
+}  // namespace weir::inline v0::http::h2

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string_view>
+
+#include "io/tls_stream.h"
+#include "io/transport.h"
+
+namespace weir::inline v0::io {
+
+/// A connection's bytes through TLS. Before the handshake is done there is nothing to read.
+///
+/// Thread-safety: its loop's. Cost: TlsStream's. Memory: OpenSSL's, freed by end().
+class TlsTransport final : public Transport {
+ public:
+  TlsTransport() = default;
+  TlsTransport(const TlsTransport&) = delete;
+  TlsTransport& operator=(const TlsTransport&) = delete;
+  ~TlsTransport() { end(); }
+
+  /// Makes the TLS object; `staged` are bytes that came before it. False: no memory.
+  [[nodiscard]] bool begin(io::TlsContext::Ptr context, io::Socket& socket,
+                           std::span<const std::byte> staged);
+  [[nodiscard]] io::TlsHandshake handshake() noexcept;
+  /// Frees the TLS object; what it has not sent is lost.
+  void end() noexcept;
+
+  io::IoResult read(std::span<std::byte> into) noexcept override;
+  io::IoResult write(std::span<const io::ConstBuffer> pieces) noexcept override;
+  bool has_pending() const noexcept override;
+  io::Socket::Interest interest(io::Socket::Interest wanted) const noexcept override;
+  void on_writable() noexcept override;
+  void shutdown_write() noexcept override;
+  void close(bool orderly) noexcept override;
+  bool secure() const noexcept override { return true; }
+  std::string_view peer_certificate() const noexcept override;
+
+  [[nodiscard]] const io::TlsStream& stream() const noexcept { return stream_; }
+
+ private:
+  io::TlsStream stream_;
+  char* subject_ = nullptr;  // of the peer's certificate; OpenSSL's memory, within its bound
+  bool retry_read_ = false;  // what a read had to write first can be written
+  bool said_goodbye_ = false;
+};
+
+}  // namespace weir::inline v0::io

@@ -1,0 +1,118 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "weir/base/intrusive_list.h"
+#include "weir/base/time.h"
+#include "weir/experimental/http/h1/message.h"
+#include "weir/experimental/http/header_view.h"
+#include "weir/experimental/http/method.h"
+
+#include "upstream/failure.h"
+
+namespace weir::inline v0::upstream {
+
+class UpstreamConnection;
+class UpstreamPool;
+class Endpoint;
+
+/// Told by an exchange, on its loop. Any of them may call cancel(); then nothing more comes.
+/// Order: on_upstream_head, on_upstream_body*, on_upstream_trailers?, on_upstream_complete;
+/// on_upstream_failed may end it at any point. on_upstream_writable any time between.
+class ExchangeEvents {
+ public:
+  /// The final head (1xx but 101 are dropped). `head.tunnel`: raw bytes both ways from here on.
+  /// False: not taken, reading stops, and the same head comes again after resume().
+  [[nodiscard]] virtual bool on_upstream_head(const http::h1::ResponseHead& head) = 0;
+  /// Returns how many bytes were taken; fewer than given: reading stops until resume().
+  [[nodiscard]] virtual std::size_t on_upstream_body(std::string_view bytes) = 0;
+  /// False: as for the head.
+  [[nodiscard]] virtual bool on_upstream_trailers(const http::HeaderList& trailers) = 0;
+  virtual void on_upstream_complete() = 0;
+  /// What send_body() had to keep is on the wire.
+  virtual void on_upstream_writable() = 0;
+  virtual void on_upstream_failed(UpstreamFailure failure) = 0;
+
+ protected:
+  ~ExchangeEvents() = default;
+};
+
+enum class RequestFraming : std::uint8_t { kNone, kLength, kChunked };
+
+/// One request to an upstream and its response: the part that its owner holds. It stays the same
+/// over several attempts on several connections.
+///
+/// Use: pool.open(exchange) leases a buffer; write the request head into space(), commit(); then
+/// pool.start(exchange, …). Body: send_body() takes everything it is given (at most the piece_max
+/// that UpstreamMemory was made for) and says whether to stop; on_upstream_writable() says go on.
+/// While the head is still here a piece may not fit beside it: send_body({}, false) first, and if
+/// it says stop, the first piece after on_upstream_writable(). The buffer goes back to its pool as
+/// soon as the request is out and the answer has begun.
+/// Thread-safety: its loop's thread. Lifetime: idle (never started, ended or cancelled) when it
+/// dies.
+class Exchange {
+ public:
+  explicit Exchange(ExchangeEvents& events) noexcept : events_(events) {}
+  Exchange(const Exchange&) = delete;
+  Exchange& operator=(const Exchange&) = delete;
+  ~Exchange();
+
+  [[nodiscard]] std::span<char> space() noexcept;
+  void commit(std::size_t head_bytes) noexcept;
+
+  /// True: go on; false: kept, and nothing more may be given until on_upstream_writable().
+  [[nodiscard]] bool send_body(std::string_view bytes, bool last) noexcept;
+  [[nodiscard]] bool send_trailers(std::span<const http::HeaderView> trailers) noexcept;
+  /// Takes up reading where on_upstream_body() took less than it was given.
+  void resume() noexcept;
+  /// Ends it without a word to the events; the connection is closed unless it can be used again.
+  void cancel() noexcept;
+
+  [[nodiscard]] bool active() const noexcept { return pool_ != nullptr; }
+  [[nodiscard]] bool tunnel() const noexcept { return tunnel_; }
+  /// Request bytes that wait in memory of ours for the upstream to take them.
+  [[nodiscard]] std::size_t held_bytes() const noexcept { return end_ - begin_; }
+  [[nodiscard]] const Endpoint* endpoint() const noexcept { return endpoint_; }
+  [[nodiscard]] std::uint32_t attempts() const noexcept { return attempts_; }
+  /// From here on no deadline of ours ends it, however silent it is: event streams, tunnels.
+  void lift_deadlines() noexcept;
+
+ private:
+  friend class UpstreamPool;
+  friend class UpstreamConnection;
+
+  struct Plan {
+    http::Method method = http::Method::kGet;
+    RequestFraming framing = RequestFraming::kNone;
+    bool upgrade = false;
+    bool patient = false;  // silence is no failure
+    TimePoint deadline{};  // of the whole exchange
+  };
+
+  void append(std::string_view bytes) noexcept;
+  void release_buffer() noexcept;
+  void release_sent_buffer() noexcept;
+
+  ListHook<Exchange> hungry_hook_;  // while it waits for a connection that another loop has idle
+  TimePoint hungry_until_{};
+  ExchangeEvents& events_;
+  UpstreamPool* pool_ = nullptr;
+  UpstreamConnection* connection_ = nullptr;  // null while none is assigned
+  Endpoint* endpoint_ = nullptr;
+  char* buffer_ = nullptr;
+  std::uint32_t begin_ = 0;  // written to the socket up to here
+  std::uint32_t end_ = 0;
+  std::uint32_t head_bytes_ = 0;
+  std::uint32_t attempts_ = 0;
+  Plan plan_;
+  bool request_complete_ = false;  // the last byte was given to us
+  bool body_given_ = false;        // of a body, or the end of one: the head alone is not enough
+  bool response_started_ = false;
+  bool tunnel_ = false;
+  bool owes_writable_ = false;  // send_body() said "stop"
+};
+
+}  // namespace weir::inline v0::upstream

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "weir/control/admission_request.h"
+
+namespace weir::inline v0::upstream {
+
+// Every way an exchange with an upstream can fail, once: enumerator, stable name, status for the
+// client, what the limiter learns from it.
+#define WEIR_UPSTREAM_FAILURES(X)                            \
+  X(kNone, "none", 200, kOk)                                 \
+  X(kNoEndpoint, "no_endpoint", 503, kError)                 \
+  X(kNoConnection, "no_connection", 503, kOverload)          \
+  X(kNoBuffer, "no_buffer", 503, kError)                     \
+  X(kConnectRefused, "connect_refused", 503, kOverload)      \
+  X(kConnectTimeout, "connect_timeout", 504, kOverload)      \
+  X(kConnectFailed, "connect_failed", 502, kError)           \
+  X(kClosedEarly, "closed_early", 502, kError)               \
+  X(kFirstByteTimeout, "first_byte_timeout", 504, kOverload) \
+  X(kOverallTimeout, "overall_timeout", 504, kOverload)      \
+  X(kBadResponse, "bad_response", 502, kError)               \
+  X(kTruncated, "truncated", 502, kError)                    \
+  X(kStalled, "stalled", 504, kError)
+
+enum class UpstreamFailure : std::uint8_t {
+#define WEIR_X(enumerator, name, http, outcome) enumerator,
+  WEIR_UPSTREAM_FAILURES(WEIR_X)
+#undef WEIR_X
+};
+
+struct UpstreamFailureFacts {
+  std::string_view name;
+  std::uint16_t http = 0;
+  Outcome outcome = Outcome::kError;
+};
+
+inline constexpr std::array kUpstreamFailureFacts = {
+#define WEIR_X(enumerator, name, http, outcome) UpstreamFailureFacts{name, http, Outcome::outcome},
+    WEIR_UPSTREAM_FAILURES(WEIR_X)
+#undef WEIR_X
+};
+inline constexpr std::size_t kUpstreamFailureCount = kUpstreamFailureFacts.size();
+
+[[nodiscard]] constexpr std::size_t index_of(UpstreamFailure f) noexcept {
+  return static_cast<std::size_t>(f);
+}
+[[nodiscard]] constexpr const UpstreamFailureFacts& facts_of(UpstreamFailure f) noexcept {
+  return kUpstreamFailureFacts[index_of(f)];
+}
+[[nodiscard]] constexpr std::string_view name_of(UpstreamFailure f) noexcept {
+  return facts_of(f).name;
+}
+
+}  // namespace weir::inline v0::upstream

@@ -1,0 +1,132 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "weir/base/intrusive_list.h"
+#include "weir/base/result.h"
+#include "weir/base/slab.h"
+#include "weir/experimental/http/header_view.h"
+#include "weir/experimental/http/limits.h"
+#include "weir/experimental/io/loop.h"
+#include "weir/experimental/io/timer.h"
+
+#include "io/shared_blocks.h"
+#include "upstream/connection.h"
+#include "upstream/exchange.h"
+#include "upstream/upstream.h"
+
+namespace weir::inline v0::upstream {
+
+/// Memory that all pools of a process share: request heads and what waits behind them, and regions
+/// that responses are read into.
+struct UpstreamMemory {
+  UpstreamMemory(std::uint32_t requests_max, std::uint32_t connections_max,
+                 std::size_t request_bytes, std::size_t region_bytes, std::uint32_t loops);
+
+  /// Bytes a request buffer needs: a head, later one piece of body with its framing.
+  [[nodiscard]] static std::size_t request_bytes(std::size_t head_max, std::size_t piece_max) {
+    return (head_max > piece_max ? head_max : piece_max) + kFramingBytes;
+  }
+  static constexpr std::size_t kFramingBytes = 64;
+
+  io::SharedBlocks requests;
+  io::SharedBlocks regions;
+};
+
+/// The connections of one loop to one upstream: kept alive, used again last-in-first-out, bounded
+/// together with those of the other loops.
+///
+/// When the bound is reached while another loop keeps idle connections, an exchange waits (no
+/// longer than for a connect) until that loop has let go of one.
+/// A connection that fails to open is tried at the next endpoint, as often as there are endpoints
+/// (at most kAttemptsMax). One that was kept too long, and dies before the first byte of an answer,
+/// is tried once more if the request cannot have been seen (nothing of it was written) or may be
+/// seen twice (safe, no body).
+/// Thread-safety: its loop's thread. Cost: no allocation after construction.
+class UpstreamPool {
+ public:
+  static constexpr std::uint32_t kAttemptsMax = 3;
+
+  UpstreamPool(io::Loop& loop, std::uint32_t loop_index, Upstream& upstream, UpstreamMemory& memory,
+               const http::HttpLimits& response_limits);
+  UpstreamPool(const UpstreamPool&) = delete;
+  UpstreamPool& operator=(const UpstreamPool&) = delete;
+  ~UpstreamPool();
+
+  /// Leases the exchange's buffer; false when there is none.
+  [[nodiscard]] bool open(Exchange& exchange) noexcept;
+
+  struct Start {
+    http::Method method = http::Method::kGet;
+    RequestFraming framing = RequestFraming::kNone;
+    bool upgrade = false;
+    TimePoint deadline{};  // zero: upstream's overall timeout from now
+  };
+  /// Sends it. On failure the exchange has ended, and no event will come.
+  [[nodiscard]] Result<void, UpstreamFailure> start(Exchange& exchange,
+                                                    const Start& start) noexcept;
+
+  /// Closes idle connections now and the others when their exchange ends. `stopped()` once all are
+  /// gone.
+  void stop() noexcept;
+  [[nodiscard]] bool stopped() const noexcept {
+    return connections_.stats().used == 0 && !give_.queued() && !feed_.queued();
+  }
+
+  [[nodiscard]] Upstream& upstream() noexcept { return upstream_; }
+  [[nodiscard]] io::Loop& loop() noexcept { return loop_; }
+  [[nodiscard]] std::size_t idle() const noexcept { return idle_count_; }
+
+  // From any thread: another loop wants one of our idle connections; there may be room for those
+  // of ours who wait.
+  void post_give() noexcept { loop_.post(give_); }
+  void post_feed() noexcept { loop_.post(feed_); }
+
+ private:
+  friend class UpstreamConnection;
+  friend class Exchange;
+  using IdleList = IntrusiveList<UpstreamConnection, &UpstreamConnection::hook>;
+
+  [[nodiscard]] Result<void, UpstreamFailure> attempt(Exchange& exchange) noexcept;
+  [[nodiscard]] UpstreamConnection* take_idle(std::uint32_t endpoint_index,
+                                              const Exchange& exchange) noexcept;
+  [[nodiscard]] UpstreamConnection* connect(std::uint32_t endpoint_index,
+                                            UpstreamFailure& why) noexcept;
+  void park(UpstreamConnection& connection) noexcept;
+  void unpark(UpstreamConnection& connection) noexcept;
+  void gone(UpstreamConnection& connection) noexcept;
+  /// Tries again after a connection failed under it; ends the exchange if that is not possible.
+  void retry(Exchange& exchange, UpstreamFailure failure) noexcept;
+  void end(Exchange& exchange, UpstreamFailure failure) noexcept;
+  void detach(Exchange& exchange) noexcept;
+  /// Counts an exchange that ends for want of a connection.
+  void note_unserved(UpstreamFailure failure) noexcept;
+  [[nodiscard]] bool wait_for_connection(Exchange& exchange) noexcept;
+  void stop_waiting(Exchange& exchange) noexcept;
+  void fail_waiting(Exchange& exchange, UpstreamFailure failure) noexcept;
+  bool close_an_idle_one() noexcept;
+  void give();
+  void feed();
+  void on_hunger(TimePoint now);
+
+  io::Loop& loop_;
+  std::uint32_t loop_index_;
+  Upstream& upstream_;
+  UpstreamMemory& memory_;
+  const http::HttpLimits& limits_;
+  Slab<UpstreamConnection> connections_;
+  std::vector<IdleList> idle_;  // per endpoint
+  std::vector<http::HeaderView> fields_;
+  IntrusiveList<Exchange, &Exchange::hungry_hook_> hungry_;
+  io::Task give_;
+  io::Task feed_;
+  io::Timer hunger_;
+  std::size_t idle_count_ = 0;
+  std::uint32_t turn_ = 0;
+  bool stopping_ = false;
+};
+
+}  // namespace weir::inline v0::upstream

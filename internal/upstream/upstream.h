@@ -1,0 +1,86 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "weir/base/time.h"
+#include "weir/experimental/upstream/upstream_config.h"
+#include "weir/experimental/io/address.h"
+
+#include "upstream/endpoint.h"
+
+namespace weir::inline v0::upstream {
+
+/// How long we wait for an upstream, as it stands now.
+struct Patience {
+  Duration connect{};
+  Duration first_byte{};
+  Duration overall{};
+  Duration idle{};
+};
+
+class UpstreamPool;
+
+/// One upstream as all loops share it: its endpoints, its bounds, its patience.
+///
+/// Thread-safety: any member, any thread. Lifetime: outlives every pool made for it.
+class Upstream {
+ public:
+  /// `endpoints` are the resolved addresses of config.endpoints.
+  Upstream(UpstreamConfig config, const std::vector<io::SocketName>& endpoints);
+  Upstream(const Upstream&) = delete;
+  Upstream& operator=(const Upstream&) = delete;
+
+  /// As it was at start; what may change since is in patience().
+  [[nodiscard]] const UpstreamConfig& config() const noexcept { return config_; }
+  [[nodiscard]] Patience patience() const noexcept;
+  void set_patience(const Patience& patience) noexcept;
+  [[nodiscard]] std::size_t size() const noexcept { return endpoints_.size(); }
+  [[nodiscard]] Endpoint& at(std::size_t i) noexcept { return *endpoints_[i]; }
+  [[nodiscard]] const Endpoint& at(std::size_t i) const noexcept { return *endpoints_[i]; }
+
+  /// The index of the next endpoint in turn that is open; if none is, of the one that opens first.
+  /// `turn` is the caller's own counter, so that loops do not share a line for it.
+  [[nodiscard]] std::uint32_t choose(std::uint32_t& turn, TimePoint now) const noexcept;
+
+  /// One more connection, if the bound allows it.
+  [[nodiscard]] bool try_add_connection() noexcept;
+  /// One fewer; pools that wait for it are told.
+  void drop_connection() noexcept;
+  [[nodiscard]] std::uint32_t connections() const noexcept {
+    return connections_.load(std::memory_order_relaxed);
+  }
+  [[nodiscard]] bool all_closed(TimePoint now) const noexcept;
+
+  // ---- the bound is one for all loops, idle connections are kept by each
+  void add_pool(UpstreamPool& pool);
+  void remove_pool(UpstreamPool& pool) noexcept;
+  /// Connections that some loop keeps unused.
+  [[nodiscard]] std::uint32_t idle() const noexcept;
+  /// Exchanges, on any loop, that wait for one of those.
+  [[nodiscard]] std::uint32_t hungry() const noexcept {
+    return hungry_.load(std::memory_order_relaxed);
+  }
+  void add_hungry(std::int32_t change) noexcept;
+  /// Asks the other loops to close an idle connection each.
+  void ask_for_idle(const UpstreamPool& asker) noexcept;
+
+ private:
+  UpstreamConfig config_;
+  std::atomic<Duration::rep> connect_ns_;
+  std::atomic<Duration::rep> first_byte_ns_;
+  std::atomic<Duration::rep> overall_ns_;
+  std::atomic<Duration::rep> idle_ns_;
+  std::vector<std::unique_ptr<Endpoint>> endpoints_;
+  std::atomic<std::uint32_t> connections_{0};
+  std::atomic<std::uint32_t> hungry_{0};
+  std::mutex pools_mutex_;
+  std::vector<UpstreamPool*> pools_;  // under pools_mutex_
+};
+
+}  // namespace weir::inline v0::upstream

@@ -1,0 +1,76 @@
+#include "io/tls_transport.h"
+
+#include <array>
+#include <utility>
+
+#include <openssl/crypto.h>
+
+namespace weir::inline v0::io {
+namespace {
+
+constexpr std::size_t kSubjectMax = 512;  // a longer one is not worth telling apart
+
+}  // namespace
+
+bool TlsTransport::begin(io::TlsContext::Ptr context, io::Socket& socket,
+                         std::span<const std::byte> staged) {
+  if (!stream_.begin(std::move(context), socket)) return false;
+  stream_.stage(staged);
+  return true;
+}
+
+io::TlsHandshake TlsTransport::handshake() noexcept {
+  const io::TlsHandshake step = stream_.handshake();
+  if (step != io::TlsHandshake::kDone) return step;
+  std::array<char, kSubjectMax> buffer;
+  const std::string_view subject = stream_.peer_subject(buffer);
+  // Without memory for its name the client is nobody in particular, as without a certificate.
+  if (!subject.empty()) subject_ = OPENSSL_strndup(subject.data(), subject.size());
+  return step;
+}
+
+void TlsTransport::end() noexcept {
+  stream_.end();
+  OPENSSL_free(std::exchange(subject_, nullptr));
+}
+
+io::IoResult TlsTransport::read(std::span<std::byte> into) noexcept {
+  retry_read_ = false;
+  if (!stream_.established()) return unexpected(io::IoError::kAgain);
+  return stream_.read(into);
+}
+
+io::IoResult TlsTransport::write(std::span<const io::ConstBuffer> pieces) noexcept {
+  return stream_.write(pieces);
+}
+
+bool TlsTransport::has_pending() const noexcept {
+  if (retry_read_) return true;
+  // What cannot go on before something was written waits for the socket, not for a turn.
+  return !stream_.read_needs_write() && stream_.has_pending();
+}
+
+io::Socket::Interest TlsTransport::interest(io::Socket::Interest wanted) const noexcept {
+  return stream_.interest(wanted);
+}
+
+void TlsTransport::on_writable() noexcept {
+  retry_read_ = stream_.established() && stream_.read_needs_write();
+}
+
+void TlsTransport::shutdown_write() noexcept {
+  said_goodbye_ = true;
+  stream_.shutdown_write();
+}
+
+void TlsTransport::close(bool orderly) noexcept {
+  // Not after a response that was cut off: to say goodbye would call it complete.
+  if (orderly && !std::exchange(said_goodbye_, true)) stream_.shutdown_write();
+  end();
+}
+
+std::string_view TlsTransport::peer_certificate() const noexcept {
+  return subject_ == nullptr ? std::string_view{} : std::string_view(subject_);
+}
+
+}  // namespace weir::inline v0::io

@@ -1,0 +1,370 @@
+#include <algorithm>
+#include <span>
+#include <utility>
+
+#include "weir/base/assert.h"
+#include "weir/experimental/http/h1/serializer.h"
+
+#include "canned_responses.h"
+#include "connection.h"
+#include "h1/h1_session.h"
+#include "shard.h"
+
+namespace weir::inline v0::server {
+namespace {
+
+/// The handler of a request that none was asked about.
+struct Nobody final : Handler {
+  void on_headers(ServerStream&, const ServerRequest&) override {}
+};
+
+std::span<const char> chars(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+/// A first line of three words that does not even claim to be HTTP.
+bool names_no_http(std::span<const char> bytes, http::ParseError error) {
+  if (error != http::ParseError::kBadVersion) return false;
+  const std::string_view text(bytes.data(), bytes.size());
+  return text.substr(0, text.find('\n')).find("HTTP/") == std::string_view::npos;
+}
+
+}  // namespace
+
+H1Session::H1Session(Connection& connection, LoopShard& shard) noexcept
+    : connection_(connection),
+      shard_(shard),
+      parser_(shard.shared().limits),
+      arena_(shard, *this) {}
+
+bool H1Session::advance(TimePoint now) {
+  bool did = false;
+  while (!connection_.failed() && !connection_.finishing()) {
+    bool step = false;
+    if (completion_due_) {
+      if (held()) break;
+      request_complete();
+      step = true;
+    } else if (state_ == State::kIdle || state_ == State::kHead) {
+      step = read_head(now);
+    } else if (state_ == State::kBody || state_ == State::kDrain) {
+      step = read_body(now);
+    } else if (state_ == State::kTunnel) {
+      step = read_tunnel(now);
+    }
+    if (!step) break;
+    did = true;
+  }
+  return did;
+}
+
+bool H1Session::wants_input() const noexcept {
+  switch (state_) {
+    case State::kIdle:
+    case State::kHead:
+    case State::kDrain:
+      return true;
+    case State::kBody:
+      return !held() && response_ != Response::kDone;
+    case State::kTunnel:
+      return !held() && !tunnel_read_ended_;
+    case State::kComplete:
+    case State::kDeaf:
+      break;
+  }
+  return false;
+}
+
+bool H1Session::read_head(TimePoint now) {
+  const std::span<const char> bytes = chars(connection_.input().decrypted());
+  if (bytes.empty()) return false;
+  if (state_ == State::kIdle) {
+    state_ = State::kHead;
+    head_since_ = now;
+  }
+  http::h1::RequestHead head;
+  const http::h1::HeadResult result = parser_.parse_head(bytes, shard_.header_storage(), head);
+  switch (result.status) {
+    case http::h1::ParseStatus::kNeedMore:
+      return false;
+    case http::h1::ParseStatus::kError:
+      if (requests_ == 0 && shard_.config().http2_enabled && names_no_http(bytes, result.error)) {
+        turn_away_stranger();
+      } else {
+        refuse(status_of(result.error), CloseReason::kParseError);
+      }
+      return false;
+    case http::h1::ParseStatus::kComplete:
+      break;
+  }
+  begin(head, now);
+  connection_.input().consume_decrypted(result.consumed);
+  return true;
+}
+
+void H1Session::begin(const http::h1::RequestHead& head, TimePoint now) {
+  ++requests_;
+  id_ = shard_.shared().next_stream_id.fetch_add(1, std::memory_order_relaxed);
+  decoder_ = http::h1::BodyDecoder(head.body, shard_.shared().limits);
+  body_received_ = body_sent_ = response_length_ = drained_ = 0;
+  response_ = Response::kNone;
+  framing_ = Framing::kNone;
+  method_ = head.method;
+  version_ = head.version;
+  access_ = connection_.access();
+  paused_ = false;
+  keep_alive_ = head.keep_alive;
+  keep_ = false;
+  continue_due_ = head.expect_continue && !head.body.empty();
+  upgrade_ = head.upgrade;
+  te_trailers_ = head.te_trailers;
+  starving_ = false;
+  drain_told_ = true;
+  end_due_ = false;
+  tunnel_read_ended_ = false;
+  tunnel_write_ended_ = false;
+  stream_open_ = true;
+  user_data = nullptr;
+  state_ = head.body.empty() ? State::kComplete : State::kBody;
+  completion_due_ = state_ == State::kComplete;
+  if (state_ == State::kBody) body_guard_.start(now, body_rule(shard_.config()));
+  has_place_ = shard_.shared().streams.take(access_);
+  if (!has_place_) return turn_away();
+  handler_ = &shard_.handler();
+  ++shard_.counters().requests;
+
+  ServerRequest request;
+  request.meta = head.meta;
+  request.headers = &head.headers;
+  request.peer = connection_.peer();
+  request.received_at = now;
+  request.method = head.method;
+  request.version = head.version == http::h1::Version::k10 ? HttpVersion::k10 : HttpVersion::k11;
+  request.expect_continue = continue_due_;
+  request.upgrade = head.upgrade;
+  request.te_trailers = head.te_trailers;
+  request.secure = connection_.transport().secure();
+  request.peer_certificate = connection_.transport().peer_certificate();
+  if (head.body.kind != http::h1::BodyKind::kChunked) request.body_length = head.body.length;
+
+  handler_->on_headers(*this, request);
+  for (const http::HeaderView& field : head.headers) {
+    if (response_ == Response::kDone || connection_.failed()) return;
+    handler_->on_header(*this, field);
+  }
+}
+
+/// As many requests as there may be are under way: this one is answered without a handler, and the
+/// connection stays.
+void H1Session::turn_away() {
+  static constinit Nobody nobody;
+  handler_ = &nobody;
+  shard_.counters().count(RefuseReason::kStreams);
+  shard_.on_exhausted();
+  say_503();
+}
+
+void H1Session::request_complete() {
+  completion_due_ = false;
+  if (response_ != Response::kDone) handler_->on_complete(*this);
+}
+
+/// The client holds its body back until it is told to go on. One that has begun needs no telling.
+void H1Session::invite_body() {
+  continue_due_ = false;
+  if (!connection_.input().decrypted().empty() || response_ != Response::kNone) return;
+  if (version_ == http::h1::Version::k10) return;
+  ++shard_.counters().responses[1];
+  if (!connection_.output().append_literal(http::h1::kContinueResponse)) continue_due_ = true;
+}
+
+bool H1Session::read_body(TimePoint now) {
+  const bool draining = state_ == State::kDrain;
+  if (!draining) {
+    if (held()) {
+      body_guard_.stop();
+      return false;
+    }
+    if (response_ == Response::kDone) return false;  // first the flush, then what is left
+    if (!body_guard_.running()) body_guard_.start(now, body_rule(shard_.config()));
+    if (continue_due_) invite_body();
+  }
+  ConnReadBuf& input = connection_.input();
+  const std::span<const char> bytes = chars(input.decrypted());
+  if (bytes.empty() && !end_due_) return false;
+  end_due_ = false;
+  const http::h1::BodyStep step = decoder_.next(bytes, shard_.header_storage());
+  body_guard_.add(step.consumed);
+  switch (step.event) {
+    case http::h1::BodyEvent::kNeedMore:
+      input.consume_decrypted(step.consumed);
+      return false;
+    case http::h1::BodyEvent::kError:
+      refuse(status_of(step.error), CloseReason::kParseError);
+      return false;
+    case http::h1::BodyEvent::kTrailers:
+      end_due_ = true;  // the decoder has one more thing to say, without further bytes
+      if (!draining) handler_->on_trailers(*this, decoder_.trailers());
+      break;
+    case http::h1::BodyEvent::kData:
+      body_received_ += step.chunk.len;
+      drained_ += draining ? step.consumed : 0;
+      if (!draining) handler_->on_body(*this, step.chunk);
+      break;
+  }
+  input.consume_decrypted(step.consumed);
+  if (step.event == http::h1::BodyEvent::kData && step.chunk.last()) {
+    body_guard_.stop();
+    if (draining) {
+      next_request(now);
+    } else {
+      state_ = State::kComplete;
+      completion_due_ = true;
+    }
+  } else if (drained_ > shard_.config().drain_bytes_max) {
+    state_ = State::kDeaf;
+    connection_.finish({.reason = CloseReason::kUnreadBody, .linger = true});
+    return false;
+  }
+  return true;
+}
+
+bool H1Session::read_tunnel(TimePoint now) {
+  if (held()) return false;
+  ConnReadBuf& input = connection_.input();
+  const std::span<const std::byte> bytes = input.decrypted();
+  if (bytes.empty()) return false;
+  last_activity_ = now;
+  body_received_ += bytes.size();
+  handler_->on_body(*this, {.data = reinterpret_cast<const std::uint8_t*>(bytes.data()),
+                            .len = bytes.size(),
+                            .status = http::BodyStatus::kContinue});
+  input.consume_decrypted(bytes.size());
+  return true;
+}
+
+void H1Session::on_end_of_input(TimePoint now) {
+  switch (state_) {
+    case State::kIdle:
+      return connection_.fail(CloseReason::kClient);
+    case State::kTunnel: {
+      if (std::exchange(tunnel_read_ended_, true)) return;
+      last_activity_ = now;
+      static constexpr http::BodyChunk kEnd = {nullptr, 0, http::BodyStatus::kComplete};
+      handler_->on_body(*this, kEnd);
+      return;
+    }
+    case State::kComplete:
+      if (shard_.config().allow_half_close) return;
+      break;
+    case State::kHead:
+    case State::kBody:
+    case State::kDrain:
+    case State::kDeaf:
+      break;
+  }
+  connection_.fail(CloseReason::kClientAbort);
+}
+
+void H1Session::on_disconnected(TimePoint) {
+  // Bytes may be unread in the kernel, and the peer may still be reading; by default a client that
+  // ended its side is taken to be gone.
+  if (shard_.config().allow_half_close || state_ == State::kTunnel) return;
+  connection_.fail(CloseReason::kClientAbort);
+}
+
+/// Answers for the server itself; then the connection ends.
+/// An invalid preface of HTTP/2 ends the connection (RFC 9113 §3.4); words of HTTP/1 would be read
+/// as half a frame by whoever sent it.
+void H1Session::turn_away_stranger() {
+  state_ = State::kDeaf;
+  shard_.counters().count(RefuseReason::kBadRequest);
+  connection_.finish({.reason = CloseReason::kParseError, .linger = true});
+}
+
+void H1Session::refuse(unsigned status, CloseReason reason) {
+  state_ = State::kDeaf;
+  shard_.counters().count(RefuseReason::kBadRequest);
+  const bool can_answer = response_ == Response::kNone || !stream_open_;
+  end_streams(reason);
+  if (!can_answer || !connection_.output().append_view(canned_close(status))) {
+    return connection_.fail(reason);
+  }
+  ++shard_.counters().responses[status / 100];
+  connection_.finish({.reason = reason, .linger = true});
+}
+
+void H1Session::next_request(TimePoint now) {
+  state_ = State::kIdle;
+  last_activity_ = now;
+  if (!may_keep()) {
+    state_ = State::kDeaf;
+    connection_.finish(
+        {.reason = CloseReason::kFinished, .linger = !connection_.input().decrypted().empty()});
+  }
+}
+
+bool H1Session::may_keep() const noexcept {
+  const std::uint64_t requests_max = shard_.config().requests_per_connection_max;
+  return keep_alive_ && !shard_.draining() && (requests_max == 0 || requests_ < requests_max);
+}
+
+TimePoint H1Session::deadline() const noexcept {
+  const ServerConfig& config = shard_.config();
+  switch (state_) {
+    case State::kIdle:
+      return requests_ == 0 ? connection_.opened_at() + config.header_timeout
+                            : last_activity_ + config.idle_timeout;
+    case State::kHead:
+      return head_since_ + config.header_timeout;
+    case State::kBody:
+    case State::kDrain:
+      return body_guard_.deadline();
+    case State::kTunnel:
+      return last_activity_ + config.tunnel_idle_timeout;
+    case State::kComplete:
+    case State::kDeaf:
+      break;
+  }
+  return TimePoint::max();
+}
+
+void H1Session::on_deadline(TimePoint now) {
+  switch (state_) {
+    case State::kIdle:
+      return connection_.fail(CloseReason::kIdle);
+    case State::kHead:
+      return refuse(408, CloseReason::kHeaderTimeout);
+    case State::kBody:
+      if (!body_guard_.too_slow(now, body_rule(shard_.config()))) return;
+      if (response_ == Response::kNone) return refuse(408, CloseReason::kBodyTimeout);
+      return connection_.fail(CloseReason::kBodyTimeout);
+    case State::kDrain:
+      if (!body_guard_.too_slow(now, body_rule(shard_.config()))) return;
+      return connection_.fail(CloseReason::kUnreadBody);
+    case State::kTunnel:
+      return connection_.fail(CloseReason::kTunnelIdle);
+    case State::kComplete:
+    case State::kDeaf:
+      break;
+  }
+}
+
+void H1Session::on_drain() {
+  if (idle()) connection_.fail(CloseReason::kShutdown);
+}
+
+void H1Session::end_streams(CloseReason reason) {
+  if (!stream_open_) return;
+  stream_open_ = false;
+  response_ = Response::kDone;
+  handler_->on_abort(*this, reason);
+  arena_.release();
+  release_place();
+}
+
+void H1Session::release_place() noexcept {
+  if (std::exchange(has_place_, false)) shard_.shared().streams.give();
+}
+
+}  // namespace weir::inline v0::server

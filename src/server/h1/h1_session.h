@@ -1,0 +1,162 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "weir/experimental/http/h1/body_decoder.h"
+#include "weir/experimental/http/h1/message.h"
+#include "weir/experimental/http/h1/request_parser.h"
+#include "weir/experimental/server/stream.h"
+
+#include "memory/arena_pool.h"
+#include "rate_guard.h"
+#include "session.h"
+#include "memory/stream_arena.h"
+
+namespace weir::inline v0::server {
+
+class Connection;
+class LoopShard;
+
+/// HTTP/1.x on one connection: one request at a time, and its stream.
+///
+///   state      meaning                                   leaves by
+///   kIdle      no byte of a request has come             a byte
+///   kHead      a head is under way                       its end
+///   kBody      the head was given to the handler         the body's end
+///   kComplete  the request is whole, the response not    the response's end → kIdle
+///   kDrain     answered before the body came             the body's end, or too much of it
+///   kTunnel    101, or 2xx to CONNECT: raw bytes         both ends
+///   kDeaf      nothing of the input matters any more     the connection's end
+///
+/// Pipelined requests wait in the read region, unread.
+class H1Session final : public Session, public ServerStream, private ArenaWaiter::Owner {
+ public:
+  H1Session(Connection& connection, LoopShard& shard) noexcept;
+  H1Session(const H1Session&) = delete;
+  H1Session& operator=(const H1Session&) = delete;
+
+  // Session
+  bool advance(TimePoint now) override;
+  bool on_flushed(TimePoint now) override;
+  void on_end_of_input(TimePoint now) override;
+  void on_disconnected(TimePoint now) override;
+  void end_streams(CloseReason reason) override;
+  bool wants_input() const noexcept override;
+  bool idle() const noexcept override { return state_ == State::kIdle && !stream_open_; }
+  TimePoint head_since() const noexcept override {
+    return state_ == State::kHead ? head_since_ : TimePoint::max();
+  }
+  bool unused() const noexcept override { return requests_ == 0; }
+  bool critical() const noexcept override { return access_ == io::Access::kCritical; }
+  bool wants_room() const noexcept override { return stream_open_ && starving_; }
+  TimePoint deadline() const noexcept override;
+  void on_deadline(TimePoint now) override;
+  void on_drain() override;
+
+  // ServerStream
+  void pause() override;
+  void resume() override;
+  SendResult send_headers(const ResponseHead& head, bool last) override;
+  std::size_t send_data(std::string_view bytes, bool last) override;
+  SendResult send_trailers(std::span<const ResponseField> fields) override;
+  SendResult send_response(const ResponseHead& head, std::string_view body, BodyLife life) override;
+  void send_503() override;
+  void reset() override;
+  ArenaAnswer acquire_arena(ArenaWait wait) override;
+  Arena* arena() const noexcept override { return arena_.held(); }
+  void mark_critical() noexcept override { access_ = io::Access::kCritical; }
+  std::size_t writable_bytes() const noexcept override;
+  bool response_started() const noexcept override { return response_ != Response::kNone; }
+  std::uint64_t body_bytes_received() const noexcept override { return body_received_; }
+  std::uint64_t body_bytes_sent() const noexcept override { return body_sent_; }
+  const io::Address& peer() const noexcept override;
+  io::Loop& loop() const noexcept override;
+  std::uint64_t id() const noexcept override { return id_; }
+
+ private:
+  enum class State : std::uint8_t { kIdle, kHead, kBody, kComplete, kDrain, kTunnel, kDeaf };
+  enum class Response : std::uint8_t { kNone, kOpen, kDone };
+  enum class Framing : std::uint8_t { kNone, kLength, kChunked, kUntilClose, kTunnel };
+  struct HeadPlan {
+    Framing framing = Framing::kNone;
+    std::uint64_t length = 0;
+    bool keep = false;
+  };
+
+  /// Whether the request waits: for its handler, or for an arena.
+  [[nodiscard]] bool held() const noexcept { return paused_ || arena_.waiting(); }
+
+  // The request (h1_request.cc).
+  [[nodiscard]] bool read_head(TimePoint now);
+  void begin(const http::h1::RequestHead& head, TimePoint now);
+  void turn_away();
+  [[nodiscard]] bool read_body(TimePoint now);
+  [[nodiscard]] bool read_tunnel(TimePoint now);
+  void invite_body();
+  void request_complete();
+  void refuse(unsigned status, CloseReason reason);
+  void turn_away_stranger();
+  void next_request(TimePoint now);
+  [[nodiscard]] bool may_keep() const noexcept;
+
+  // The response (h1_response.cc).
+  [[nodiscard]] HeadPlan plan(const ResponseHead& head, bool last) const noexcept;
+  [[nodiscard]] Result<std::size_t, SendResult> write_head(std::span<char> into,
+                                                           const ResponseHead& head,
+                                                           const HeadPlan& plan);
+  [[nodiscard]] std::size_t head_bytes_estimate(const ResponseHead& head) const noexcept;
+  void head_sent(const ResponseHead& head, const HeadPlan& plan) noexcept;
+  [[nodiscard]] SendResult inform(const ResponseHead& head);
+  [[nodiscard]] SendResult blocked() noexcept;
+  [[nodiscard]] SendResult respond_from_arena(const ResponseHead& head, const HeadPlan& how,
+                                              std::string_view body, BodyLife life);
+  [[nodiscard]] std::size_t put_chunks(std::string_view bytes);
+  void end_response() noexcept;
+  void touch() noexcept;
+  void finish_stream(TimePoint now);
+  void say_503();
+  void release_place() noexcept;
+  void on_arena_ready(std::byte* memory) override;
+
+  Connection& connection_;
+  LoopShard& shard_;
+  http::h1::RequestParser parser_;
+  http::h1::BodyDecoder decoder_;
+  RateGuard body_guard_;
+  StreamArena arena_;
+
+  TimePoint head_since_{};     // its first byte
+  TimePoint last_activity_{};  // end of the last exchange; last byte of a tunnel
+  std::uint64_t id_ = 0;
+  std::uint64_t requests_ = 0;
+  std::uint64_t body_received_ = 0;
+  std::uint64_t body_sent_ = 0;
+  std::uint64_t response_length_ = 0;
+  std::uint64_t drained_ = 0;
+
+  State state_ = State::kIdle;
+  Response response_ = Response::kNone;
+  Framing framing_ = Framing::kNone;
+  http::Method method_ = http::Method::kOther;
+  http::h1::Version version_ = http::h1::Version::k11;
+  io::Access access_ = io::Access::kOrdinary;
+  bool paused_ = false;  // by the handler
+  bool stream_open_ = false;
+  bool has_place_ = false;       // among the streams of the server
+  bool completion_due_ = false;  // the request is whole, the handler has not been told
+  bool keep_alive_ = false;      // the client's wish
+  bool keep_ = false;            // what the response head says
+  bool continue_due_ = false;    // the client waits for 100
+  bool upgrade_ = false;
+  bool te_trailers_ = false;
+  bool starving_ = false;   // the handler waits for room
+  bool drain_told_ = true;  // a paused handler knows that its output is nearly out
+  bool end_due_ = false;    // trailers were given, the end of the body not yet
+  bool tunnel_read_ended_ = false;
+  bool tunnel_write_ended_ = false;
+};
+
+}  // namespace weir::inline v0::server

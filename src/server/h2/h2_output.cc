@@ -1,0 +1,218 @@
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "weir/base/assert.h"
+
+#include "connection.h"
+#include "h2/h2_session.h"
+#include "shard.h"
+
+// What an HTTP/2 session puts into its connection's output, and in which order.
+
+namespace weir::inline v0::server {
+namespace {
+
+constexpr std::size_t kFrameRoom = 64;         // less is not worth a call
+constexpr std::size_t kPayloadWorthIt = 1024;  // smaller room is left, a new buffer taken
+constexpr std::size_t kDataRoom = http::h2::kFrameHeaderBytes + kPayloadWorthIt;
+
+}  // namespace
+
+bool H2Session::put_frames(TimePoint now) {
+  Outbox& output = connection_.output();
+  starving_ = false;
+  while (wire_->has_output()) {
+    const std::span<char> space = output.contiguous(kFrameRoom, connection_.access());
+    if (space.empty()) {
+      if (put_frames_into_spare(now)) continue;
+      starving_ = true;
+      if (output.starved()) shard_.on_exhausted();
+      return false;
+    }
+    const std::size_t size = wire_->produce(std::as_writable_bytes(space), now);
+    output.commit(size);
+    put_ += size;
+  }
+  return true;
+}
+
+/// Without a write buffer acknowledgements and short answers still go out.
+bool H2Session::put_frames_into_spare(TimePoint now) {
+  Outbox& output = connection_.output();
+  if (spare_used_ || !output.views_fit(1)) return false;
+  const std::span<std::byte> space = spare();
+  const std::size_t size = wire_->produce(space, now);
+  if (size == 0) return false;
+  spare_used_ = true;
+  put_ += size;
+  return output.append_view({reinterpret_cast<const char*>(space.data()), size});
+}
+
+H2Session::Put H2Session::put_data(const H2Stream& stream, std::string_view bytes, bool end,
+                                   TimePoint now) {
+  Outbox& output = connection_.output();
+  Put put;
+  do {
+    put.stop = PutStop::kRoom;
+    if (!put_frames(now)) return put;
+    const std::size_t left = bytes.size() - put.bytes;
+    const std::uint32_t window = wire_->sendable(stream.wire_id());
+    put.stop = PutStop::kWindow;
+    if (window == 0) return put;
+    const std::size_t wish = http::h2::kFrameHeaderBytes + std::min(left, kPayloadWorthIt);
+    const std::span<char> space = output.contiguous(wish, stream.access_);
+    put.stop = PutStop::kRoom;
+    if (space.empty()) {
+      if (output.starved()) shard_.on_exhausted();
+      return put;
+    }
+    const std::size_t size =
+        std::min({left, std::size_t{window}, space.size() - http::h2::kFrameHeaderBytes});
+    // The frame's header goes right in front of its payload: both are one piece of output.
+    if (size > 0) {
+      std::memcpy(space.data() + http::h2::kFrameHeaderBytes, bytes.data() + put.bytes, size);
+    }
+    const std::span<std::byte> header = std::as_writable_bytes(space).first(http::h2::kFrameHeaderBytes);
+    const http::h2::DataFrame frame = {.header = header.first<http::h2::kFrameHeaderBytes>(),
+                                 .payload_bytes = static_cast<std::uint32_t>(size),
+                                 .end = end && size == left};
+    put.stop = PutStop::kWindow;
+    if (!wire_->write_data(stream.wire_id(), frame, now)) return put;  // the session is over
+    output.commit(http::h2::kFrameHeaderBytes + size);
+    put_ += http::h2::kFrameHeaderBytes + size;
+    put.bytes += size;
+  } while (put.bytes < bytes.size());
+  put.stop = PutStop::kAll;
+  return put;
+}
+
+bool H2Session::reserve(const H2Stream& stream, std::size_t head_bytes, std::size_t body_bytes) {
+  if (wire_->window(stream.wire_id()) < body_bytes || !put_frames(now())) return false;
+  const std::size_t buffer = shard_.config().tcp_write_buffer_size;
+  const std::size_t frames = body_bytes / http::h2::kFramePayloadMax + body_bytes / buffer + 3;
+  const std::size_t lost = (body_bytes / buffer + 2) * kDataRoom;  // ends of buffers left unused
+  return connection_.output().reserve(
+      head_bytes + body_bytes + frames * http::h2::kFrameHeaderBytes + lost, stream.access_);
+}
+
+bool H2Session::at_quota() const noexcept {
+  return parked_ + connection_.output().buffers() >= shard_.shared().write_quota;
+}
+
+WriteBuffer* H2Session::park(io::Access access) {
+  WriteBuffer* buffer = connection_.output().take_unused();  // it may have waited for these
+  if (buffer == nullptr && at_quota()) return nullptr;
+  if (buffer == nullptr) buffer = shard_.shared().writes.acquire(shard_.index(), access);
+  if (buffer == nullptr) {
+    shard_.on_exhausted();
+  } else {
+    ++parked_;
+  }
+  return buffer;
+}
+
+void H2Session::unpark(WriteBuffer* buffer) noexcept {
+  --parked_;
+  shard_.shared().writes.release(shard_.index(), buffer);
+}
+
+// ---- Turns -------------------------------------------------------------------------------------
+
+void H2Session::wait_for_turn(H2Stream& stream) {
+  if (!stream.turn_hook.linked()) {
+    ready_.push_back(stream);
+  } else if (std::exchange(stream.stalled_, false)) {
+    stalled_.remove(stream);
+    ready_.push_back(stream);
+  }
+}
+
+void H2Session::wait_for_window(H2Stream& stream) {
+  if (stream.turn_hook.linked() && stream.stalled_) return;
+  if (stream.turn_hook.linked()) ready_.remove(stream);
+  stream.stalled_ = true;
+  stalled_.push_back(stream);
+  stream.watch_writing();
+}
+
+void H2Session::stop_waiting(H2Stream& stream) noexcept {
+  stream.write_guard_.stop();
+  if (!stream.turn_hook.linked()) return;
+  (std::exchange(stream.stalled_, false) ? stalled_ : ready_).remove(stream);
+}
+
+void H2Session::wait_for_drain(H2Stream& stream) {
+  if (!stream.drain_hook.linked()) drains_.push_back(stream);
+}
+
+void H2Session::add_work(H2Stream& stream) {
+  if (!stream.work_hook.linked()) work_.push_back(stream);
+  touch();
+}
+
+/// One turn for each stream that is ready, as long as there is room.
+bool H2Session::pump(TimePoint now) {
+  if (!put_frames(now)) return false;
+  if (std::exchange(windows_opened_, false)) {
+    while (H2Stream* stream = stalled_.front()) wait_for_turn(*stream);
+  }
+  bool did = false;
+  for (std::size_t left = ready_.size(); left > 0; --left) {
+    H2Stream* stream = ready_.front();
+    if (stream == nullptr || connection_.output().starved()) break;
+    if (connection_.output().contiguous(kDataRoom, stream->access_).empty()) {
+      if (connection_.output().starved()) shard_.on_exhausted();
+      break;
+    }
+    ready_.remove(*stream);
+    turn_ = stream;
+    const H2Stream::Turn turn = stream->take_turn(now);
+    turn_ = nullptr;
+    did = did || turn != H2Stream::Turn::kStalled;
+    if (turn == H2Stream::Turn::kStalled) {
+      wait_for_window(*stream);
+    } else if (turn != H2Stream::Turn::kOver) {
+      wait_for_turn(*stream);
+    }
+    if (turn == H2Stream::Turn::kNoRoom) break;
+    if (!stream->wants_turn()) stream->write_guard_.stop();
+  }
+  static_cast<void>(put_frames(now));
+  return did;
+}
+
+bool H2Session::on_flushed(TimePoint now) {
+  Outbox& output = connection_.output();
+  const std::uint64_t before = put_;
+  const std::uint64_t out = put_ - output.pending();
+  while (H2Stream* stream = closing_.front()) {
+    if (stream->end_mark == 0 || stream->end_mark > out) break;
+    closing_.remove(*stream);
+    stream->finish();
+    forget(*stream);
+  }
+  if (output.empty()) {
+    spare_used_ = false;
+    if (std::exchange(had_output_, false) && !stalled_.empty()) windows_opened_ = true;
+  }
+  if (!drains_.empty() && output.pending() <= shard_.config().tcp_write_buffer_size) {
+    for (std::size_t left = drains_.size(); left > 0; --left) {
+      H2Stream* stream = drains_.front();
+      if (stream == nullptr) break;
+      drains_.remove(*stream);
+      stream->tell_drained();
+    }
+  }
+  if (put_ != before || (wire_->has_output() && !starving_)) return true;
+  if (wire_->ended() != http::h2::SessionEnd::kNone) {
+    finish_session(now);
+    return put_ != before;
+  }
+  const bool waiting = starving_ || backlog_ || !ready_.empty() ||
+                       (windows_opened_ && !stalled_.empty()) || !work_.empty() || !over_.empty();
+  return waiting && !output.starved() &&
+         !output.contiguous(kDataRoom, connection_.access()).empty();
+}
+
+}  // namespace weir::inline v0::server

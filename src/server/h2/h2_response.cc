@@ -1,0 +1,357 @@
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstring>
+#include <utility>
+
+#include "weir/base/assert.h"
+
+#include "connection.h"
+#include "h2/h2_session.h"
+#include "h2/h2_stream.h"
+#include "shard.h"
+
+namespace weir::inline v0::server {
+namespace {
+
+constexpr std::size_t kFieldsMax = 160;
+constexpr std::size_t kFrameOverhead = 256;      // frame header, :status, date, content-length
+constexpr std::size_t kCodedFieldOverhead = 12;  // lengths of name and value, however coded
+
+bool bodiless_status(std::uint16_t status) {
+  return status == 204 || status == 304;
+}
+
+std::size_t head_bytes_estimate(const ResponseHead& head) {
+  std::size_t size = kFrameOverhead;
+  for (const ResponseField& field : head.fields) {
+    size += field.name.size() + field.value.size() + kCodedFieldOverhead;
+  }
+  return size;
+}
+
+std::string_view text_of(const WriteBuffer& buffer) {
+  return {reinterpret_cast<const char*>(buffer.data) + buffer.begin, buffer.pending()};
+}
+
+}  // namespace
+
+SendResult H2Stream::blocked() {
+  starving_ = true;
+  session_.wait_for_turn(*this);
+  session_.touch();
+  return SendResult::kBlocked;
+}
+
+/// The head goes to the codec, which holds it until there is room in the output.
+SendResult H2Stream::submit(const ResponseHead& head, bool end) {
+  std::array<http::h2::Field, kFieldsMax> fields;
+  if (head.fields.size() + 2 > fields.size()) return SendResult::kInvalid;
+  std::size_t size = 0;
+  for (const ResponseField& field : head.fields) fields[size++] = {field.name, field.value};
+  std::array<char, 20> digits;
+  if (head.content_length && head.status >= 200 && !bodiless_status(head.status)) {
+    const auto text =
+        std::to_chars(digits.data(), digits.data() + digits.size(), *head.content_length);
+    fields[size++] = {"content-length",
+                      {digits.data(), static_cast<std::size_t>(text.ptr - digits.data())}};
+  }
+  if (!head.dated && head.status >= 200) {
+    fields[size++] = {"date", session_.shard().date(session_.now())};
+  }
+  http::h2::Session& wire = session_.wire();
+  const http::h2::ResponseStart start = {head.status, std::span(fields.data(), size), end};
+  http::h2::SubmitStatus done = wire.submit_head(wire_id_, start);
+  if (done == http::h2::SubmitStatus::kBlocked && session_.put_frames(session_.now())) {
+    done = wire.submit_head(wire_id_, start);
+  }
+  switch (done) {
+    case http::h2::SubmitStatus::kOk:
+      ++session_.shard().counters().responses[head.status / 100];
+      session_.touch();
+      return SendResult::kSent;
+    case http::h2::SubmitStatus::kBlocked:
+      return blocked();
+    case http::h2::SubmitStatus::kBadField:
+      return SendResult::kInvalid;
+    case http::h2::SubmitStatus::kClosed:
+    case http::h2::SubmitStatus::kNoMemory:
+      break;
+  }
+  session_.touch();
+  return SendResult::kClosed;
+}
+
+SendResult H2Stream::inform(const ResponseHead& head) {
+  if (head.status == 100) continue_due_ = false;
+  return submit(head, false);
+}
+
+SendResult H2Stream::send_headers(const ResponseHead& head, bool last) {
+  if (!open() || wire_over_ || response_ != Response::kNone) return SendResult::kClosed;
+  if (head.status < 100 || head.status > 599 || head.status == 101) return SendResult::kInvalid;
+  if (head.status < 200) return inform(head);
+  const bool tunnel = method_ == http::Method::kConnect && head.status < 300;
+  const bool bodiless = method_ == http::Method::kHead || bodiless_status(head.status);
+  const bool empty = head.content_length == std::uint64_t{0} && !tunnel;
+  if (last && !empty && !bodiless && head.content_length) return SendResult::kInvalid;
+  const SendResult result = submit(head, last || bodiless || empty);
+  if (result != SendResult::kSent) return result;
+  response_ = Response::kOpen;
+  bodiless_ = bodiless;
+  tunnel_ = tunnel;
+  end_sent_ = last || bodiless || empty;
+  length_known_ = head.content_length.has_value() && !tunnel && !bodiless;
+  response_length_ = head.content_length.value_or(0);
+  continue_due_ = false;
+  if (tunnel_) body_guard_.stop();
+  if (last) end_response();
+  return SendResult::kSent;
+}
+
+std::size_t H2Stream::send_data(std::string_view bytes, bool last) {
+  if (!open() || response_ != Response::kOpen) return 0;
+  if (bodiless_) {
+    if (last) end_response();
+    return bytes.size();
+  }
+  const std::uint64_t announced = response_length_ - body_sent_;
+  if (length_known_ && (bytes.size() > announced || (last && bytes.size() < announced))) {
+    reset();  // not what was announced: it must not look complete
+    return 0;
+  }
+  const TimePoint now = session_.now();
+  std::string_view piece = bytes;
+  // While others wait, one frame's worth at a time, and that only when it is one's turn.
+  if (session_.others_wait()) piece = piece.substr(0, http::h2::kFramePayloadMax);
+  std::size_t taken = 0;
+  if (!end_sent_ && !wire_over_) {
+    const bool whole = piece.size() == bytes.size();
+    const bool fills = length_known_ && piece.size() == announced;
+    const bool end = (last && whole) || fills;
+    H2Session::Put put{.bytes = 0, .stop = H2Session::PutStop::kRoom};
+    if (piece.empty() && !end) return 0;
+    if (!session_.must_queue(*this)) put = session_.put_data(*this, piece, end, now);
+    taken = put.bytes;
+    body_sent_ += taken;
+    write_guard_.add(taken);
+    if (put.stop == H2Session::PutStop::kAll) {
+      end_sent_ = end;
+    } else if (bytes.empty()) {
+      end_due_ = true;  // nothing but the end is left, and it will be sent
+    }
+    if (taken < bytes.size() || end_due_) {
+      starving_ = taken < bytes.size();
+      if (put.stop == H2Session::PutStop::kWindow) {
+        session_.wait_for_window(*this);
+      } else {
+        session_.wait_for_turn(*this);
+      }
+    }
+  }
+  if (paused_) session_.wait_for_drain(*this);
+  if (last && taken == bytes.size()) end_response();
+  session_.touch();
+  return taken;
+}
+
+SendResult H2Stream::send_trailers(std::span<const ResponseField> fields) {
+  if (!open() || response_ != Response::kOpen || tunnel_) return SendResult::kClosed;
+  if (bodiless_ || end_sent_) {
+    end_response();
+    return SendResult::kSent;
+  }
+  if (length_known_) {
+    reset();  // fewer bytes than announced
+    return SendResult::kClosed;
+  }
+  std::array<http::h2::Field, kFieldsMax> copies;
+  if (fields.size() > copies.size()) return SendResult::kInvalid;
+  for (std::size_t i = 0; i < fields.size(); ++i) copies[i] = {fields[i].name, fields[i].value};
+  const std::span<const http::h2::Field> list(copies.data(), fields.size());
+  http::h2::Session& wire = session_.wire();
+  http::h2::SubmitStatus done = wire.submit_trailers(wire_id_, list);
+  if (done == http::h2::SubmitStatus::kBlocked && session_.put_frames(session_.now())) {
+    done = wire.submit_trailers(wire_id_, list);
+  }
+  if (done == http::h2::SubmitStatus::kBlocked) return blocked();
+  if (done == http::h2::SubmitStatus::kBadField) return SendResult::kInvalid;
+  if (done != http::h2::SubmitStatus::kOk) return SendResult::kClosed;
+  end_sent_ = true;
+  end_response();
+  return SendResult::kSent;
+}
+
+SendResult H2Stream::send_response(const ResponseHead& head, std::string_view body, BodyLife life) {
+  if (!open() || wire_over_ || response_ != Response::kNone) return SendResult::kClosed;
+  if (head.status < 200 || head.status > 599) return SendResult::kInvalid;
+  ResponseHead whole = head;
+  whole.content_length = body.size();
+  bodiless_ = method_ == http::Method::kHead || bodiless_status(head.status);
+  const std::string_view payload = bodiless_ ? std::string_view{} : body;
+  const bool at_once =
+      payload.empty() || (!session_.must_queue(*this) &&
+                          session_.reserve(*this, head_bytes_estimate(head), payload.size()));
+  if (!at_once && !keep_tail(payload, life)) {
+    LoopShard& shard = session_.shard();
+    const std::size_t most =
+        std::size_t{shard.shared().write_quota} * shard.config().tcp_write_buffer_size;
+    if (payload.size() > most) return SendResult::kInvalid;
+    if (session_.connection().output().starved()) return blocked();  // the pool's turn decides
+    starving_ = true;
+    session_.wait_for_window(*this);  // or for its quota: looked at when either changes
+    session_.touch();
+    return SendResult::kBlocked;
+  }
+  if (!at_once) session_.connection().output().forgive();  // those who still wait ask again
+  const SendResult result = submit(whole, payload.empty());
+  if (result != SendResult::kSent) {
+    drop_tail();
+    return result;
+  }
+  response_ = Response::kOpen;
+  continue_due_ = false;
+  end_sent_ = payload.empty();
+  if (at_once && !payload.empty()) {
+    const H2Session::Put put = session_.put_data(*this, payload, true, session_.now());
+    body_sent_ = put.bytes;
+    end_sent_ = put.stop == H2Session::PutStop::kAll;
+    if (!end_sent_) {  // the session ended under it; if not, no half answers
+      reset();
+      return SendResult::kSent;
+    }
+  }
+  end_response();
+  if (tail_pending()) session_.wait_for_turn(*this);
+  return SendResult::kSent;
+}
+
+/// Finds memory for a body that cannot go out at once. Bytes that live as long as the stream stay
+/// where they are.
+bool H2Stream::keep_tail(std::string_view body, BodyLife life) {
+  if (life == BodyLife::kStream || (arena() != nullptr && arena()->owns(body.data()))) {
+    tail_ = body;
+    return true;
+  }
+  if (arena() != nullptr) {
+    tail_ = arena()->copy(body);
+    if (!tail_.empty()) return true;
+  }
+  WriteBuffer* last = nullptr;
+  const std::size_t whole = body.size();
+  while (!body.empty()) {
+    WriteBuffer* buffer = session_.park(access_);
+    if (buffer == nullptr) {
+      drop_tail();
+      // If it was the pool that had none, the connection waits for as many as it takes.
+      if (!session_.at_quota()) {
+        static_cast<void>(session_.connection().output().reserve(whole, access_));
+      }
+      return false;
+    }
+    (last == nullptr ? parked_ : last->next) = buffer;
+    last = buffer;
+    const std::size_t size = std::min<std::size_t>(body.size(), buffer->room());
+    std::memcpy(buffer->space().data(), body.data(), size);
+    buffer->end += static_cast<std::uint32_t>(size);
+    body.remove_prefix(size);
+  }
+  return true;
+}
+
+void H2Stream::drop_tail() noexcept {
+  tail_ = {};
+  while (parked_ != nullptr) session_.unpark(std::exchange(parked_, parked_->next));
+}
+
+H2Stream::Turn H2Stream::send_tail(TimePoint now) {
+  const std::string_view rest = parked_ != nullptr ? text_of(*parked_) : tail_;
+  const std::string_view piece = rest.substr(0, http::h2::kFramePayloadMax);
+  const bool last = piece.size() == rest.size() && (parked_ == nullptr || parked_->next == nullptr);
+  const H2Session::Put put = session_.put_data(*this, piece, last, now);
+  body_sent_ += put.bytes;
+  write_guard_.add(put.bytes);
+  if (wire_over_) {  // that was the last of it, and what was kept is gone
+    end_sent_ = true;
+    return Turn::kOver;
+  }
+  if (parked_ == nullptr) {
+    tail_.remove_prefix(put.bytes);
+  } else {
+    parked_->begin += static_cast<std::uint32_t>(put.bytes);
+    if (parked_->pending() == 0) {
+      session_.unpark(std::exchange(parked_, parked_->next));
+      session_.retry_stalled();  // whoever waited for a buffer
+    }
+  }
+  if (put.stop == H2Session::PutStop::kWindow) return Turn::kStalled;
+  if (put.stop == H2Session::PutStop::kRoom) return Turn::kNoRoom;
+  end_sent_ = last;
+  return last ? Turn::kOver : Turn::kAgain;
+}
+
+H2Stream::Turn H2Stream::take_turn(TimePoint now) {
+  if (refusal_due_) {
+    refusal_due_ = !say_503();
+    return refusal_due_ ? Turn::kNoRoom : Turn::kOver;
+  }
+  if (tail_pending()) return send_tail(now);
+  if (end_due_) {
+    const H2Session::Put put = session_.put_data(*this, {}, true, now);
+    if (put.stop == H2Session::PutStop::kWindow) return Turn::kStalled;
+    if (put.stop == H2Session::PutStop::kRoom) return Turn::kNoRoom;
+    end_due_ = false;
+    end_sent_ = true;
+    return Turn::kOver;
+  }
+  if (!starving_) return Turn::kOver;
+  if (response_ == Response::kOpen && session_.wire().window(wire_id_) == 0) return Turn::kStalled;
+  starving_ = false;
+  handler_->on_writable(*this);  // it queues again by itself if it must
+  return Turn::kOver;
+}
+
+void H2Stream::send_503() {
+  if (!open() || wire_over_ || response_ != Response::kNone) return;
+  LoopCounters& counters = session_.shard().counters();
+  counters.count(RefuseReason::kOverload503);
+  if (access_ == io::Access::kCritical) ++counters.critical_shed;
+  response_ = Response::kOpen;
+  bodiless_ = true;
+  if (!say_503()) {
+    refusal_due_ = true;
+    session_.wait_for_turn(*this);
+  }
+  end_response();
+  session_.touch();
+}
+
+/// False if it must be said later.
+bool H2Stream::say_503() {
+  static constexpr std::array<http::h2::Field, 3> kFields = {
+      {{"content-length", "0"}, {"retry-after", "1"}, {"x-weir-reason", "no_place"}}};
+  const http::h2::SubmitStatus done =
+      session_.wire().submit_head(wire_id_, {.status = 503, .fields = kFields, .end = true});
+  if (done == http::h2::SubmitStatus::kBlocked) return false;
+  end_sent_ = true;
+  if (done == http::h2::SubmitStatus::kOk) ++session_.shard().counters().responses[5];
+  return true;
+}
+
+/// The handler has said all. What of it is not out yet goes out in turn.
+void H2Stream::end_response() noexcept {
+  response_ = Response::kDone;
+  starving_ = false;
+  if (wire_over_) session_.add_finished(*this);
+}
+
+std::size_t H2Stream::writable_bytes() const noexcept {
+  if (!open() || wire_over_ || response_ == Response::kDone) return 0;
+  const std::size_t room = session_.connection().output().room();
+  const std::size_t frames = room / http::h2::kFramePayloadMax + 2;
+  const std::size_t lost = frames * http::h2::kFrameHeaderBytes;
+  const std::size_t window = session_.wire().window(wire_id_);
+  return room <= lost ? 0 : std::min(window, room - lost);
+}
+
+}  // namespace weir::inline v0::server

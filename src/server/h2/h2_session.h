@@ -1,0 +1,177 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "weir/base/intrusive_list.h"
+#include "weir/base/time.h"
+#include "weir/experimental/http/h2_config.h"
+
+#include "http/h2/session.h"
+#include "http/h2/session_kit.h"
+#include "h2/h2_stream.h"
+#include "session.h"
+
+namespace weir::inline v0::server {
+
+class Connection;
+class LoopShard;
+struct ServerConfig;
+
+/// HTTP/2 on one connection: the codec's events become streams, the streams' words become frames in
+/// the connection's output.
+///
+/// It lies at the front of a block of the session pool, the codec's memory behind it, so a
+/// connection that does not speak HTTP/2 has none of it. Streams that have something to send wait
+/// in two rings: `ready_`, served one frame's worth each in turn while there is room in the output,
+/// and `stalled_`, until the peer opens a window. Nothing is told to handlers from inside the
+/// codec's output calls: streams that ended are noted and told afterwards.
+///
+/// Promises: at most kRequestsPerRound requests are begun before other connections get a turn; a
+/// stream that the peer does not read, or does not feed, at the minimum rate is ended, the others
+/// are not hurt; what waits for the peer fits the connection's write quota.
+/// Thread-safety: its loop's. Lifetime: make() to destroy(); the connection's.
+class H2Session final : public Session, private http::h2::SessionEvents {
+ public:
+  static constexpr std::uint32_t kRequestsPerRound = 16;
+
+  /// In a block of the shard's pool; nullptr, and counted, when there is none.
+  [[nodiscard]] static H2Session* make(Connection& connection, LoopShard& shard, TimePoint now);
+  static void destroy(H2Session* session) noexcept;
+  /// Size of one block: this, the codec, a little room for frames when there is no write buffer.
+  [[nodiscard]] static std::size_t block_bytes(const http::H2Limits& limits) noexcept;
+
+  H2Session(const H2Session&) = delete;
+  H2Session& operator=(const H2Session&) = delete;
+
+  // Session
+  bool advance(TimePoint now) override;
+  bool on_flushed(TimePoint now) override;
+  void on_end_of_input(TimePoint now) override;
+  void on_disconnected(TimePoint now) override;
+  void end_streams(CloseReason reason) override;
+  bool wants_input() const noexcept override { return !backlog_; }
+  bool idle() const noexcept override { return streams_.empty(); }
+  bool unused() const noexcept override { return requests_ == 0; }
+  bool critical() const noexcept override;
+  bool wants_room() const noexcept override { return starving_ || !ready_.empty(); }
+  TimePoint deadline() const noexcept override;
+  void on_deadline(TimePoint now) override;
+  void on_drain() override;
+
+  // For its streams.
+  [[nodiscard]] Connection& connection() noexcept { return connection_; }
+  [[nodiscard]] const Connection& connection() const noexcept { return connection_; }
+  [[nodiscard]] LoopShard& shard() const noexcept { return shard_; }
+  [[nodiscard]] http::h2::Session& wire() noexcept { return *wire_; }
+  [[nodiscard]] const http::h2::Session& wire() const noexcept { return *wire_; }
+  [[nodiscard]] TimePoint now() const noexcept;
+  /// Bytes ever put into the output.
+  [[nodiscard]] std::uint64_t put_bytes() const noexcept { return put_; }
+  /// All frames that wait go into the output. False if some had no room.
+  [[nodiscard]] bool put_frames(TimePoint now);
+  enum class PutStop : std::uint8_t { kAll, kWindow, kRoom };
+  struct Put {
+    std::size_t bytes = 0;
+    PutStop stop = PutStop::kAll;
+  };
+  /// Frames as much of `bytes` as windows and buffers let through; `end` goes with the last of it.
+  [[nodiscard]] Put put_data(const H2Stream& stream, std::string_view bytes, bool end,
+                             TimePoint now);
+  /// Whether so many bytes of DATA can go out as a whole now; then there is room for them.
+  [[nodiscard]] bool reserve(const H2Stream& stream, std::size_t head_bytes,
+                             std::size_t body_bytes);
+  /// A buffer of the connection's quota for what must wait, or nullptr.
+  [[nodiscard]] WriteBuffer* park(io::Access access);
+  void unpark(WriteBuffer* buffer) noexcept;
+  void retry_stalled() noexcept { windows_opened_ = true; }
+  /// The connection holds as many write buffers as it may.
+  [[nodiscard]] bool at_quota() const noexcept;
+  /// Somebody else has been waiting to send.
+  [[nodiscard]] bool must_queue(const H2Stream& stream) const noexcept {
+    return turn_ != &stream && !ready_.empty();
+  }
+  [[nodiscard]] bool others_wait() const noexcept { return !ready_.empty(); }
+  void wait_for_turn(H2Stream& stream);
+  void wait_for_window(H2Stream& stream);
+  void stop_waiting(H2Stream& stream) noexcept;
+  void wait_for_drain(H2Stream& stream);
+  void add_work(H2Stream& stream);
+  /// Nothing of it is wanted any more: on_abort, when nobody is inside.
+  void add_abort(H2Stream& stream, CloseReason reason);
+  /// The handler said its last word on a stream that the wire is done with.
+  void add_finished(H2Stream& stream);
+  void watch_deadline(TimePoint at) noexcept;
+  [[nodiscard]] bool take_lease(H2Stream& stream);
+  void give_back_lease(H2Stream& stream) noexcept;
+  void touch() noexcept;
+  void note_critical() noexcept { ++critical_streams_; }
+
+ private:
+  using All = IntrusiveList<H2Stream, &H2Stream::all_hook>;
+  using Ring = IntrusiveList<H2Stream, &H2Stream::turn_hook>;
+  using Work = IntrusiveList<H2Stream, &H2Stream::work_hook>;
+  using Ends = IntrusiveList<H2Stream, &H2Stream::end_hook>;
+  using Drains = IntrusiveList<H2Stream, &H2Stream::drain_hook>;
+  static constexpr std::size_t kSpareBytes = 1024;
+
+  H2Session(Connection& connection, LoopShard& shard, TimePoint now) noexcept;
+  ~H2Session() = default;
+
+  // h2::SessionEvents
+  void* on_request(http::h2::StreamId id, const http::h2::RequestHead& head) override;
+  void on_body(http::h2::StreamId id, void* user, const http::BodyChunk& chunk) override;
+  void on_trailers(http::h2::StreamId id, void* user, const http::HeaderList& trailers) override;
+  void on_stream_end(http::h2::StreamId id, void* user, http::h2::StreamEnd end, http::h2::ErrorCode code) override;
+  void on_windows_opened() override { windows_opened_ = true; }
+
+  [[nodiscard]] bool receive(TimePoint now);
+  [[nodiscard]] bool do_work();
+  [[nodiscard]] bool tell_ends();
+  [[nodiscard]] bool pump(TimePoint now);
+  [[nodiscard]] bool put_frames_into_spare(TimePoint now);
+  void finish_session(TimePoint now);
+  void count_glitches() noexcept;
+  void forget(H2Stream& stream);
+  void check_streams(TimePoint now);
+  void say_goodbye(TimePoint now) noexcept;
+  [[nodiscard]] TimePoint idle_deadline() const noexcept;
+  [[nodiscard]] std::span<std::byte> spare() noexcept;
+
+  Connection& connection_;
+  LoopShard& shard_;
+  http::h2::SessionPtr wire_;
+  All streams_;
+  Ring ready_;
+  Ring stalled_;
+  Work work_;
+  Ends over_;     // ended on the wire by a reset: to be aborted
+  Ends closing_;  // said: to be finished when their bytes are out, in that order
+  Drains drains_;
+  const H2Stream* turn_ = nullptr;
+  std::uint64_t put_ = 0;  // bytes ever put into the output
+  std::uint64_t requests_ = 0;
+  std::uint64_t glitches_counted_ = 0;
+  std::array<std::uint32_t, http::kH2GlitchCount> glitches_told_{};
+  TimePoint last_activity_{};
+  TimePoint next_check_ = TimePoint::max();  // of the streams' rates
+  TimePoint final_goaway_ = TimePoint::max();
+  std::uint32_t parked_ = 0;
+  std::uint32_t leases_ = 0;
+  std::uint32_t budget_ = 0;
+  std::uint32_t critical_streams_ = 0;
+  bool backlog_ = false;   // input that cannot be used yet
+  bool starving_ = false;  // frames that have no room
+  bool spare_used_ = false;
+  bool windows_opened_ = false;
+  bool leaving_ = false;  // the connection is to be finished
+  bool goaway_counted_ = false;
+  bool receiving_ = false;
+  bool idled_ = false;       // it is left because nothing happened
+  bool had_output_ = false;  // before the flush
+};
+
+}  // namespace weir::inline v0::server

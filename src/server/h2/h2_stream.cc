@@ -1,0 +1,281 @@
+#include "h2/h2_stream.h"
+
+#include <utility>
+
+#include "weir/base/assert.h"
+
+#include "connection.h"
+#include "h2/h2_session.h"
+#include "shard.h"
+
+// The request's side of an HTTP/2 stream, and its ends. The response's: h2_response.cc.
+
+namespace weir::inline v0::server {
+namespace {
+
+constexpr std::size_t kPieceMax = http::h2::kFramePayloadMax;  // of kept bytes, between looks at pause()
+
+}  // namespace
+
+H2Stream::H2Stream(H2Session& session, http::h2::StreamId wire_id) noexcept
+    : session_(session),
+      wire_id_(wire_id),
+      id_(session.shard().shared().next_stream_id.fetch_add(1, std::memory_order_relaxed)),
+      arena_(session.shard(), *this),
+      access_(session.connection().access()) {}
+
+void H2Stream::begin(const http::h2::RequestHead& head, TimePoint now) {
+  LoopShard& shard = session_.shard();
+  ++shard.counters().requests;
+  ++shard.counters().h2_requests;
+  method_ = head.method;
+  has_body_ = !head.end_stream;
+  continue_due_ = head.expect_continue && has_body_;
+  handler_ = &shard.handler();
+  if (has_body_) {
+    body_guard_.start(now, body_rule(shard.config()));
+    session_.watch_deadline(body_guard_.deadline());
+  }
+
+  ServerRequest request;
+  request.meta = head.meta;
+  request.headers = &head.headers;
+  request.peer = peer();
+  request.received_at = now;
+  request.body_length = head.body_length;
+  request.method = head.method;
+  request.version = HttpVersion::k2;
+  request.expect_continue = continue_due_;
+  request.te_trailers = head.te_trailers;
+  request.secure = session_.connection().transport().secure();
+  request.peer_certificate = session_.connection().transport().peer_certificate();
+
+  handler_->on_headers(*this, request);
+  for (const http::HeaderView& field : head.headers) {
+    if (!hears()) return;
+    handler_->on_header(*this, field);
+  }
+  if (!has_body_) return complete();
+  if (!held()) invite_body();
+}
+
+/// The client holds its body back until it is told to go on.
+void H2Stream::invite_body() {
+  if (!std::exchange(continue_due_, false) || response_ != Response::kNone || !open()) return;
+  if (session_.wire().submit_head(wire_id_, {.status = 100, .fields = {}, .end = false}) ==
+      http::h2::SubmitStatus::kOk) {
+    ++session_.shard().counters().responses[1];
+    session_.touch();
+  } else {
+    continue_due_ = true;  // no room for it now: tried again when the stream is looked at
+    session_.add_work(*this);
+  }
+}
+
+void H2Stream::receive(const http::BodyChunk& chunk) {
+  body_received_ += chunk.len;
+  body_guard_.add(chunk.len);
+  continue_due_ = false;
+  if (chunk.last()) {
+    body_ended_ = true;
+    body_guard_.stop();
+  }
+  if (!hears()) return;
+  if (held() || !lease_.empty() || trailers_kept_) {
+    lease_.put(chunk.bytes());
+    return session_.wire().grant(wire_id_, 0);  // the peer is told of what still fits
+  }
+  deliver(chunk.bytes(), chunk.last());
+}
+
+void H2Stream::receive(const http::HeaderList& trailers) {
+  if (!hears()) return;
+  if (!held() && lease_.empty()) return handler_->on_trailers(*this, trailers);
+  lease_.put_trailers(trailers);
+  trailers_kept_ = true;
+}
+
+void H2Stream::deliver(std::span<const std::uint8_t> bytes, bool last) {
+  if (bytes.empty() && !last) return;
+  handler_->on_body(*this, {.data = bytes.data(),
+                            .len = bytes.size(),
+                            .status = last ? http::BodyStatus::kComplete : http::BodyStatus::kContinue});
+  if (!last) return session_.wire().grant(wire_id_, bytes.size());
+  body_told_ = true;
+  session_.give_back_lease(*this);
+  complete();
+}
+
+void H2Stream::complete() {
+  complete_due_ = held();
+  if (!complete_due_ && hears()) handler_->on_complete(*this);
+}
+
+bool H2Stream::deliver_kept() {
+  bool did = false;
+  const auto listening = [this] { return hears() && !held() && !body_told_; };
+  while (listening() && !lease_.empty()) {
+    const std::span<const std::uint8_t> piece = lease_.front(kPieceMax);
+    const bool last = body_ended_ && !trailers_kept_ && piece.size() == lease_.size();
+    deliver(piece, last);
+    if (!last) lease_.consume(piece.size());
+    did = true;
+  }
+  if (listening() && lease_.empty() && trailers_kept_) {
+    http::HeaderList trailers;
+    lease_.read_trailers(session_.shard().header_storage(), trailers);
+    trailers_kept_ = false;
+    handler_->on_trailers(*this, trailers);
+    did = true;
+  }
+  if (listening() && lease_.empty() && !trailers_kept_ && body_ended_) {
+    deliver({}, true);
+    did = true;
+  }
+  return did;
+}
+
+bool H2Stream::go_on() {
+  if (!hears() || held()) return false;
+  invite_body();
+  bool did = has_body_ && deliver_kept();
+  if (complete_due_ && !held()) {
+    complete();
+    did = true;
+  }
+  if (has_body_ && !body_ended_ && !held() && !tunnel_ && !body_guard_.running()) {
+    body_guard_.start(session_.now(), body_rule(session_.shard().config()));
+    session_.watch_deadline(body_guard_.deadline());
+  }
+  return did;
+}
+
+void H2Stream::pause() {
+  paused_ = true;
+  body_guard_.stop();
+  if (open() && !session_.connection().output().empty()) session_.wait_for_drain(*this);
+}
+
+void H2Stream::resume() {
+  if (std::exchange(paused_, false) && open()) session_.add_work(*this);
+}
+
+void H2Stream::tell_drained() {
+  if (open() && paused_) handler_->on_writable(*this);
+}
+
+// ---- Time --------------------------------------------------------------------------------------
+
+TimePoint H2Stream::deadline() const noexcept {
+  return std::min(body_guard_.deadline(), write_guard_.deadline());
+}
+
+void H2Stream::watch_writing() {
+  if (write_guard_.running()) return;
+  write_guard_.start(session_.now(), write_rule(session_.shard().config()));
+  put_before_ = session_.put_bytes();
+  session_.watch_deadline(write_guard_.deadline());
+}
+
+void H2Stream::on_deadline(TimePoint now) {
+  if (!open() || wire_over_) return;
+  const ServerConfig& config = session_.shard().config();
+  if (body_guard_.too_slow(now, body_rule(config))) {
+    body_guard_.stop();
+    http::h2::Session& wire = session_.wire();
+    const bool told = response_ == Response::kNone &&
+                      wire.submit_head(wire_id_, {.status = 408, .fields = {}, .end = true}) ==
+                          http::h2::SubmitStatus::kOk;
+    if (told) {
+      ++session_.shard().counters().responses[4];
+    } else {
+      wire.reset(wire_id_, http::h2::ErrorCode::kCancel);
+    }
+    return session_.add_abort(*this, CloseReason::kBodyTimeout);
+  }
+  const RateGuard::Rule rule = write_rule(config);
+  if (!write_guard_.too_slow(now, rule)) return;
+  // Too little of this stream went out. Its own window is to blame, or the connection's, which let
+  // too little out for anybody; else it only waits for its turn.
+  const bool nothing_moves = session_.put_bytes() - put_before_ < rule.bytes_needed();
+  if (stalled_ && (session_.wire().stream_window(wire_id_) <= 0 || nothing_moves)) {
+    session_.wire().reset(wire_id_, http::h2::ErrorCode::kCancel);
+    return session_.add_abort(*this, CloseReason::kWriteTimeout);
+  }
+  write_guard_.stop();
+  watch_writing();
+}
+
+// ---- Ends --------------------------------------------------------------------------------------
+
+void H2Stream::give_up(CloseReason reason) {
+  over_ = true;
+  response_ = Response::kDone;
+  ++session_.shard().counters().h2_aborted[static_cast<std::size_t>(reason)];
+  handler_->on_abort(*this, reason);
+  arena_.release();
+}
+
+void H2Stream::finish() {
+  over_ = true;
+  handler_->on_finished(*this);
+  arena_.release();
+}
+
+void H2Stream::reset() {
+  if (!open() || end_reason != CloseReason::kNone || (response_ == Response::kDone && end_sent_)) {
+    return;
+  }
+  response_ = Response::kDone;
+  session_.wire().reset(wire_id_, http::h2::ErrorCode::kInternalError);
+  session_.add_abort(*this, CloseReason::kReset);
+}
+
+// ---- Memory ------------------------------------------------------------------------------------
+
+ArenaAnswer H2Stream::acquire_arena(ArenaWait wait) {
+  if (!open()) return {};
+  const ArenaAnswer answer = arena_.acquire(access_, wait);
+  if (arena_.waiting()) body_guard_.stop();
+  return answer;
+}
+
+void H2Stream::on_arena_ready(std::byte* memory) {
+  arena_.on_ready(memory);
+  handler_->on_arena(*this, arena());
+  session_.add_work(*this);
+}
+
+void H2Stream::mark_critical() noexcept {
+  if (access_ == io::Access::kCritical) return;
+  access_ = io::Access::kCritical;
+  session_.note_critical();
+}
+
+const io::Address& H2Stream::peer() const noexcept {
+  return session_.connection().peer();
+}
+
+io::Loop& H2Stream::loop() const noexcept {
+  return session_.shard().loop();
+}
+
+// ---- The pool ----------------------------------------------------------------------------------
+
+H2Stream* H2StreamPool::acquire(H2Session& session, http::h2::StreamId wire_id, io::Access access) {
+  if (!places_.take(access)) return nullptr;
+  const std::lock_guard lock(mutex_);
+  H2Stream* stream = slab_.get(slab_.acquire(session, wire_id));
+  WEIR_ASSERT(stream != nullptr);  // as many as places
+  return stream;
+}
+
+void H2StreamPool::release(H2Stream& stream) {
+  {
+    const std::lock_guard lock(mutex_);
+    slab_.release(slab_.handle_of(&stream));
+  }
+  places_.give();
+}
+
+}  // namespace weir::inline v0::server

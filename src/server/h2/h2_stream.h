@@ -1,0 +1,185 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <span>
+#include <string_view>
+
+#include "weir/base/intrusive_list.h"
+#include "weir/base/slab.h"
+#include "weir/experimental/http/method.h"
+#include "weir/experimental/server/stream.h"
+
+#include "http/h2/session.h"
+#include "memory/arena_pool.h"
+#include "h2/h2_body_lease.h"
+#include "rate_guard.h"
+#include "memory/stream_arena.h"
+#include "stream_places.h"
+#include "memory/write_pool.h"
+
+namespace weir::inline v0::server {
+
+class H2Session;
+
+/// One request on an HTTP/2 connection, and its response. It has a place in the server's stream
+/// pool from the head of the request until the handler was told of its end.
+///
+/// Input: bytes go to the handler as they come; while it has paused they wait in the stream's body
+/// lease, and the peer's window is no larger than what fits there.
+/// Output: DATA is framed in the connection's write buffers as far as windows and buffers allow;
+/// what send_response() took and cannot go yet waits where it is (BodyLife::kStream), in the arena,
+/// or in write buffers of the connection's quota.
+///
+///   response  meaning                            wire_over_: the protocol is done with the stream
+///   kNone     no final head yet
+///   kOpen     head sent, body under way
+///   kDone     the handler has said all           … and once that is out, on_finished
+class H2Stream final : public ServerStream, private ArenaWaiter::Owner {
+ public:
+  H2Stream(H2Session& session, http::h2::StreamId wire_id) noexcept;
+  H2Stream(const H2Stream&) = delete;
+  H2Stream& operator=(const H2Stream&) = delete;
+  ~H2Stream() = default;
+
+  // ServerStream
+  void pause() override;
+  void resume() override;
+  SendResult send_headers(const ResponseHead& head, bool last) override;
+  std::size_t send_data(std::string_view bytes, bool last) override;
+  SendResult send_trailers(std::span<const ResponseField> fields) override;
+  SendResult send_response(const ResponseHead& head, std::string_view body, BodyLife life) override;
+  void send_503() override;
+  void reset() override;
+  ArenaAnswer acquire_arena(ArenaWait wait) override;
+  Arena* arena() const noexcept override { return arena_.held(); }
+  void mark_critical() noexcept override;
+  std::size_t writable_bytes() const noexcept override;
+  bool response_started() const noexcept override { return response_ != Response::kNone; }
+  std::uint64_t body_bytes_received() const noexcept override { return body_received_; }
+  std::uint64_t body_bytes_sent() const noexcept override { return body_sent_; }
+  const io::Address& peer() const noexcept override;
+  io::Loop& loop() const noexcept override;
+  std::uint64_t id() const noexcept override { return id_; }
+
+  // For the session: the request.
+  void begin(const http::h2::RequestHead& head, TimePoint now);
+  void receive(const http::BodyChunk& chunk);
+  void receive(const http::HeaderList& trailers);
+  /// Goes on after resume(), or when the arena came. True if anything was told.
+  bool go_on();
+  /// The handler's last word: it was all for nothing.
+  void give_up(CloseReason reason);
+  void finish();
+
+  // For the session: the response.
+  enum class Turn : std::uint8_t {
+    kOver,     // nothing more to send now
+    kAgain,    // it has more
+    kStalled,  // it has more, the peer's windows are closed
+    kNoRoom,   // it has more, there is no write buffer
+  };
+  [[nodiscard]] Turn take_turn(TimePoint now);
+  /// A paused handler learns that its output is nearly out.
+  void tell_drained();
+  [[nodiscard]] bool wants_turn() const noexcept {
+    return starving_ || tail_pending() || end_due_ || refusal_due_;
+  }
+
+  /// When one of its rates must be judged; TimePoint::max() for never.
+  [[nodiscard]] TimePoint deadline() const noexcept;
+  void on_deadline(TimePoint now);
+
+  [[nodiscard]] http::h2::StreamId wire_id() const noexcept { return wire_id_; }
+
+  ListHook<H2Stream> all_hook;
+  ListHook<H2Stream> turn_hook;   // waits to send: for its turn, or for windows
+  ListHook<H2Stream> work_hook;   // has something to tell its handler
+  ListHook<H2Stream> end_hook;    // over on the wire, or said and not yet out
+  ListHook<H2Stream> drain_hook;  // paused, wants to know when its output is nearly out
+  std::uint64_t end_mark = 0;     // of the connection's output: out when that much is
+  CloseReason end_reason = CloseReason::kNone;  // why it was aborted, if it was
+
+ private:
+  friend class H2Session;
+  enum class Response : std::uint8_t { kNone, kOpen, kDone };
+
+  [[nodiscard]] bool open() const noexcept { return !over_; }
+  /// Whether the handler still listens to the request.
+  [[nodiscard]] bool hears() const noexcept { return !over_ && response_ != Response::kDone; }
+  /// Whether the request waits: for its handler, or for an arena.
+  [[nodiscard]] bool held() const noexcept { return paused_ || arena_.waiting(); }
+  [[nodiscard]] bool tail_pending() const noexcept { return !tail_.empty() || parked_ != nullptr; }
+
+  void deliver(std::span<const std::uint8_t> bytes, bool last);
+  bool deliver_kept();
+  void complete();
+  void invite_body();
+  void watch_writing();
+
+  [[nodiscard]] SendResult submit(const ResponseHead& head, bool end);
+  [[nodiscard]] SendResult inform(const ResponseHead& head);
+  [[nodiscard]] SendResult blocked();
+  [[nodiscard]] bool say_503();
+  [[nodiscard]] bool keep_tail(std::string_view body, BodyLife life);
+  [[nodiscard]] Turn send_tail(TimePoint now);
+  void drop_tail() noexcept;
+  void end_response() noexcept;
+  void on_arena_ready(std::byte* memory) override;
+
+  H2Session& session_;
+  const http::h2::StreamId wire_id_;
+  const std::uint64_t id_;
+  BodyLease lease_;
+  RateGuard body_guard_;
+  RateGuard write_guard_;         // runs while the peer's windows keep this stream waiting
+  std::uint64_t put_before_ = 0;  // what the connection had put out when that began
+  StreamArena arena_;
+
+  std::string_view tail_;          // of send_response(): what is still to be sent, if it lives
+  WriteBuffer* parked_ = nullptr;  // … or copies of it
+  std::uint64_t body_received_ = 0;
+  std::uint64_t body_sent_ = 0;
+  std::uint64_t response_length_ = 0;
+
+  Response response_ = Response::kNone;
+  http::Method method_ = http::Method::kOther;
+  io::Access access_ = io::Access::kOrdinary;
+  bool paused_ = false;         // by the handler
+  bool over_ = false;           // the handler has been, or is being, told of its end
+  bool wire_over_ = false;      // END_STREAM both ways, or RST_STREAM
+  bool has_body_ = false;       // of the request
+  bool body_ended_ = false;     // its last byte came
+  bool body_told_ = false;      // … and the handler knows
+  bool trailers_kept_ = false;  // in the lease
+  bool complete_due_ = false;   // the request is whole, the handler has not been told
+  bool continue_due_ = false;   // the client waits for 100
+  bool bodiless_ = false;       // HEAD, 204, 304: what the handler sends as body goes nowhere
+  bool length_known_ = false;   // of the response
+  bool end_sent_ = false;       // END_STREAM is in the output
+  bool end_due_ = false;        // … or must be sent by an empty frame
+  bool refusal_due_ = false;    // a 503 that could not be said yet
+  bool starving_ = false;       // the handler waits for on_writable
+  bool tunnel_ = false;         // 2xx to CONNECT
+  bool stalled_ = false;        // of the two rings it is in the one that waits for windows
+};
+
+/// Memory for the HTTP/2 streams of all connections and loops: as much as there are places.
+///
+/// Thread-safety: any. Cost: a mutex pair.
+class H2StreamPool {
+ public:
+  H2StreamPool(StreamPlaces& places, std::uint32_t count) : places_(places), slab_(count) {}
+
+  /// nullptr when there is no place for this asker.
+  [[nodiscard]] H2Stream* acquire(H2Session& session, http::h2::StreamId wire_id, io::Access access);
+  void release(H2Stream& stream);
+
+ private:
+  StreamPlaces& places_;
+  std::mutex mutex_;
+  Slab<H2Stream> slab_;
+};
+
+}  // namespace weir::inline v0::server

@@ -1,0 +1,85 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+#include "weir/base/intrusive_list.h"
+#include "weir/base/time.h"
+#include "weir/experimental/io/loop.h"
+
+#include "io/shared_blocks.h"
+
+namespace weir::inline v0::server {
+
+/// A stream that waits for an arena. Embedded in the stream; in the queue at most once.
+struct ArenaWaiter {
+  /// Told on the waiter's own loop: the arena, or nullptr when the wait was too long.
+  class Owner {
+   public:
+    virtual void on_arena_ready(std::byte* arena) = 0;
+
+   protected:
+    ~Owner() = default;
+  };
+
+  ListHook<ArenaWaiter> hook;
+  Owner* owner = nullptr;
+  TimePoint since{};
+  std::uint32_t loop = 0;
+  std::byte* granted = nullptr;
+};
+
+/// The arenas of all loops, and the queue of streams that wait for one.
+///
+/// Promises: at most `pending_max` wait; the oldest is served first, and only while usage stays
+/// below the high watermark; each waiter is answered once, on its own loop, or cancelled. A
+/// cancelled waiter that had been served gives its arena to the next.
+/// Thread-safety: any loop. Cost: a mutex pair.
+class ArenaPool {
+ public:
+  struct Shape {
+    io::SharedBlocks::Shape blocks;
+    std::uint32_t pending_max = 0;
+    double high_watermark = 1.0;
+  };
+  explicit ArenaPool(const Shape& shape);
+
+  /// Where answers for a loop's waiters are posted.
+  void attach(std::uint32_t loop, io::Loop& on, io::Task& answers) noexcept;
+
+  [[nodiscard]] std::byte* acquire(std::uint32_t loop, io::Access access) noexcept;
+  void release(std::uint32_t loop, std::byte* arena) noexcept;
+
+  /// False, and counted, if the queue is full.
+  [[nodiscard]] bool enqueue(ArenaWaiter& waiter, TimePoint now) noexcept;
+  void cancel(ArenaWaiter& waiter) noexcept;
+  /// Tells this loop's waiters that were served or are older than `timeout`; returns how many were
+  /// too old.
+  std::uint32_t answer(std::uint32_t loop, TimePoint now, Duration timeout);
+
+  [[nodiscard]] PoolStats stats() const noexcept { return blocks_.stats(); }
+  [[nodiscard]] PoolStats pending_stats() const noexcept;
+  [[nodiscard]] Duration oldest_wait(TimePoint now) const noexcept;
+  [[nodiscard]] std::size_t arena_bytes() const noexcept { return blocks_.block_bytes(); }
+  std::uint32_t trim(std::uint32_t arenas_max) noexcept { return blocks_.trim(arenas_max); }
+
+ private:
+  using List = IntrusiveList<ArenaWaiter, &ArenaWaiter::hook>;
+  struct Place {
+    io::Loop* loop = nullptr;
+    io::Task* answers = nullptr;
+    List ready;
+  };
+  void serve(std::uint32_t loop) noexcept;
+
+  io::SharedBlocks blocks_;
+  double high_watermark_;
+  mutable std::mutex mutex_;
+  List waiting_;
+  std::unique_ptr<Place[]> places_;
+  PoolStats pending_;
+};
+
+}  // namespace weir::inline v0::server

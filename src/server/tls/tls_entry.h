@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstdint>
+
+#include "weir/base/time.h"
+#include "weir/experimental/server/handshake_result.h"
+
+#include "tls/handshake_slots.h"
+#include "session.h"
+#include "io/tls_transport.h"
+
+namespace weir::inline v0::server {
+
+class Connection;
+class LoopShard;
+
+/// The first session of a connection to a TLS listener: from its first byte to the end of the
+/// handshake. Then HTTP takes over.
+///
+///   state     meaning                          holds                     leaves by
+///   kHello    the ClientHello is on its way    a stage of 2 KB           its end, or enough of it
+///   kWaiting  all handshake slots are taken    the stage                 a slot
+///   kShaking  the handshake                    a slot, a TLS object      its end
+///   kOver     it failed, or was never TLS      nothing
+///
+/// Everything has one deadline, counted from the accept. A client that says HTTP in the clear is
+/// told so in HTTP; one that fails gets its TLS alert.
+class TlsEntry final : public Session, private HandshakeSlots::Entrant {
+ public:
+  TlsEntry(Connection& connection, LoopShard& shard) noexcept;
+  TlsEntry(const TlsEntry&) = delete;
+  TlsEntry& operator=(const TlsEntry&) = delete;
+  ~TlsEntry() override = default;
+
+  bool advance(TimePoint now) override;
+  bool on_flushed(TimePoint now) override;
+  void on_end_of_input(TimePoint now) override;
+  void on_disconnected(TimePoint now) override;
+  void end_streams(CloseReason reason) override;
+  bool wants_input() const noexcept override;
+  /// Half a greeting is nothing: under pressure its place is given to somebody else.
+  bool idle() const noexcept override { return state_ == State::kHello; }
+  bool unused() const noexcept override { return true; }
+  bool critical() const noexcept override;
+  bool wants_room() const noexcept override { return false; }
+  TimePoint deadline() const noexcept override;
+  void on_deadline(TimePoint now) override;
+  void on_drain() override;
+
+  [[nodiscard]] io::TlsTransport& transport() noexcept { return transport_; }
+
+ private:
+  enum class State : std::uint8_t { kHello, kWaiting, kShaking, kOver };
+
+  void on_slot() override;
+  [[nodiscard]] bool read_hello();
+  [[nodiscard]] bool begin();
+  [[nodiscard]] bool shake();
+  void turn_away_cleartext();
+  void fail_handshake();
+  void over(HandshakeResult result) noexcept;
+
+  Connection& connection_;
+  LoopShard& shard_;
+  io::TlsTransport transport_;
+  State state_ = State::kHello;
+  bool granted_ = false;
+};
+
+}  // namespace weir::inline v0::server

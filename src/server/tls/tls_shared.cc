@@ -1,0 +1,39 @@
+#include "tls/tls_shared.h"
+
+#include <utility>
+
+#include "weir/base/assert.h"
+
+namespace weir::inline v0::server {
+
+TlsShared::TlsShared(const ServerConfig& config, std::uint32_t loops, io::TlsContext::Ptr made)
+    : slots({.count = config.handshake_slots,
+             .reserved = config.reserved_handshakes,
+             .loops = loops}),
+      stages({.block_count = config.max_connections, .block_bytes = kStageBytes}),
+      context_(std::move(made)),
+      entries_(config.max_connections) {}
+
+io::TlsContext::Ptr TlsShared::context() const {
+  const std::lock_guard lock(mutex_);
+  return context_;
+}
+
+void TlsShared::set_context(io::TlsContext::Ptr made) {
+  const std::lock_guard lock(mutex_);
+  context_.swap(made);  // the old one dies after the lock, or with its last connection
+}
+
+TlsEntry& TlsShared::acquire(Connection& connection, LoopShard& shard) {
+  const std::lock_guard lock(mutex_);
+  TlsEntry* entry = entries_.get(entries_.acquire(connection, shard));
+  WEIR_ASSERT(entry != nullptr);  // as many as connections
+  return *entry;
+}
+
+void TlsShared::release(TlsEntry& entry) {
+  const std::lock_guard lock(mutex_);
+  entries_.release(entries_.handle_of(&entry));
+}
+
+}  // namespace weir::inline v0::server

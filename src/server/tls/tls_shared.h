@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <string>
+
+#include "weir/base/slab.h"
+#include "weir/experimental/server/server_config.h"
+
+#include "io/client_hello.h"
+#include "io/tls_context.h"
+#include "tls/handshake_slots.h"
+#include "memory/read_regions.h"
+#include "tls/tls_entry.h"
+
+namespace weir::inline v0::server {
+
+/// What all loops share of TLS: certificates, handshake slots, a place per connection.
+///
+/// Thread-safety: any. Cost: a mutex pair, when a connection opens, shakes hands or closes.
+struct TlsShared {
+  TlsShared(const ServerConfig& config, std::uint32_t loops, io::TlsContext::Ptr made);
+
+  /// What handshakes that begin now use.
+  [[nodiscard]] io::TlsContext::Ptr context() const;
+  void set_context(io::TlsContext::Ptr made);
+
+  [[nodiscard]] TlsEntry& acquire(Connection& connection, LoopShard& shard);
+  void release(TlsEntry& entry);
+
+  static constexpr std::size_t kStageBytes = io::kClientHelloStage;
+
+  HandshakeSlots slots;
+  RegionPool stages;  // one per connection, leased while its ClientHello is on its way
+
+ private:
+  mutable std::mutex mutex_;
+  io::TlsContext::Ptr context_;
+  Slab<TlsEntry> entries_;
+};
+
+}  // namespace weir::inline v0::server
