@@ -56,7 +56,8 @@ void answer(const weir::io::Fd& connection, const std::string& head, std::string
   static_cast<void>(::send(connection.get(), response.data(), response.size(), MSG_NOSIGNAL));
 }
 
-void refuse(const weir::io::Fd& connection, weir::AdmissionController& admission, weir::Reason reason) {
+void refuse(const weir::io::Fd& connection, weir::AdmissionController& admission,
+            weir::Reason reason) {
   static thread_local weir::Rng rng(weir::io::random_seed());
   const weir::Duration hint = admission.retry_after(weir::ScopeId::kFirst, monotonic_now(), rng);
   answer(connection,

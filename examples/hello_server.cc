@@ -32,13 +32,13 @@ namespace {
 
 using weir::ArenaStatus;
 using weir::BodyBuffer;
-using weir::http::BodyChunk;
 using weir::Handler;
 using weir::ResponseField;
 using weir::ResponseHead;
 using weir::SendResult;
 using weir::ServerRequest;
 using weir::ServerStream;
+using weir::http::BodyChunk;
 
 constexpr std::string_view kHello =
     "Hello from a server whose memory has a ceiling. This answer is 128 bytes long so that servers "

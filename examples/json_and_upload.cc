@@ -23,10 +23,10 @@
 namespace {
 
 using weir::BodyBuffer;
-using weir::http::BodyChunk;
 using weir::ResponseHead;
 using weir::ServerRequest;
 using weir::ServerStream;
+using weir::http::BodyChunk;
 
 void answer(ServerStream& stream, std::uint16_t status, std::string_view text) {
   static constexpr weir::ResponseField kPlain[] = {{"content-type", "text/plain"}};

@@ -15,7 +15,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     WEIR_ASSERT(error.line >= 0 && !weir::config::to_text(error).empty());
   }
   if (!loaded.ok()) return 0;
-  const weir::config::LoadedConfig again = weir::config::load_config(weir::config::print_config(loaded.config), "again");
+  const weir::config::LoadedConfig again =
+      weir::config::load_config(weir::config::print_config(loaded.config), "again");
   WEIR_ASSERT(again.ok());
   WEIR_ASSERT(again.config == loaded.config);
   return 0;

@@ -42,7 +42,8 @@ std::string_view trimmed(std::string_view text) {
 void check_id(std::string_view name) {
   http::FieldId expected = http::FieldId::kOther;
   for (unsigned i = 1; i < static_cast<unsigned>(http::FieldId::kCount); ++i)
-    if (lower_case(name) == field_name(static_cast<http::FieldId>(i))) expected = static_cast<http::FieldId>(i);
+    if (lower_case(name) == field_name(static_cast<http::FieldId>(i)))
+      expected = static_cast<http::FieldId>(i);
   WEIR_ASSERT(field_id(name) == expected);
 }
 
@@ -73,7 +74,8 @@ void check_round_trip(std::string_view name, std::string_view value) {
   if (!size) return;
   ResponseTranscript back;
   back.feed({buffer.data(), *size});
-  if (back.error() == http::ParseError::kBadConnection || back.error() == http::ParseError::kBadFieldName)
+  if (back.error() == http::ParseError::kBadConnection ||
+      back.error() == http::ParseError::kBadFieldName)
     return;  // a Connection that names what it may not, framing with underscores
   WEIR_ASSERT(back.messages().size() == 1 && back.left_over().empty());
   const auto& fields = back.messages().front().fields;

@@ -12,8 +12,10 @@
 namespace weir::inline v0::http::h1 {
 namespace {
 
-constexpr ResponseContext kContexts[] = {
-    {http::Method::kGet, false}, {http::Method::kHead, false}, {http::Method::kConnect, false}, {http::Method::kGet, true}};
+constexpr ResponseContext kContexts[] = {{http::Method::kGet, false},
+                                         {http::Method::kHead, false},
+                                         {http::Method::kConnect, false},
+                                         {http::Method::kGet, true}};
 
 void check(std::string_view bytes, ResponseContext context) {
   ResponseTranscript whole(context);

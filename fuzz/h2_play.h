@@ -48,10 +48,12 @@ inline void hold_messages(const weir::http::h2::SeenStream& stream) {
 
 /// Windows open as bytes are taken: when, and in how many steps, depends on how they came. How far
 /// does not: nobody may be told to send more than `window`, and again what was taken of `sent`.
-inline void hold_windows(const weir::http::h2::TestPeer& peer, std::uint64_t window, std::size_t sent) {
+inline void hold_windows(const weir::http::h2::TestPeer& peer, std::uint64_t window,
+                         std::size_t sent) {
   std::map<weir::http::h2::StreamId, std::uint64_t> granted;
   for (const weir::http::h2::OutFrame& f : peer.frames) {
-    if (f.header.is(weir::http::h2::FrameType::kWindowUpdate)) granted[f.header.stream] += f.word(0);
+    if (f.header.is(weir::http::h2::FrameType::kWindowUpdate))
+      granted[f.header.stream] += f.word(0);
   }
   for (const auto& [stream, bytes] : granted) WEIR_ASSERT(bytes <= window + sent);
 }

@@ -50,8 +50,8 @@ int budget(const std::string& file, bool json) {
     std::cout << page.dump(2) << "\n";
   } else {
     std::cout << "The most memory that this configuration can use:\n";
-    std::cout << gateway::to_table(sum.addends) << std::setw(12) << to_human(ByteSize(sum.total_bytes()))
-              << "  ceiling\n\n"
+    std::cout << gateway::to_table(sum.addends) << std::setw(12)
+              << to_human(ByteSize(sum.total_bytes())) << "  ceiling\n\n"
               << "Beside it, held by the kernel for sockets, when every buffer is full:\n"
               << gateway::to_table(sum.kernel);
   }

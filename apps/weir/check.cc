@@ -28,7 +28,8 @@ int check(const std::string& file) {
     std::cerr << file << ": " << config::to_text(error) << "\n";
   }
   if (!certificates.empty()) return kUsageError;
-  if (const std::string objection = gateway::budget_objection(loaded.config, gateway::own_cgroup_limit());
+  if (const std::string objection =
+          gateway::budget_objection(loaded.config, gateway::own_cgroup_limit());
       !objection.empty()) {
     std::cerr << file << ": " << objection << "\n";
     return kUsageError;

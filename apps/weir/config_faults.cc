@@ -12,7 +12,8 @@ bool good(const ConfigErrors& faults) {
 }
 
 void warn(const ConfigErrors& faults) {
-  for (const ConfigError& fault : faults) std::cerr << "warning: " << config::to_text(fault) << "\n";
+  for (const ConfigError& fault : faults)
+    std::cerr << "warning: " << config::to_text(fault) << "\n";
 }
 
 }  // namespace weir::app

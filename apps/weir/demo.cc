@@ -31,7 +31,7 @@ struct DemoOptions {
 constexpr int kReplicas = 3;
 
 config::Config demo_config(config::Config config, const DemoOptions& options,
-                   const std::vector<std::string>& replicas) {
+                           const std::vector<std::string>& replicas) {
   config.server.listen = {"127.0.0.1:" + std::to_string(options.port)};
   // A port of one's own choice, or any free one, wherever the other port is not the usual one.
   const std::uint16_t beside = options.port == 8080 ? 8443 : 0;

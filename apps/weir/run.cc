@@ -98,8 +98,8 @@ std::optional<config::Config> configuration(const RunOptions& options) {
   }
   const config::Environment environment = config::process_environment();
   config::LoadedConfig loaded = options.config_file.empty()
-                            ? load_config("", "the command line", environment)
-                            : load_config_file(options.config_file, environment);
+                                    ? load_config("", "the command line", environment)
+                                    : load_config_file(options.config_file, environment);
   if (!good(loaded.errors)) return std::nullopt;
   if (!options.to.empty() && !apply_to(loaded.config, options.to)) return std::nullopt;
   if (!apply_addresses(loaded.config, options)) return std::nullopt;
@@ -129,8 +129,8 @@ void announce(const gateway::Gateway& gateway, const config::Config& config) {
     for (const NetAddress& endpoint : upstream.endpoints) std::cerr << " " << to_string(endpoint);
     std::cerr << "\n";
   }
-  std::cerr << "weir: memory ceiling " << to_human(ByteSize(gateway::gateway_budget(config).total_bytes()))
-            << "\n";
+  std::cerr << "weir: memory ceiling "
+            << to_human(ByteSize(gateway::gateway_budget(config).total_bytes())) << "\n";
   std::cerr << "weir: ready" << std::endl;
 }
 

@@ -62,7 +62,7 @@ class Master {
       return loop_.stop();
     }
     draining_ = true;
-    give_up_at_ = loop_.now() + drain_timeout_;
+    abandon_at_ = loop_.now() + drain_timeout_;
     std::cerr << "weir: draining for at most " << to_string(drain_timeout_)
               << "; the same signal again ends at once\n";
     on_drain_look(loop_.now());
@@ -74,7 +74,7 @@ class Master {
       std::cerr << "weir: drained\n";
       return loop_.stop();
     }
-    if (loop_.refresh_now() >= give_up_at_) {
+    if (loop_.refresh_now() >= abandon_at_) {
       std::cerr << "weir: " << gateway_.status().active
                 << " requests were not finished in time (admin.drain_timeout_ms)\n";
       return loop_.stop();
@@ -139,7 +139,7 @@ class Master {
   io::SignalWatcher hangup_;
   io::Timer tick_;
   io::Timer drain_;
-  TimePoint give_up_at_{};
+  TimePoint abandon_at_{};
   bool draining_ = false;
   gateway::Gateway gateway_;
 };

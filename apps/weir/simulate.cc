@@ -34,9 +34,9 @@ void add_simulate(CLI::App& program, int& status) {
                     "Find the best fixed limit and compare with it");
   command->footer("Exit status: 0 all verdicts hold, 1 one does not, 2 bad input.");
   command->callback([options, &status] {
-    const sim::SimulateShell shell{std::cout, std::cerr,
-                              [] { return to_seconds(io::monotonic_now().time_since_epoch()); },
-                              isatty(STDERR_FILENO) == 1};
+    const sim::SimulateShell shell{
+        std::cout, std::cerr, [] { return to_seconds(io::monotonic_now().time_since_epoch()); },
+        isatty(STDERR_FILENO) == 1};
     status = simulate(*options, shell);
   });
 }

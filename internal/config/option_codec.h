@@ -37,7 +37,8 @@ Refusal assign(std::vector<std::string>& field, const RawValue& value, const Opt
 Refusal assign(std::optional<NetAddress>& field, const RawValue& value, const OptionRow& row);
 Refusal assign(std::vector<NetAddress>& field, const RawValue& value, const OptionRow& row);
 Refusal assign(std::vector<IpRange>& field, const RawValue& value, const OptionRow& row);
-Refusal assign(std::vector<gateway::IdentityKind>& field, const RawValue& value, const OptionRow& row);
+Refusal assign(std::vector<gateway::IdentityKind>& field, const RawValue& value,
+               const OptionRow& row);
 
 [[nodiscard]] std::string print(bool field, const OptionRow& row);
 [[nodiscard]] std::string print(std::uint32_t field, const OptionRow& row);
@@ -49,7 +50,8 @@ Refusal assign(std::vector<gateway::IdentityKind>& field, const RawValue& value,
 [[nodiscard]] std::string print(const std::optional<NetAddress>& field, const OptionRow& row);
 [[nodiscard]] std::string print(const std::vector<NetAddress>& field, const OptionRow& row);
 [[nodiscard]] std::string print(const std::vector<IpRange>& field, const OptionRow& row);
-[[nodiscard]] std::string print(const std::vector<gateway::IdentityKind>& field, const OptionRow& row);
+[[nodiscard]] std::string print(const std::vector<gateway::IdentityKind>& field,
+                                const OptionRow& row);
 
 // Enums: the words of each, in the order of the enumerators.
 

@@ -16,7 +16,7 @@ struct RawOther {
   bool operator==(const RawOther&) const = default;
 };
 
-/// A value as it stands in the file or in the environment, before anybody knows what it is for.
+/// A value as it stands in the file or in the environment, before any_waiting knows what it is for.
 struct RawValue {
   using List = std::vector<RawValue>;
   std::variant<bool, std::int64_t, double, std::string, List, RawOther> data;

@@ -19,9 +19,9 @@ enum class Access : std::uint8_t { kOrdinary, kCritical };
 /// A BlockPool shared by all loops, some of its blocks kept back for critical work.
 ///
 /// Each loop keeps up to `cached_max` free blocks of its own, so that the usual take-send-return of
-/// a request touches nothing shared. While anybody waits, blocks that come back are handed to the
-/// loops with waiters, in proportion to how many they have (smooth weighted round-robin): whoever
-/// gave one back cannot take it again before those who wait. Caches are emptied meanwhile.
+/// a request touches nothing shared. While any_waiting waits, blocks that come back are handed to
+/// the loops with waiters, in proportion to how many they have (smooth weighted round-robin):
+/// whoever gave one back cannot take it again before those who wait. Caches are emptied meanwhile.
 ///
 /// Promises: never more blocks out than there are; ordinary takers and waiters leave `reserved` of
 /// them. A loop with waiters has its task posted whenever blocks were handed to it.
@@ -57,7 +57,7 @@ class SharedBlocks {
   /// Gives the memory of up to so many cold blocks back to the kernel.
   std::uint32_t trim(std::uint32_t blocks_max) noexcept;
   [[nodiscard]] PoolStats stats() const noexcept;
-  /// Blocks that anybody may take; those in caches or handed over are not counted.
+  /// Blocks that any_waiting may take; those in caches or handed over are not counted.
   [[nodiscard]] std::uint32_t free_count() const noexcept {
     return free_.load(std::memory_order_relaxed);
   }

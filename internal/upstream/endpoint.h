@@ -29,11 +29,11 @@ class Endpoint {
   [[nodiscard]] const io::SocketName& name() const noexcept { return name_; }
   [[nodiscard]] const std::string& label() const noexcept { return label_; }
 
-  [[nodiscard]] bool open(TimePoint now) const noexcept {
-    return to_ns(now) >= closed_until_ns_.load(std::memory_order_relaxed);
+  [[nodiscard]] bool available(TimePoint now) const noexcept {
+    return to_ns(now) >= ejected_until_ns_.load(std::memory_order_relaxed);
   }
-  [[nodiscard]] TimePoint closed_until() const noexcept {
-    return time_from_ns(closed_until_ns_.load(std::memory_order_relaxed));
+  [[nodiscard]] TimePoint ejected_until() const noexcept {
+    return time_from_ns(ejected_until_ns_.load(std::memory_order_relaxed));
   }
   void note_answered() noexcept {
     if (failures_in_a_row_.load(std::memory_order_relaxed) == 0 &&
@@ -42,15 +42,16 @@ class Endpoint {
     }
     bad_answers_.store(0, std::memory_order_relaxed);
     failures_in_a_row_.store(0, std::memory_order_relaxed);
-    closed_until_ns_.store(0, std::memory_order_relaxed);
+    ejected_until_ns_.store(0, std::memory_order_relaxed);
   }
   void note_connect_failed(TimePoint now) noexcept {
-    std::int64_t closed_until = closed_until_ns_.load(std::memory_order_relaxed);
-    if (to_ns(now) < closed_until) return;
+    std::int64_t ejected_until = ejected_until_ns_.load(std::memory_order_relaxed);
+    if (to_ns(now) < ejected_until) return;
     const std::uint32_t n = failures_in_a_row_.load(std::memory_order_relaxed);
     const std::int64_t next = to_ns(now) + (kFirstPauseNs << std::min(n, kDoublingsMax));
     // Of several at once, one counts.
-    if (!closed_until_ns_.compare_exchange_strong(closed_until, next, std::memory_order_relaxed)) {
+    if (!ejected_until_ns_.compare_exchange_strong(ejected_until, next,
+                                                   std::memory_order_relaxed)) {
       return;
     }
     failures_in_a_row_.fetch_add(1, std::memory_order_relaxed);
@@ -77,7 +78,7 @@ class Endpoint {
 
   io::SocketName name_;
   std::string label_;
-  std::atomic<std::int64_t> closed_until_ns_{0};
+  std::atomic<std::int64_t> ejected_until_ns_{0};
   std::atomic<std::uint32_t> failures_in_a_row_{0};
   std::atomic<std::uint32_t> bad_answers_{0};  // in a row
 };

@@ -96,8 +96,8 @@ class Exchange {
   void release_buffer() noexcept;
   void release_sent_buffer() noexcept;
 
-  ListHook<Exchange> hungry_hook_;  // while it waits for a connection that another loop has idle
-  TimePoint hungry_until_{};
+  ListHook<Exchange> wait_hook_;  // while it waits for a connection that another loop has idle
+  TimePoint wait_until_{};
   ExchangeEvents& events_;
   UpstreamPool* pool_ = nullptr;
   UpstreamConnection* connection_ = nullptr;  // null while none is assigned

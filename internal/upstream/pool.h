@@ -73,7 +73,7 @@ class UpstreamPool {
   /// gone.
   void stop() noexcept;
   [[nodiscard]] bool stopped() const noexcept {
-    return connections_.stats().used == 0 && !give_.queued() && !feed_.queued();
+    return connections_.stats().used == 0 && !give_.queued() && !serve_waiting_.queued();
   }
 
   [[nodiscard]] Upstream& upstream() noexcept { return upstream_; }
@@ -83,7 +83,7 @@ class UpstreamPool {
   // From any thread: another loop wants one of our idle connections; there may be room for those
   // of ours who wait.
   void post_give() noexcept { loop_.post(give_); }
-  void post_feed() noexcept { loop_.post(feed_); }
+  void post_serve_waiting() noexcept { loop_.post(serve_waiting_); }
 
  private:
   friend class UpstreamConnection;
@@ -95,8 +95,8 @@ class UpstreamPool {
                                               const Exchange& exchange) noexcept;
   [[nodiscard]] UpstreamConnection* connect(std::uint32_t endpoint_index,
                                             UpstreamFailure& why) noexcept;
-  void park(UpstreamConnection& connection) noexcept;
-  void unpark(UpstreamConnection& connection) noexcept;
+  void keep_idle(UpstreamConnection& connection) noexcept;
+  void take_from_idle(UpstreamConnection& connection) noexcept;
   void gone(UpstreamConnection& connection) noexcept;
   /// Tries again after a connection failed under it; ends the exchange if that is not possible.
   void retry(Exchange& exchange, UpstreamFailure failure) noexcept;
@@ -107,10 +107,10 @@ class UpstreamPool {
   [[nodiscard]] bool wait_for_connection(Exchange& exchange) noexcept;
   void stop_waiting(Exchange& exchange) noexcept;
   void fail_waiting(Exchange& exchange, UpstreamFailure failure) noexcept;
-  bool close_an_idle_one() noexcept;
+  bool close_one_idle() noexcept;
   void give();
-  void feed();
-  void on_hunger(TimePoint now);
+  void serve_waiting();
+  void on_wait_timer(TimePoint now);
 
   io::Loop& loop_;
   std::uint32_t loop_index_;
@@ -120,10 +120,10 @@ class UpstreamPool {
   Slab<UpstreamConnection> connections_;
   std::vector<IdleList> idle_;  // per endpoint
   std::vector<http::HeaderView> fields_;
-  IntrusiveList<Exchange, &Exchange::hungry_hook_> hungry_;
+  IntrusiveList<Exchange, &Exchange::wait_hook_> waiting_;
   io::Task give_;
-  io::Task feed_;
-  io::Timer hunger_;
+  io::Task serve_waiting_;
+  io::Timer wait_timer_;
   std::size_t idle_count_ = 0;
   std::uint32_t turn_ = 0;
   bool stopping_ = false;

@@ -9,15 +9,15 @@
 #include <vector>
 
 #include "weir/base/time.h"
-#include "weir/experimental/upstream/upstream_config.h"
 #include "weir/experimental/io/address.h"
+#include "weir/experimental/upstream/upstream_config.h"
 
 #include "upstream/endpoint.h"
 
 namespace weir::inline v0::upstream {
 
 /// How long we wait for an upstream, as it stands now.
-struct Patience {
+struct UpstreamTimeouts {
   Duration connect{};
   Duration first_byte{};
   Duration overall{};
@@ -26,7 +26,7 @@ struct Patience {
 
 class UpstreamPool;
 
-/// One upstream as all loops share it: its endpoints, its bounds, its patience.
+/// One upstream as all loops share it: its endpoints, its bounds, its timeouts.
 ///
 /// Thread-safety: any member, any thread. Lifetime: outlives every pool made for it.
 class Upstream {
@@ -36,10 +36,10 @@ class Upstream {
   Upstream(const Upstream&) = delete;
   Upstream& operator=(const Upstream&) = delete;
 
-  /// As it was at start; what may change since is in patience().
+  /// As it was at start; what may change since is in timeouts().
   [[nodiscard]] const UpstreamConfig& config() const noexcept { return config_; }
-  [[nodiscard]] Patience patience() const noexcept;
-  void set_patience(const Patience& patience) noexcept;
+  [[nodiscard]] UpstreamTimeouts timeouts() const noexcept;
+  void set_timeouts(const UpstreamTimeouts& timeouts) noexcept;
   [[nodiscard]] std::size_t size() const noexcept { return endpoints_.size(); }
   [[nodiscard]] Endpoint& at(std::size_t i) noexcept { return *endpoints_[i]; }
   [[nodiscard]] const Endpoint& at(std::size_t i) const noexcept { return *endpoints_[i]; }
@@ -55,7 +55,7 @@ class Upstream {
   [[nodiscard]] std::uint32_t connections() const noexcept {
     return connections_.load(std::memory_order_relaxed);
   }
-  [[nodiscard]] bool all_closed(TimePoint now) const noexcept;
+  [[nodiscard]] bool all_ejected(TimePoint now) const noexcept;
 
   // ---- the bound is one for all loops, idle connections are kept by each
   void add_pool(UpstreamPool& pool);
@@ -63,10 +63,10 @@ class Upstream {
   /// Connections that some loop keeps unused.
   [[nodiscard]] std::uint32_t idle() const noexcept;
   /// Exchanges, on any loop, that wait for one of those.
-  [[nodiscard]] std::uint32_t hungry() const noexcept {
-    return hungry_.load(std::memory_order_relaxed);
+  [[nodiscard]] std::uint32_t waiting() const noexcept {
+    return waiting_.load(std::memory_order_relaxed);
   }
-  void add_hungry(std::int32_t change) noexcept;
+  void add_waiting(std::int32_t change) noexcept;
   /// Asks the other loops to close an idle connection each.
   void ask_for_idle(const UpstreamPool& asker) noexcept;
 
@@ -78,7 +78,7 @@ class Upstream {
   std::atomic<Duration::rep> idle_ns_;
   std::vector<std::unique_ptr<Endpoint>> endpoints_;
   std::atomic<std::uint32_t> connections_{0};
-  std::atomic<std::uint32_t> hungry_{0};
+  std::atomic<std::uint32_t> waiting_{0};
   std::mutex pools_mutex_;
   std::vector<UpstreamPool*> pools_;  // under pools_mutex_
 };

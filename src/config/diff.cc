@@ -24,7 +24,8 @@ void compare(std::vector<ConfigChange>& changes, std::span<const Option<Owner>> 
   }
 }
 
-const upstream::UpstreamConfig* find(const std::vector<upstream::UpstreamConfig>& upstreams, std::string_view name) {
+const upstream::UpstreamConfig* find(const std::vector<upstream::UpstreamConfig>& upstreams,
+                                     std::string_view name) {
   const auto found =
       std::find_if(upstreams.begin(), upstreams.end(),
                    [&](const upstream::UpstreamConfig& upstream) { return upstream.name == name; });

@@ -11,9 +11,9 @@
 #include <set>
 #include <utility>
 
-#include "nearest.h"
 #include "config/option_table.h"
 #include "config/toml_reader.h"
+#include "nearest.h"
 
 extern char** environ;  // NOLINT(readability-redundant-declaration): no header of POSIX has it
 

@@ -92,7 +92,8 @@ upstream = "b"
   EXPECT_EQ(c.admission.modes.memory, RuleMode::kShadow);
   EXPECT_EQ(c.admission.limit.policy, LimitKind::kVegas);
   EXPECT_THAT(c.trust.peers, ElementsAre(*parse_ip_range("10.0.0.0/8"), *parse_ip_range("::1")));
-  EXPECT_THAT(c.actors.identity, ElementsAre(gateway::IdentityKind::kApiKey, gateway::IdentityKind::kAddress));
+  EXPECT_THAT(c.actors.identity,
+              ElementsAre(gateway::IdentityKind::kApiKey, gateway::IdentityKind::kAddress));
   ASSERT_EQ(c.upstreams.size(), 2U);
   EXPECT_EQ(c.upstreams[0].endpoints[1], *parse_net_address("backend.example:80"));
   EXPECT_EQ(c.upstreams[0].first_byte_timeout, Duration(std::chrono::seconds(5)));

@@ -238,7 +238,8 @@ Refusal assign(std::vector<gateway::IdentityKind>& field, const RawValue& value,
   std::vector<gateway::IdentityKind> given;
   Refusal refusal = read_texts(value, joined(words), [&](const std::string& text) {
     const auto found = std::find(words.begin(), words.end(), text);
-    if (found != words.end()) given.push_back(static_cast<gateway::IdentityKind>(found - words.begin()));
+    if (found != words.end())
+      given.push_back(static_cast<gateway::IdentityKind>(found - words.begin()));
     return found != words.end();
   });
   if (!refusal) field = std::move(given);

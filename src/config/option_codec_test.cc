@@ -148,7 +148,8 @@ TEST(OptionCodec, ListsNameTheItemThatIsWrong) {
   EXPECT_EQ(ranges.size(), 2U);
   std::vector<gateway::IdentityKind> identity;
   EXPECT_EQ(assign(identity, list({"bearer", "address"}), row(OptionKind::kChoices)), std::nullopt);
-  EXPECT_EQ(identity, (std::vector{gateway::IdentityKind::kBearer, gateway::IdentityKind::kAddress}));
+  EXPECT_EQ(identity,
+            (std::vector{gateway::IdentityKind::kBearer, gateway::IdentityKind::kAddress}));
   EXPECT_NE(assign(identity, list({"cookie"}), row(OptionKind::kChoices)), std::nullopt);
 }
 

@@ -99,7 +99,8 @@ std::string print_config(const Config& config) {
   for (const upstream::UpstreamConfig& upstream : config.upstreams) {
     append_block(out, upstream_options(), upstream, "upstream");
   }
-  for (const gateway::RouteConfig& route : config.routes) append_block(out, route_options(), route, "route");
+  for (const gateway::RouteConfig& route : config.routes)
+    append_block(out, route_options(), route, "route");
   return out;
 }
 

@@ -69,7 +69,7 @@ RawValue raw_value(const toml::node& node) {
 constexpr int kDepthMax = 4;
 constexpr int kKeyPartsMax = 64;
 
-/// The line of a key like a.b.c… with more parts than anybody needs; 0 when there is none. The
+/// The line of a key like a.b.c… with more parts than any_waiting needs; 0 when there is none. The
 /// library builds and destroys nested tables recursively, so their depth must be bounded before.
 int line_of_endless_key(std::string_view text) {
   int line = 1;

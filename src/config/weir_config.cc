@@ -9,9 +9,9 @@
 
 #include "weir/base/net_address.h"
 
-#include "nearest.h"
 #include "config/option_table.h"
 #include "config/raw_config.h"
+#include "nearest.h"
 
 namespace weir::inline v0::config {
 namespace {
@@ -114,8 +114,9 @@ void warn_of_routes(ConfigErrors& found, const Config& config) {
   }
   for (std::size_t i = 0; i < config.upstreams.size() && !config.routes.empty(); ++i) {
     const std::string& name = config.upstreams[i].name;
-    const bool used = std::any_of(config.routes.begin(), config.routes.end(),
-                                  [&](const gateway::RouteConfig& route) { return route.upstream == name; });
+    const bool used =
+        std::any_of(config.routes.begin(), config.routes.end(),
+                    [&](const gateway::RouteConfig& route) { return route.upstream == name; });
     if (!used) add_error(found, indexed("upstream", i) + "name", quoted(name), "used by a route");
   }
 }

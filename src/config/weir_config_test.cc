@@ -172,7 +172,8 @@ TEST(Config, RoutesSayWhatIsWrongWithThem) {
   };
   EXPECT_THAT(faults([](gateway::RouteConfig&) {}), IsEmpty());
   EXPECT_THAT(faults([](gateway::RouteConfig& r) { r.host = "*"; }), ElementsAre("route[0].host"));
-  EXPECT_THAT(faults([](gateway::RouteConfig& r) { r.host = "a/b"; }), ElementsAre("route[0].host"));
+  EXPECT_THAT(faults([](gateway::RouteConfig& r) { r.host = "a/b"; }),
+              ElementsAre("route[0].host"));
   EXPECT_THAT(faults([](gateway::RouteConfig& r) { r.host = "*.example.com"; }), IsEmpty());
   EXPECT_THAT(faults([](gateway::RouteConfig& r) { r.path = "x"; }), ElementsAre("route[0].path"));
   EXPECT_THAT(faults([](gateway::RouteConfig& r) { r.path_prefix = "x"; }),
@@ -183,7 +184,8 @@ TEST(Config, RoutesSayWhatIsWrongWithThem) {
                 r.methods = {"GET", "P OST"};
               }),
               ElementsAre("route[0].methods"));
-  EXPECT_THAT(faults([](gateway::RouteConfig& r) { r.upstream = "ap"; }), ElementsAre("route[0].upstream"));
+  EXPECT_THAT(faults([](gateway::RouteConfig& r) { r.upstream = "ap"; }),
+              ElementsAre("route[0].upstream"));
   EXPECT_THAT(faults([](gateway::RouteConfig& r) { r.cost = 0; }), ElementsAre("route[0].cost"));
 }
 

@@ -7,8 +7,8 @@
 
 #include "weir/control/admission_controller.h"
 
-#include "base/allocation_probe.h"
 #include "admission_testing.h"
+#include "base/allocation_probe.h"
 
 namespace weir::control {
 namespace {

@@ -178,7 +178,7 @@ void AdmissionController::expire(TimePoint now) noexcept {
   }
 }
 
-void AdmissionController::forgive_stalls(Duration late) noexcept {
+void AdmissionController::forgive_pauses(Duration late) noexcept {
   impl_->process.stall_ns.store(late.count(), std::memory_order_relaxed);
 }
 

@@ -30,7 +30,7 @@ struct alignas(64) ScopeCounters {
 
 /// One ScopeCounters per thread slot.
 ///
-/// Thread-safety: each thread adds through mine(); anybody sums. Cost: adding is a plain store.
+/// Thread-safety: each thread adds through mine(); any_waiting sums. Cost: adding is a plain store.
 class ScopeCounterSlots {
  public:
   template <class Member>

@@ -420,7 +420,7 @@ TEST(WaitingRoom, WhatAQuietServiceWasAskedForSaysNothingAboutWhatItCanDo) {
 }
 
 TEST_F(WaitingRoomTest, AStallIsNotHeldAgainstThoseWhoWait) {
-  controller.forgive_stalls(milliseconds(5));
+  controller.forgive_pauses(milliseconds(5));
   Waiter normal;
   Waiter hurried;
   AdmissionRequest soon = request_of(Priority::kNormal);
@@ -439,7 +439,7 @@ TEST_F(WaitingRoomTest, AStallIsNotHeldAgainstThoseWhoWait) {
 }
 
 TEST_F(WaitingRoomTest, AfterAStallAnAnswerMayComeBeforeTheTimer) {
-  controller.forgive_stalls(milliseconds(5));
+  controller.forgive_pauses(milliseconds(5));
   Waiter first;
   Waiter second;
   ASSERT_EQ(enter(Priority::kNormal, first), Kind::kWaiting);
@@ -453,7 +453,7 @@ TEST_F(WaitingRoomTest, AfterAStallAnAnswerMayComeBeforeTheTimer) {
 }
 
 TEST_F(WaitingRoomTest, WhoIsFoundInTimeIsNotForgiven) {
-  controller.forgive_stalls(milliseconds(5));
+  controller.forgive_pauses(milliseconds(5));
   Waiter waiter;
   ASSERT_EQ(enter(Priority::kNormal, waiter), Kind::kWaiting);
   controller.expire(after_ms(55));

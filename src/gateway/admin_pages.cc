@@ -172,10 +172,10 @@ AdminPage endpoints_page(const GatewayView& view, TimePoint now) {
         const std::uint64_t count = endpoint.failures[f].load();
         if (count > 0) failures[std::string(upstream::kUpstreamFailureFacts[f].name)] = count;
       }
-      const Duration closed_for = endpoint.closed_until() - now;
+      const Duration closed_for = endpoint.ejected_until() - now;
       list.push_back({{"upstream", view.core.names[i]},
                       {"endpoint", endpoint.label()},
-                      {"open", endpoint.open(now)},
+                      {"available", endpoint.available(now)},
                       {"closed_for_ms", std::max(0.0, to_millis(closed_for))},
                       {"in_flight", endpoint.in_flight.load()},
                       {"connections", endpoint.connections.load()},
@@ -329,8 +329,9 @@ AdminPage admin_page(const GatewayView& view, const AdminRequest& request, TimeP
     return text_page(draining ? "draining\n" : "ready\n", draining ? 503 : 200);
   }
   if (path == "/metrics") {
-    return {
-        .status = 200, .content_type = metrics::TextWriter::kContentType, .body = metrics_page(view, now)};
+    return {.status = 200,
+            .content_type = metrics::TextWriter::kContentType,
+            .body = metrics_page(view, now)};
   }
   if (path == "/stats") return stats_page(view, now);
   if (path == "/pools") return pools_page(view);

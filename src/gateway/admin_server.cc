@@ -135,7 +135,8 @@ namespace {
 /// /config the words of each route, /actors up to 2000 rows.
 std::uint64_t largest_page(const config::Config& config) noexcept {
   std::uint64_t endpoints = 0;
-  for (const upstream::UpstreamConfig& upstream : config.upstreams) endpoints += upstream.endpoints.size();
+  for (const upstream::UpstreamConfig& upstream : config.upstreams)
+    endpoints += upstream.endpoints.size();
   return (512 + config.upstreams.size() * 16 + endpoints + config.routes.size()) * kKilo;
 }
 

@@ -17,13 +17,13 @@ std::string_view first_scope(const config::Config& config) {
 
 GatewaySizes::GatewaySizes(const config::Config& config) noexcept {
   // A request has a stream of the server, so there are never more of them than of those.
-  passages = config.server.streams_max;
+  proxied = config.server.streams_max;
   // A buffer is held until the answer begins: by those in flight and those who wait.
   const AdmissionConfig admission = config.admission_for_scopes();
   const std::uint64_t at_once = std::uint64_t{admission.max_concurrent} +
                                 std::uint64_t{admission.waiting_max} * admission.scopes_max;
   request_buffers = static_cast<std::uint32_t>(std::min<std::uint64_t>(
-      passages, std::max<std::uint64_t>(config.server.max_connections, at_once)));
+      proxied, std::max<std::uint64_t>(config.server.max_connections, at_once)));
   request_buffer_bytes = upstream::UpstreamMemory::request_bytes(
       config.server.head_bytes_max + kForwardHeadRoom, config.server.conn_decrypted_buf_size);
   // Eight times what the server ends at any time: 4 kB a second unless it is told otherwise.
@@ -66,7 +66,7 @@ GatewayCore::GatewayCore(const config::Config& configured,
     response_limits.push_back(limits);
   }
   // The loops call expire() at next_expiry(): later than this, nobody was served meanwhile.
-  controller.forgive_stalls(std::chrono::milliseconds(5));
+  controller.forgive_pauses(std::chrono::milliseconds(5));
   for (std::uint32_t i = 0; i < loops; ++i) {
     counters.push_back(std::make_unique<LoopCounters>(upstreams.size()));
   }

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "weir/experimental/config/weir_config.h"
 #include "weir/control/admission_controller.h"
+#include "weir/experimental/config/weir_config.h"
 #include "weir/experimental/http/limits.h"
 #include "weir/experimental/io/line_writer.h"
 
@@ -25,7 +25,7 @@ inline constexpr std::size_t kLogBufferBytes = std::size_t{256} * 1024;
 struct GatewaySizes {
   explicit GatewaySizes(const config::Config& config) noexcept;
 
-  std::uint32_t passages = 0;             // per loop: requests under way
+  std::uint32_t proxied = 0;              // per loop: requests under way
   std::uint32_t request_buffers = 0;      // of all loops
   std::size_t request_buffer_bytes = 0;   // a head, or a piece of a body
   std::uint32_t response_regions = 0;     // of all loops
@@ -40,8 +40,9 @@ struct GatewaySizes {
 /// Lifetime: outlives every loop's part.
 struct GatewayCore {
   /// `endpoints[i]` are the resolved addresses of config.upstreams[i].
-  GatewayCore(const config::Config& configured, const std::vector<std::vector<io::SocketName>>& endpoints,
-              std::uint32_t loops, Rng seed, EventSink* events, io::LineWriter* access_log);
+  GatewayCore(const config::Config& configured,
+              const std::vector<std::vector<io::SocketName>>& endpoints, std::uint32_t loops,
+              Rng seed, EventSink* events, io::LineWriter* access_log);
   GatewayCore(const GatewayCore&) = delete;
   GatewayCore& operator=(const GatewayCore&) = delete;
 

@@ -57,7 +57,7 @@ struct LoopCounters {
   }
 
   Count received;
-  std::atomic<std::uint32_t> passages{0};       // under way
+  std::atomic<std::uint32_t> proxied{0};        // under way
   std::atomic<std::uint32_t> passages_peak{0};  // most ever
   std::atomic<std::uint32_t> passages_exhausted{0};
   metrics::Histogram refusal{kOwnTimeBoundsSeconds};

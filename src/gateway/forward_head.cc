@@ -13,16 +13,18 @@ constexpr std::uint64_t set_of(Ids... ids) {
   return (field_bit(ids) | ...);
 }
 
-constexpr std::uint64_t kOurs = set_of(
-    http::FieldId::kXWeirPriority, http::FieldId::kXWeirPeer, http::FieldId::kXWeirActor, http::FieldId::kXWeirAttempt,
-    http::FieldId::kXWeirDeadlineMs, http::FieldId::kXWeirRetryAfterMs, http::FieldId::kXWeirReason);
+constexpr std::uint64_t kOurs =
+    set_of(http::FieldId::kXWeirPriority, http::FieldId::kXWeirPeer, http::FieldId::kXWeirActor,
+           http::FieldId::kXWeirAttempt, http::FieldId::kXWeirDeadlineMs,
+           http::FieldId::kXWeirRetryAfterMs, http::FieldId::kXWeirReason);
 constexpr std::uint64_t kOrigin =
     set_of(http::FieldId::kForwarded, http::FieldId::kXForwardedFor, http::FieldId::kXForwardedHost,
            http::FieldId::kXForwardedProto, http::FieldId::kXRealIp);
 /// Written anew, or answered here.
 constexpr std::uint64_t kRewritten =
-    set_of(http::FieldId::kHost, http::FieldId::kContentLength, http::FieldId::kTransferEncoding, http::FieldId::kExpect,
-           http::FieldId::kTe, http::FieldId::kUpgrade, http::FieldId::kXForwardedFor);
+    set_of(http::FieldId::kHost, http::FieldId::kContentLength, http::FieldId::kTransferEncoding,
+           http::FieldId::kExpect, http::FieldId::kTe, http::FieldId::kUpgrade,
+           http::FieldId::kXForwardedFor);
 
 constexpr std::array<std::string_view, 3> kPseudonyms = {"1.0 weir", "1.1 weir", "2 weir"};
 
@@ -83,7 +85,8 @@ void write_forwarded_for(http::h1::HeadWriter& writer, const ServerRequest& requ
 }
 
 /// Where the request came from, for the upstream.
-void write_origin(http::h1::HeadWriter& writer, const ServerRequest& request, const ForwardPlan& plan) {
+void write_origin(http::h1::HeadWriter& writer, const ServerRequest& request,
+                  const ForwardPlan& plan) {
   if (plan.forwarded == Forwarded::kOff) return;
   write_forwarded_for(writer, request, plan);
   const bool told = plan.caller.proxy && request.headers->has(http::FieldId::kXForwardedProto);
@@ -91,7 +94,8 @@ void write_origin(http::h1::HeadWriter& writer, const ServerRequest& request, co
 }
 
 /// What we say of the request ourselves, for a gateway of our kind behind us.
-void write_intent(http::h1::HeadWriter& writer, const ServerRequest& request, const ForwardPlan& plan) {
+void write_intent(http::h1::HeadWriter& writer, const ServerRequest& request,
+                  const ForwardPlan& plan) {
   const Intent& intent = plan.intent;
   if (intent.priority != Priority::kNormal) {
     writer.field("x-weir-priority", name_of(intent.priority));
@@ -130,8 +134,8 @@ RequestId RequestId::draw(Rng& rng) noexcept {
 }
 
 Result<std::size_t, http::h1::WriteError> write_request_head(std::span<char> out,
-                                                       const ServerRequest& request,
-                                                       const ForwardPlan& plan) {
+                                                             const ServerRequest& request,
+                                                             const ForwardPlan& plan) {
   const http::HeaderList& headers = *request.headers;
   const bool keeps_origin = plan.caller.proxy && plan.forwarded != Forwarded::kOff;
   const std::uint64_t removed = kOurs | kRewritten | (keeps_origin ? 0 : kOrigin);
@@ -173,7 +177,8 @@ std::span<const ResponseField> response_fields(const http::h1::ResponseHead& hea
 
 bool may_forward_trailer(const http::HeaderView& field) noexcept {
   if (field.hop_by_hop || is_forbidden_in_trailers(field.id)) return false;
-  return field.id != http::FieldId::kOther || !(claims_ours(field.name) || claims_origin(field.name));
+  return field.id != http::FieldId::kOther ||
+         !(claims_ours(field.name) || claims_origin(field.name));
 }
 
 }  // namespace weir::inline v0::gateway

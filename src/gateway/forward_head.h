@@ -51,9 +51,8 @@ struct ForwardPlan {
 ///   as it was  everything else, in order
 ///
 /// Promises: what is written parses as exactly one head (HeadWriter). No allocation.
-[[nodiscard]] Result<std::size_t, http::h1::WriteError> write_request_head(std::span<char> out,
-                                                                     const ServerRequest& request,
-                                                                     const ForwardPlan& plan);
+[[nodiscard]] Result<std::size_t, http::h1::WriteError> write_request_head(
+    std::span<char> out, const ServerRequest& request, const ForwardPlan& plan);
 
 /// Bytes that write_request_head() may add to a head of `head_bytes_max`.
 inline constexpr std::size_t kForwardHeadRoom = 512;

@@ -208,7 +208,7 @@ Result<void, GatewayError> Gateway::Impl::build() {
 Result<void, GatewayError> Gateway::Impl::listen() {
   server = std::make_unique<Server>(
       gateway_server_config(config), *threads,
-      [this](const HandlerPlace& place) { return loops[place.index]->make_door(); });
+      [this](const HandlerPlace& place) { return loops[place.index]->make_front_handler(); });
   view->server_stats = [this] { return server->stats(); };
   // Asked on the first loop, whose rules only it changes.
   server->set_critical_peers(
@@ -421,7 +421,7 @@ void Gateway::Impl::apply(const config::Config& next) {
   apply_limits(before, now);
   for (std::size_t i = 0; i < core->names.size(); ++i) {
     const upstream::UpstreamConfig& upstream = now.upstreams[i];
-    core->upstreams[i]->set_patience({.connect = upstream.connect_timeout,
+    core->upstreams[i]->set_timeouts({.connect = upstream.connect_timeout,
                                       .first_byte = upstream.first_byte_timeout,
                                       .overall = upstream.overall_timeout,
                                       .idle = upstream.idle_timeout});

@@ -37,13 +37,13 @@ TEST_F(AdminTest, EveryPageOfTheIndexIsThere) {
   EXPECT_EQ(stats["requests"]["answered"], 1);
   EXPECT_EQ(stats["upstreams"]["app"]["classes"]["normal"]["admitted"], 1);
   const json pools = json::parse(gateway.page("/pools"))["pools"];
-  EXPECT_GE(pools["passages"]["peak"], 1);
+  EXPECT_GE(pools["proxied_requests"]["peak"], 1);
   EXPECT_EQ(pools["request_buffers"]["used"], 0);
   const json endpoints = json::parse(gateway.page("/endpoints"))["endpoints"];
   ASSERT_EQ(endpoints.size(), 1U);
   EXPECT_EQ(endpoints[0]["endpoint"], origin.address());
   EXPECT_EQ(endpoints[0]["answered"], 1);
-  EXPECT_TRUE(endpoints[0]["open"]);
+  EXPECT_TRUE(endpoints[0]["available"]);
 }
 
 TEST_F(AdminTest, MetricsCountWhatHappened) {

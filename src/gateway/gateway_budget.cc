@@ -10,7 +10,7 @@
 
 #include "admin_server.h"
 #include "core.h"
-#include "passage.h"
+#include "proxied_request.h"
 #include "upstream/connection.h"
 
 namespace weir::inline v0::gateway {
@@ -56,7 +56,7 @@ MemoryBudget gateway_budget(const config::Config& config) {
     budget.addends.push_back({holder, count, each, note});
   };
   // Requests: one place each; a place once used stays touched, on every loop.
-  add("gateway passages", loops * sizes.passages, sizeof(Passage) + 2 * sizeof(std::uint32_t),
+  add("gateway requests", loops * sizes.proxied, sizeof(ProxiedRequest) + 2 * sizeof(std::uint32_t),
       "loops × requests at once");
   // Towards the upstreams: a head, or a piece of a body that they have not taken yet.
   add("gateway request buffers", sizes.request_buffers, sizes.request_buffer_bytes,
@@ -109,7 +109,8 @@ std::string to_table(const std::vector<MemoryAddend>& addends) {
   return out.str();
 }
 
-std::string budget_objection(const config::Config& config, std::optional<std::uint64_t> cgroup_limit) {
+std::string budget_objection(const config::Config& config,
+                             std::optional<std::uint64_t> cgroup_limit) {
   const MemoryBudget budget = gateway_budget(config);
   const std::uint64_t ceiling = budget.total_bytes();
   const auto above = [&](std::uint64_t limit, const std::string& what) {

@@ -17,12 +17,12 @@ using testkit::Answer;
 using testkit::Client;
 using testkit::gateway_config;
 using testkit::HeldOrigin;
-using testkit::nobodys_address;
 using testkit::Origin;
 using testkit::RawOrigin;
 using testkit::reply;
 using testkit::RunningGateway;
 using testkit::ScriptedHandler;
+using testkit::unused_address;
 
 TEST(Gateway, FailuresOfTheUpstreamHaveNames) {
   RawOrigin origin([](int fd, const std::string& head) {
@@ -45,7 +45,7 @@ TEST(Gateway, FailuresOfTheUpstreamHaveNames) {
 }
 
 TEST(Gateway, NobodyThereIs503AndComesBackByItself) {
-  RunningGateway gateway(gateway_config({nobodys_address()}));
+  RunningGateway gateway(gateway_config({unused_address()}));
   Client client(gateway.port());
   const Answer refused = client.get("/");
   EXPECT_EQ(refused.status, 503);
@@ -78,7 +78,7 @@ TEST(Gateway, SilenceEndsAtTheFirstByteTimeout) {
 TEST(Gateway, ReplicasAreUsedInTurnAndADeadOneIsPassedOver) {
   Origin one([](ScriptedHandler& h) { h.complete = [](auto& s) { reply(s, 200, "one"); }; });
   Origin two([](ScriptedHandler& h) { h.complete = [](auto& s) { reply(s, 200, "two"); }; });
-  RunningGateway gateway(gateway_config({one.address(), nobodys_address(), two.address()}));
+  RunningGateway gateway(gateway_config({one.address(), unused_address(), two.address()}));
   Client client(gateway.port());
   std::string seen;
   for (int i = 0; i < 6; ++i) seen += client.get("/").body + " ";

@@ -10,9 +10,9 @@
 namespace weir::inline v0::gateway {
 
 /// The server owns it and calls it; what it knows is the loop's.
-class GatewayLoop::Door final : public Handler {
+class GatewayLoop::FrontHandler final : public Handler {
  public:
-  explicit Door(GatewayLoop& loop) noexcept : loop_(loop) {}
+  explicit FrontHandler(GatewayLoop& loop) noexcept : loop_(loop) {}
   void on_headers(ServerStream& stream, const ServerRequest& request) override {
     loop_.on_headers(stream, request);
   }
@@ -29,12 +29,12 @@ GatewayLoop::GatewayLoop(GatewayCore& core, io::Loop& loop, std::uint32_t index,
       rng_(core.rng.fork()),
       rules_(std::move(rules)),
       log_(core.access_log, rng_.fork()),
-      passages_(core.sizes.passages) {
+      proxied_(core.sizes.proxied) {
   std::size_t fields_max = 0;
   for (std::size_t i = 0; i < core.upstreams.size(); ++i) {
     const http::HttpLimits& limits = core.response_limits[i];
-    pools_.push_back(
-        std::make_unique<upstream::UpstreamPool>(loop, index, *core.upstreams[i], core.memory, limits));
+    pools_.push_back(std::make_unique<upstream::UpstreamPool>(loop, index, *core.upstreams[i],
+                                                              core.memory, limits));
     fields_max = std::max<std::size_t>(fields_max, limits.header_count_max);
     fields_max = std::max<std::size_t>(fields_max, limits.trailer_count_max);
   }
@@ -43,10 +43,10 @@ GatewayLoop::GatewayLoop(GatewayCore& core, io::Loop& loop, std::uint32_t index,
   log_.set_rules(rules_->log);
 }
 
-std::unique_ptr<Handler> GatewayLoop::make_door() {
-  auto door = std::make_unique<Door>(*this);
-  door_ = door.get();
-  return door;
+std::unique_ptr<Handler> GatewayLoop::make_front_handler() {
+  auto front_handler = std::make_unique<FrontHandler>(*this);
+  front_handler_ = front_handler.get();
+  return front_handler;
 }
 
 void GatewayLoop::set_rules(std::shared_ptr<const Rules> rules) noexcept {
@@ -60,26 +60,26 @@ void GatewayLoop::on_headers(ServerStream& stream, const ServerRequest& request)
       rules_->trust.judge(request.peer, *request.headers, request.peer_certificate);
   const std::size_t none = core_.upstreams.size();
   if (request.method == http::Method::kConnect) {
-    return turn_away(stream, request, caller, GatewayRefusal::kConnect, none);
+    return refuse_early(stream, request, caller, GatewayRefusal::kConnect, none);
   }
   const Route* route = rules_->routes.match(request.meta, request.method);
   if (route == nullptr) {
-    return turn_away(stream, request, caller, GatewayRefusal::kNoRoute, none);
+    return refuse_early(stream, request, caller, GatewayRefusal::kNoRoute, none);
   }
   if (route->max_body > 0 && request.body_length.value_or(0) > route->max_body) {
-    return turn_away(stream, request, caller, GatewayRefusal::kBodyTooLarge, route->upstream);
+    return refuse_early(stream, request, caller, GatewayRefusal::kBodyTooLarge, route->upstream);
   }
-  Passage* passage = passages_.get(passages_.acquire(*this, stream, route->upstream));
-  publish_passages();
-  if (passage == nullptr) {
-    return turn_away(stream, request, caller, GatewayRefusal::kNoPlace, route->upstream);
+  ProxiedRequest* proxied = proxied_.get(proxied_.acquire(*this, stream, route->upstream));
+  publish_proxied();
+  if (proxied == nullptr) {
+    return refuse_early(stream, request, caller, GatewayRefusal::kNoPlace, route->upstream);
   }
-  stream.set_handler(*passage);
-  passage->begin(request, *route, caller);
+  stream.set_handler(*proxied);
+  proxied->begin(request, *route, caller);
 }
 
-void GatewayLoop::turn_away(ServerStream& stream, const ServerRequest& request,
-                            const Caller& caller, GatewayRefusal why, std::size_t upstream) {
+void GatewayLoop::refuse_early(ServerStream& stream, const ServerRequest& request,
+                               const Caller& caller, GatewayRefusal why, std::size_t upstream) {
   const GatewayReason refusal = why;
   std::optional<Duration> hint;
   if (refusal.retry()) hint = retry_hint(upstream);
@@ -126,29 +126,29 @@ void GatewayLoop::on_expiry(TimePoint now) {
 
 // Otherwise clients that drip their bodies, each just fast enough for the server, would hold every
 // place of an upstream. Only the first few are looked at: those that began longest ago.
-void GatewayLoop::short_of_places(std::uint16_t upstream, const Passage& newcomer) {
+void GatewayLoop::short_of_places(std::uint16_t upstream, const ProxiedRequest& newcomer) {
   constexpr int kLooks = 16;
   constexpr Duration kGrace = std::chrono::seconds(1);
-  const Passage::Slow slow{.grace = kGrace,
-                           .bytes_per_second = static_cast<double>(core_.sizes.slow_body_rate)};
+  const ProxiedRequest::Slow slow{
+      .grace = kGrace, .bytes_per_second = static_cast<double>(core_.sizes.slow_body_rate)};
   int looks = 0;
-  for (Passage* passage = uploads_.front(); passage != nullptr && looks < kLooks; ++looks) {
-    Passage* next = uploads_.next(*passage);
-    if (passage != &newcomer && passage->upstream() == upstream && passage->yield_if_slow(slow)) {
+  for (ProxiedRequest* proxied = uploads_.front(); proxied != nullptr && looks < kLooks; ++looks) {
+    ProxiedRequest* next = uploads_.next(*proxied);
+    if (proxied != &newcomer && proxied->upstream() == upstream && proxied->yield_if_slow(slow)) {
       return;
     }
-    passage = next;
+    proxied = next;
   }
 }
 
-void GatewayLoop::release(Passage& passage) noexcept {
-  passages_.release(passages_.handle_of(&passage));
-  publish_passages();
+void GatewayLoop::release(ProxiedRequest& proxied) noexcept {
+  proxied_.release(proxied_.handle_of(&proxied));
+  publish_proxied();
 }
 
-void GatewayLoop::publish_passages() noexcept {
-  const PoolStats& stats = passages_.stats();
-  counters_.passages.store(static_cast<std::uint32_t>(stats.used), std::memory_order_relaxed);
+void GatewayLoop::publish_proxied() noexcept {
+  const PoolStats& stats = proxied_.stats();
+  counters_.proxied.store(static_cast<std::uint32_t>(stats.used), std::memory_order_relaxed);
   counters_.passages_peak.store(static_cast<std::uint32_t>(stats.peak), std::memory_order_relaxed);
   counters_.passages_exhausted.store(static_cast<std::uint32_t>(stats.exhausted),
                                      std::memory_order_relaxed);
@@ -160,7 +160,7 @@ void GatewayLoop::stop() noexcept {
 }
 
 bool GatewayLoop::quiet() const noexcept {
-  if (passages_.stats().used != 0) return false;
+  if (proxied_.stats().used != 0) return false;
   return std::all_of(pools_.begin(), pools_.end(),
                      [](const auto& pool) { return pool->stopped(); });
 }

@@ -14,7 +14,7 @@
 #include "weir/experimental/server/stream.h"
 
 #include "core.h"
-#include "passage.h"
+#include "proxied_request.h"
 #include "request_log.h"
 #include "rules.h"
 #include "upstream/pool.h"
@@ -33,7 +33,7 @@ class GatewayLoop {
   GatewayLoop& operator=(const GatewayLoop&) = delete;
 
   /// What the server calls for each request of this loop.
-  [[nodiscard]] std::unique_ptr<Handler> make_door();
+  [[nodiscard]] std::unique_ptr<Handler> make_front_handler();
 
   void set_rules(std::shared_ptr<const Rules> rules) noexcept;
   /// Lets go of the connections to the upstreams, the busy ones when they are done.
@@ -41,27 +41,29 @@ class GatewayLoop {
   /// Nothing of this loop's is under way any more.
   [[nodiscard]] bool quiet() const noexcept;
 
-  // For passages.
+  // For proxied.
   [[nodiscard]] GatewayCore& core() noexcept { return core_; }
   [[nodiscard]] io::Loop& loop() noexcept { return loop_; }
   [[nodiscard]] TimePoint now() noexcept { return loop_.now(); }
   [[nodiscard]] Rng& rng() noexcept { return rng_; }
-  [[nodiscard]] upstream::UpstreamPool& pool(std::size_t upstream) noexcept { return *pools_[upstream]; }
+  [[nodiscard]] upstream::UpstreamPool& pool(std::size_t upstream) noexcept {
+    return *pools_[upstream];
+  }
   [[nodiscard]] UpstreamCounters& counters(std::size_t upstream) noexcept {
     return *counters_.upstreams[upstream];
   }
   [[nodiscard]] RequestLog& log() noexcept { return log_; }
   [[nodiscard]] const Rules& rules() const noexcept { return *rules_; }
   [[nodiscard]] std::span<ResponseField> field_storage() noexcept { return fields_; }
-  [[nodiscard]] Handler& door() noexcept { return *door_; }
+  [[nodiscard]] Handler& front_handler() noexcept { return *front_handler_; }
   /// A waiter of this loop runs out of patience then.
   void watch_expiry(TimePoint at) noexcept;
-  void release(Passage& passage) noexcept;
+  void release(ProxiedRequest& proxied) noexcept;
   /// Requests whose bodies are on their way, oldest first.
-  using Uploads = IntrusiveList<Passage, &Passage::upload_hook>;
+  using Uploads = IntrusiveList<ProxiedRequest, &ProxiedRequest::upload_hook>;
   [[nodiscard]] Uploads& uploads() noexcept { return uploads_; }
   /// `newcomer` found no place: a client that holds one by sending slowly loses it.
-  void short_of_places(std::uint16_t upstream, const Passage& newcomer);
+  void short_of_places(std::uint16_t upstream, const ProxiedRequest& newcomer);
   /// When a refused client should come back.
   [[nodiscard]] Duration retry_hint(std::size_t upstream) noexcept;
   /// Before a refusal is sent: who has read it finds it counted.
@@ -70,13 +72,13 @@ class GatewayLoop {
   void time_refusal(TimePoint from) noexcept;
 
  private:
-  class Door;
+  class FrontHandler;
 
   void on_headers(ServerStream& stream, const ServerRequest& request);
-  void turn_away(ServerStream& stream, const ServerRequest& request, const Caller& caller,
-                 GatewayRefusal why, std::size_t upstream);
+  void refuse_early(ServerStream& stream, const ServerRequest& request, const Caller& caller,
+                    GatewayRefusal why, std::size_t upstream);
   void on_expiry(TimePoint now);
-  void publish_passages() noexcept;
+  void publish_proxied() noexcept;
 
   GatewayCore& core_;
   io::Loop& loop_;
@@ -84,13 +86,13 @@ class GatewayLoop {
   Rng rng_;
   std::shared_ptr<const Rules> rules_;
   RequestLog log_;
-  Slab<Passage> passages_;
+  Slab<ProxiedRequest> proxied_;
   Uploads uploads_;
   std::vector<std::unique_ptr<upstream::UpstreamPool>> pools_;
   std::vector<ResponseField> fields_;
   io::Timer expiry_;
   TimePoint expiry_due_{};
-  Handler* door_ = nullptr;
+  Handler* front_handler_ = nullptr;
 };
 
 }  // namespace weir::inline v0::gateway

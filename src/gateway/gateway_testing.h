@@ -27,14 +27,14 @@ namespace weir::inline v0::gateway::testkit {
 
 using server::testkit::Answer;
 using server::testkit::Client;
-using server::testkit::Gate;
-using server::testkit::RunningServer;
-using server::testkit::ScriptedHandler;
 using server::testkit::count_body;
 using server::testkit::every_loop;
+using server::testkit::Gate;
 using server::testkit::pattern;
 using server::testkit::reply;
+using server::testkit::RunningServer;
 using server::testkit::says_hello;
+using server::testkit::ScriptedHandler;
 using server::testkit::small_config;
 
 inline bool eventually(const std::function<bool()>& what) {
@@ -155,7 +155,7 @@ class HeldOrigin {
 };
 
 /// Where an origin was, and nobody is.
-inline std::string nobodys_address() {
+inline std::string unused_address() {
   return RawOrigin([](int, const std::string&) {}).address();
 }
 

@@ -3,12 +3,12 @@
 namespace weir::inline v0::gateway {
 
 std::vector<NamedPool> pools_of(const GatewayView& view, const ServerStats& server) {
-  PoolStats passages;
+  PoolStats proxied;
   for (const auto& loop : view.core.counters) {
-    passages.used += loop->passages.load(std::memory_order_relaxed);
-    passages.peak += loop->passages_peak.load(std::memory_order_relaxed);
-    passages.exhausted += loop->passages_exhausted.load(std::memory_order_relaxed);
-    passages.capacity += view.core.sizes.passages;
+    proxied.used += loop->proxied.load(std::memory_order_relaxed);
+    proxied.peak += loop->passages_peak.load(std::memory_order_relaxed);
+    proxied.exhausted += loop->passages_exhausted.load(std::memory_order_relaxed);
+    proxied.capacity += view.core.sizes.proxied;
   }
   return {{"connections", server.connections},
           {"read_regions", server.read_regions},
@@ -18,7 +18,7 @@ std::vector<NamedPool> pools_of(const GatewayView& view, const ServerStats& serv
           {"streams", server.streams},
           {"body_leases", server.body_leases},
           {"handshake_slots", server.tls.handshake_slots},
-          {"passages", passages},
+          {"proxied_requests", proxied},
           {"request_buffers", view.core.memory.requests.stats()},
           {"response_regions", view.core.memory.regions.stats()}};
 }

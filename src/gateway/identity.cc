@@ -39,7 +39,8 @@ IpAddress billing_address(const IpAddress& client) noexcept {
 std::string_view IdentityFinder::api_key(const http::HeaderList& headers) const noexcept {
   if (api_key_id_ != http::FieldId::kOther) return headers.value(api_key_id_);
   for (const http::HeaderView& field : headers) {
-    if (field.id == http::FieldId::kOther && http::equals_ignore_case(field.name, api_key_header_)) {
+    if (field.id == http::FieldId::kOther &&
+        http::equals_ignore_case(field.name, api_key_header_)) {
       return field.value;
     }
   }

@@ -5,9 +5,9 @@
 #include <string_view>
 
 #include "weir/base/ip_range.h"
-#include "weir/experimental/gateway/route_config.h"
 #include "weir/control/admission_controller.h"
 #include "weir/control/admission_request.h"
+#include "weir/experimental/gateway/route_config.h"
 #include "weir/experimental/http/field.h"
 #include "weir/experimental/http/header_view.h"
 

@@ -18,7 +18,8 @@ std::optional<std::uint64_t> whole_number(std::string_view text) noexcept {
 
 }  // namespace
 
-Intent read_intent(const http::HeaderList& headers, const Caller& caller, const Route& route) noexcept {
+Intent read_intent(const http::HeaderList& headers, const Caller& caller,
+                   const Route& route) noexcept {
   Intent intent;
   if (caller.peer) {
     intent.priority =

@@ -8,8 +8,8 @@
 
 #include "weir/base/time.h"
 #include "weir/experimental/http/header_view.h"
-#include "weir/policy/reason.h"
 #include "weir/experimental/server/stream.h"
+#include "weir/policy/reason.h"
 
 #include "upstream/failure.h"
 

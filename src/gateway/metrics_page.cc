@@ -128,7 +128,8 @@ void Scrape::admission() {
     }
   };
   by_reason(metrics::Metric::kAdmissionRejectedReason, [](const Scope& s) { return s.refused; });
-  by_reason(metrics::Metric::kAdmissionShadowRejected, [](const Scope& s) { return s.would_refuse; });
+  by_reason(metrics::Metric::kAdmissionShadowRejected,
+            [](const Scope& s) { return s.would_refuse; });
   per_scope(metrics::Metric::kAdmissionInFlight, [](const Scope& s) { return s.in_flight; });
   per_scope(metrics::Metric::kAdmissionConcurrencyLimit, [](const Scope& s) { return s.limit; });
   per_scope(metrics::Metric::kAdmissionMinLimit, [](const Scope& s) { return s.limit_min; });
@@ -142,7 +143,8 @@ void Scrape::admission() {
                                      .fresh = s.drain_per_second > 0});
     return wait ? to_seconds(*wait) : std::nan("");
   });
-  per_scope(metrics::Metric::kAdmissionVegasQueueEstimate, [](const Scope& s) { return s.queue_estimate; });
+  per_scope(metrics::Metric::kAdmissionVegasQueueEstimate,
+            [](const Scope& s) { return s.queue_estimate; });
   page_.family(metrics::Metric::kAdmissionLimitChanges);
   for (std::size_t i = 0; i < scopes_.size(); ++i) {
     const OperatorLog::Moves moves = view_.log.moves(i);
@@ -157,8 +159,10 @@ void Scrape::admission() {
           sum(i, [k](const UpstreamCounters& c) -> const Count& { return c.outcomes[k]; }));
     }
   }
-  per_scope(metrics::Metric::kAdmissionState, [](const Scope& s) { return static_cast<unsigned>(s.state); });
-  per_scope(metrics::Metric::kAdmissionOverloaded, [](const Scope& s) { return s.overloaded ? 1U : 0U; });
+  per_scope(metrics::Metric::kAdmissionState,
+            [](const Scope& s) { return static_cast<unsigned>(s.state); });
+  per_scope(metrics::Metric::kAdmissionOverloaded,
+            [](const Scope& s) { return s.overloaded ? 1U : 0U; });
 }
 
 void Scrape::classes() {
@@ -168,16 +172,17 @@ void Scrape::classes() {
       const WaitHistogram& waited = scope.classes[index_of(p)].waited;
       std::array<double, kWaitBucketsMs.size()> bounds{};
       std::copy(kWaitBucketsMs.begin(), kWaitBucketsMs.end(), bounds.begin());
-      page_.sample(
-          {scope.name, name_of(p)},
-          metrics::HistogramView{.bounds = bounds, .counts = waited.buckets, .sum = to_millis(waited.sum)});
+      page_.sample({scope.name, name_of(p)},
+                   metrics::HistogramView{
+                       .bounds = bounds, .counts = waited.buckets, .sum = to_millis(waited.sum)});
     }
   }
   per_class(metrics::Metric::kAdmissionPriorityInFlight,
             [](const ClassStats& c, Priority) { return c.in_flight; });
   per_class(metrics::Metric::kAdmissionPriorityAcquired,
             [](const ClassStats& c, Priority) { return c.acquired; });
-  per_class(metrics::Metric::kAdmissionPriorityShed, [](const ClassStats& c, Priority) { return c.shed; });
+  per_class(metrics::Metric::kAdmissionPriorityShed,
+            [](const ClassStats& c, Priority) { return c.shed; });
   per_class(metrics::Metric::kAdmissionPriorityLimit, [](const ClassStats& c, Priority p) {
     if (p == Priority::kCritical) return kInfinity;
     return static_cast<double>(c.cap == 0 ? c.bound : std::min(c.bound, c.cap));
@@ -323,8 +328,8 @@ void Scrape::requests() {
   page_.single(metrics::Metric::kRequestsActive, totals.active());
   page_.family(metrics::Metric::kRequestDuration);
   for (std::size_t i = 0; i < count; ++i) {
-    const auto all =
-        merged(i, [](const UpstreamCounters& c) -> const metrics::Histogram& { return c.duration; });
+    const auto all = merged(
+        i, [](const UpstreamCounters& c) -> const metrics::Histogram& { return c.duration; });
     page_.sample({upstream_name(i)}, all.view());
   }
   metrics::HistogramSnapshot refusal = core_.counters[0]->refusal.snapshot();
@@ -342,12 +347,16 @@ void Scrape::upstreams() {
       page_.sample({core_.names[i]}, over_endpoints(i, value));
     }
   };
-  each(metrics::Metric::kUpstreamAttempts, [](const upstream::Endpoint& e) { return e.attempts.load(); });
-  each(metrics::Metric::kUpstreamRetries, [](const upstream::Endpoint& e) { return e.retries.load(); });
-  each(metrics::Metric::kUpstreamConnects, [](const upstream::Endpoint& e) { return e.connects.load(); });
+  each(metrics::Metric::kUpstreamAttempts,
+       [](const upstream::Endpoint& e) { return e.attempts.load(); });
+  each(metrics::Metric::kUpstreamRetries,
+       [](const upstream::Endpoint& e) { return e.retries.load(); });
+  each(metrics::Metric::kUpstreamConnects,
+       [](const upstream::Endpoint& e) { return e.connects.load(); });
   page_.family(metrics::Metric::kUpstreamConnections);
   for (std::size_t i = 0; i < core_.upstreams.size(); ++i) {
-    const std::uint64_t idle = over_endpoints(i, [](const upstream::Endpoint& e) { return e.idle.load(); });
+    const std::uint64_t idle =
+        over_endpoints(i, [](const upstream::Endpoint& e) { return e.idle.load(); });
     const std::uint64_t connecting =
         over_endpoints(i, [](const upstream::Endpoint& e) { return e.connecting.load(); });
     const std::uint64_t open =
@@ -359,8 +368,9 @@ void Scrape::upstreams() {
   page_.family(metrics::Metric::kUpstreamFailures);
   for (std::size_t i = 0; i < core_.upstreams.size(); ++i) {
     for (std::size_t k = 1; k < upstream::kUpstreamFailureCount; ++k) {
-      page_.sample({core_.names[i], upstream::kUpstreamFailureFacts[k].name},
-                   over_endpoints(i, [k](const upstream::Endpoint& e) { return e.failures[k].load(); }));
+      page_.sample(
+          {core_.names[i], upstream::kUpstreamFailureFacts[k].name},
+          over_endpoints(i, [k](const upstream::Endpoint& e) { return e.failures[k].load(); }));
     }
   }
   page_.family(metrics::Metric::kUpstreamLatency);
@@ -382,8 +392,10 @@ void Scrape::endpoints() {
       }
     }
   };
-  each(metrics::Metric::kEndpointUp, [this](const upstream::Endpoint& e) { return e.open(now_) ? 1U : 0U; });
-  each(metrics::Metric::kEndpointInFlight, [](const upstream::Endpoint& e) { return e.in_flight.load(); });
+  each(metrics::Metric::kEndpointUp,
+       [this](const upstream::Endpoint& e) { return e.available(now_) ? 1U : 0U; });
+  each(metrics::Metric::kEndpointInFlight,
+       [](const upstream::Endpoint& e) { return e.in_flight.load(); });
 }
 
 void Scrape::process() {

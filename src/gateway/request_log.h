@@ -12,8 +12,8 @@
 #include "weir/base/time.h"
 #include "weir/experimental/gateway/gateway_config.h"
 #include "weir/experimental/io/line_writer.h"
-#include "weir/policy/priority.h"
 #include "weir/experimental/server/handler.h"
+#include "weir/policy/priority.h"
 
 #include "identity.h"
 

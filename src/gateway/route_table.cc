@@ -172,7 +172,8 @@ bool RouteTable::path_fits(const Entry& entry, std::string_view path) noexcept {
   return reader.done() || (entry.path_kind == PathKind::kPrefix && reader.next() == '/');
 }
 
-bool RouteTable::method_fits(const Entry& entry, const http::RequestMeta& meta, http::Method method) noexcept {
+bool RouteTable::method_fits(const Entry& entry, const http::RequestMeta& meta,
+                             http::Method method) noexcept {
   if (entry.methods == 0) return true;
   if ((entry.methods & bit_of(method)) == 0) return false;
   if (method != http::Method::kOther) return true;

@@ -43,7 +43,8 @@ class RouteTable {
              std::span<const IdentityKind> default_identity);
 
   /// nullptr when none fits.
-  [[nodiscard]] const Route* match(const http::RequestMeta& meta, http::Method method) const noexcept;
+  [[nodiscard]] const Route* match(const http::RequestMeta& meta,
+                                   http::Method method) const noexcept;
   [[nodiscard]] std::size_t size() const noexcept { return entries_.size(); }
 
  private:

@@ -43,7 +43,8 @@ class TrustTable {
 
  private:
   /// The nearest address of X-Forwarded-For that is not a proxy of ours, read from the right.
-  [[nodiscard]] std::optional<IpAddress> client_behind(const http::HeaderList& headers) const noexcept;
+  [[nodiscard]] std::optional<IpAddress> client_behind(
+      const http::HeaderList& headers) const noexcept;
 
   [[nodiscard]] bool certified(std::string_view certificate) const noexcept;
 

@@ -59,7 +59,8 @@ TEST(TrustTable, AProxyNamesTheClientAndIsNoPeer) {
   const Caller caller = trust.judge(socket_at("10.0.0.8"), head.list());
   EXPECT_FALSE(caller.peer);
   EXPECT_TRUE(caller.proxy);
-  EXPECT_EQ(client_of(caller), "198.51.100.1");  // what stands before it, anybody may have written
+  EXPECT_EQ(client_of(caller),
+            "198.51.100.1");  // what stands before it, any_waiting may have written
 }
 
 TEST(TrustTable, TheAddressListMayStandInSeveralLines) {

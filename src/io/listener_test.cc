@@ -95,8 +95,8 @@ TEST_F(ListenerTest, NoDescriptorsLeftPausesInsteadOfSpinningAndRecovers) {
   static bool exhausted = true;
   calls = 0;
   exhausted = true;
-  Syscalls starved = system_calls();
-  starved.accept = [](int fd, void* address, unsigned* size) {
+  Syscalls blocked = system_calls();
+  blocked.accept = [](int fd, void* address, unsigned* size) {
     ++calls;
     if (!exhausted) return system_calls().accept(fd, address, size);
     errno = EMFILE;
@@ -105,7 +105,7 @@ TEST_F(ListenerTest, NoDescriptorsLeftPausesInsteadOfSpinningAndRecovers) {
   ListenOptions options;
   options.retry_after = std::chrono::milliseconds(5);
   start("127.0.0.1:0", options);
-  loop.use(starved);
+  loop.use(blocked);
   const Fd client = dial();
   while (sink.failures == 0) loop.run_once(true);
   EXPECT_EQ(sink.last_error, IoError::kNoFds);
@@ -121,15 +121,15 @@ TEST_F(ListenerTest, NoDescriptorsLeftPausesInsteadOfSpinningAndRecovers) {
 TEST_F(ListenerTest, WithoutDescriptorsOnePeerIsTurnedAwayOnTheReserve) {
   static bool first = true;
   first = true;
-  Syscalls starved = system_calls();
-  starved.accept = [](int fd, void* address, unsigned* size) {
+  Syscalls blocked = system_calls();
+  blocked.accept = [](int fd, void* address, unsigned* size) {
     if (!first) return system_calls().accept(fd, address, size);
     first = false;
     errno = ENFILE;
     return -1;
   };
   start("127.0.0.1:0");
-  loop.use(starved);
+  loop.use(blocked);
   const Fd client = dial();
   while (sink.failures == 0) loop.run_once(true);
   char byte = 0;

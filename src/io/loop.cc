@@ -89,7 +89,7 @@ void Loop::Impl::defer(Task& task) noexcept {
 }
 
 bool Loop::Impl::run_deferred() {
-  // One batch: what these tasks defer runs in the next phase, so sockets are never starved.
+  // One batch: what these tasks defer runs in the next phase, so sockets are never blocked.
   Task* first = std::exchange(deferred_first, nullptr);
   deferred_last = nullptr;
   const bool any = first != nullptr;

@@ -75,7 +75,7 @@ SharedBlocks::PerLoop* SharedBlocks::next_waiting() noexcept {
 }
 
 void SharedBlocks::give_back(std::byte* block) noexcept {
-  // The reserve is filled up before anybody ordinary is served.
+  // The reserve is filled up before any_waiting ordinary is served.
   PerLoop* next = wanted() && free_count() >= reserved_ ? next_waiting() : nullptr;
   if (next != nullptr) {
     const bool kept = next->handed.push_back(block);

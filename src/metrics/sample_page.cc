@@ -34,7 +34,8 @@ void write_family(weir::metrics::TextWriter& writer, const weir::metrics::Metric
 int main() {
   std::vector<char> buffer(1 << 20);
   weir::metrics::TextWriter writer(buffer);
-  for (const weir::metrics::MetricInfo& info : weir::metrics::all_metrics()) write_family(writer, info);
+  for (const weir::metrics::MetricInfo& info : weir::metrics::all_metrics())
+    write_family(writer, info);
   if (writer.full()) return 1;
   std::fwrite(writer.text().data(), 1, writer.text().size(), stdout);
   return 0;

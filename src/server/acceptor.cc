@@ -23,7 +23,7 @@ Acceptor::Acceptor(ServerShared& shared, io::Loop& loop, CriticalPeer is_critica
       rng_(rng),
       room_task_(io::Callback<>::to<&Acceptor::room_made>(*this)),
       room_timer_(io::Timer::Fired::to<&Acceptor::look_again>(*this)),
-      doorstep_timer_(io::Timer::Fired::to<&Acceptor::clear_doorstep>(*this)) {}
+      lingering_timer_(io::Timer::Fired::to<&Acceptor::close_lingering>(*this)) {}
 
 Acceptor::~Acceptor() = default;
 
@@ -43,10 +43,10 @@ void Acceptor::close(io::Callback<> done) {
   closing_ = true;
   closed_ = done;
   shared_.connections.unwant();
-  loop_.cancel(doorstep_timer_);
+  loop_.cancel(lingering_timer_);
   loop_.cancel(room_timer_);
-  for (Leaving& leaving : doorstep_) leaving.fd.reset();
-  leaving_count_ = 0;
+  for (Lingering& leaving : lingering_sockets_) leaving.fd.reset();
+  lingering_count_ = 0;
   if (open_listeners_ == 0) return closed_();
   for (auto& listener : listeners_) {
     listener->close(io::Callback<>::to<&Acceptor::on_listener_closed>(*this));
@@ -110,43 +110,43 @@ void Acceptor::on_accepted(io::Fd fd, Connection::Arrival arrival) {
   arrival.critical = is_critical_ && is_critical_(arrival.peer);
   RefuseReason reason = RefuseReason::kPressure;
   if (!arrival.critical && refuse_by_pressure(reason)) {
-    return turn_away(std::move(fd), reason, arrival);
+    return refuse_early(std::move(fd), reason, arrival);
   }
   LoopShard* least = *std::min_element(
       shared_.shards.begin(), shared_.shards.end(),
       [](const LoopShard* a, const LoopShard* b) { return a->load() < b->load(); });
   const Result<Connection*, RefuseReason> connection = shared_.connections.acquire(*least, arrival);
-  if (!connection) return turn_away(std::move(fd), connection.error(), arrival);
+  if (!connection) return refuse_early(std::move(fd), connection.error(), arrival);
   least->hand_over(std::move(fd), **connection);
 }
 
-void Acceptor::turn_away(io::Fd fd, RefuseReason reason, const Connection::Arrival& arrival) {
+void Acceptor::refuse_early(io::Fd fd, RefuseReason reason, const Connection::Arrival& arrival) {
   LoopCounters& counters = shared_.shards.front()->counters();
   counters.count(reason);
   if (arrival.critical) ++counters.critical_shed;
   if (arrival.tls) return;  // nothing it would understand: close it
   io::say_and_end(fd.get(), canned_close(503));
-  if (leaving_count_ == kDoorstep) {
-    io::read_off(doorstep_[leaving_first_].fd.get());
-    doorstep_[leaving_first_].fd.reset();
-    leaving_first_ = (leaving_first_ + 1) % kDoorstep;
-    --leaving_count_;
+  if (lingering_count_ == kLingeringMax) {
+    io::read_off(lingering_sockets_[lingering_first_].fd.get());
+    lingering_sockets_[lingering_first_].fd.reset();
+    lingering_first_ = (lingering_first_ + 1) % kLingeringMax;
+    --lingering_count_;
   }
-  Leaving& leaving = doorstep_[(leaving_first_ + leaving_count_) % kDoorstep];
+  Lingering& leaving = lingering_sockets_[(lingering_first_ + lingering_count_) % kLingeringMax];
   leaving.fd = std::move(fd);
   leaving.until = loop_.now() + kDoorstepTime;
-  ++leaving_count_;
-  if (!doorstep_timer_.armed()) loop_.arm(doorstep_timer_, leaving.until);
+  ++lingering_count_;
+  if (!lingering_timer_.armed()) loop_.arm(lingering_timer_, leaving.until);
 }
 
-void Acceptor::clear_doorstep(TimePoint now) {
-  while (leaving_count_ > 0) {
-    Leaving& oldest = doorstep_[leaving_first_];
-    if (oldest.until > now) return loop_.arm(doorstep_timer_, oldest.until);
+void Acceptor::close_lingering(TimePoint now) {
+  while (lingering_count_ > 0) {
+    Lingering& oldest = lingering_sockets_[lingering_first_];
+    if (oldest.until > now) return loop_.arm(lingering_timer_, oldest.until);
     io::read_off(oldest.fd.get());
     oldest.fd.reset();
-    leaving_first_ = (leaving_first_ + 1) % kDoorstep;
-    --leaving_count_;
+    lingering_first_ = (lingering_first_ + 1) % kLingeringMax;
+    --lingering_count_;
   }
 }
 

@@ -25,9 +25,8 @@ namespace weir::inline v0::server {
 /// When all places are taken but some connection is idle, newcomers wait in the kernel's queue
 /// while the oldest idle one is closed, a moment at most; without an idle one they are refused at
 /// once.
-/// Sockets turned away are closed a little later, so that the peer can read why; at most kDoorstep
-/// of them are held open for that.
-/// Thread-safety: its loop's.
+/// Sockets turned away are closed a little later, so that the peer can read why; at most
+/// kLingeringMax of them are held open for that. Thread-safety: its loop's.
 class Acceptor {
  public:
   Acceptor(ServerShared& shared, io::Loop& loop, CriticalPeer is_critical, Rng rng);
@@ -45,15 +44,15 @@ class Acceptor {
   }
 
  private:
-  static constexpr std::size_t kDoorstep = 64;
-  struct Leaving {
+  static constexpr std::size_t kLingeringMax = 64;
+  struct Lingering {
     io::Fd fd;
     TimePoint until{};
   };
 
   /// Who is told by a listener: one for those in the clear, one for those that speak TLS.
-  struct Door final : io::AcceptSink {
-    Door(Acceptor& to, bool speaks_tls) noexcept : owner(to), tls(speaks_tls) {}
+  struct ListenerSink final : io::AcceptSink {
+    ListenerSink(Acceptor& to, bool speaks_tls) noexcept : owner(to), tls(speaks_tls) {}
     bool ready_to_accept() override { return owner.ready_to_accept(); }
     void on_accepted(io::Fd fd, const io::Address& peer) override {
       owner.on_accepted(std::move(fd), {.peer = peer, .critical = false, .tls = tls});
@@ -68,8 +67,8 @@ class Acceptor {
   void on_accept_failed(io::IoError error);
 
   [[nodiscard]] bool refuse_by_pressure(RefuseReason& reason);
-  void turn_away(io::Fd fd, RefuseReason reason, const Connection::Arrival& arrival);
-  void clear_doorstep(TimePoint now);
+  void refuse_early(io::Fd fd, RefuseReason reason, const Connection::Arrival& arrival);
+  void close_lingering(TimePoint now);
   void make_room();
   void ask_for_room();
   void room_made();
@@ -80,17 +79,17 @@ class Acceptor {
   io::Loop& loop_;
   CriticalPeer is_critical_;
   Rng rng_;
-  Door cleartext_{*this, false};
-  Door encrypted_{*this, true};
+  ListenerSink cleartext_{*this, false};
+  ListenerSink encrypted_{*this, true};
   std::vector<std::unique_ptr<io::Listener>> listeners_;
   io::Task room_task_;
   io::Timer room_timer_;
   TimePoint waits_until_{};   // newcomers, for room
   TimePoint refuse_until_{};  // nobody made room: they are not kept waiting
-  io::Timer doorstep_timer_;
-  std::array<Leaving, kDoorstep> doorstep_;
-  std::size_t leaving_first_ = 0;
-  std::size_t leaving_count_ = 0;
+  io::Timer lingering_timer_;
+  std::array<Lingering, kLingeringMax> lingering_sockets_;
+  std::size_t lingering_first_ = 0;
+  std::size_t lingering_count_ = 0;
   std::size_t open_listeners_ = 0;
   io::Callback<> closed_;
   bool closing_ = false;

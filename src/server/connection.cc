@@ -6,9 +6,9 @@
 
 #include "weir/base/assert.h"
 
+#include "h2/h2_session.h"
 #include "http/h2/frame.h"
 #include "io/tls_stream.h"
-#include "h2/h2_session.h"
 #include "shard.h"
 #include "tls/tls_shared.h"
 
@@ -57,8 +57,8 @@ void Connection::fail(CloseReason reason) noexcept {
   schedule();
 }
 
-void Connection::finish(Farewell farewell) noexcept {
-  if (!finishing()) farewell_ = farewell;
+void Connection::finish(CloseMode close_mode) noexcept {
+  if (!finishing()) close_mode_ = close_mode;
   schedule();
 }
 
@@ -146,7 +146,7 @@ bool Connection::fill_input(TimePoint now) {
 void Connection::discard_input() {
   std::array<std::byte, 16 * 1024> waste;
   const io::IoResult got = transport_->read(waste);
-  if (!got && got.error() != io::IoError::kAgain) fail(farewell_.reason);
+  if (!got && got.error() != io::IoError::kAgain) fail(close_mode_.reason);
 }
 
 void Connection::on_writable() {
@@ -199,7 +199,7 @@ void Connection::rounds(TimePoint now) {
   driving_ = true;
   bool again = decide_protocol();
   for (int i = 0; i < kRoundsPerTurn && again && !failed(); ++i) {
-    output_.set_fair(shard_.writers().anybody());
+    output_.set_fair(shard_.writers().any_waiting());
     again = session_->advance(now);
     if (failed()) break;
     flush(now);
@@ -245,7 +245,7 @@ void Connection::settle(TimePoint now) {
   if (failed()) return end(ending_);
   if (half_closed_ && session_->idle() && input_.empty()) return end(CloseReason::kClient);
   if (finishing() && output_.empty() && !lingering_) {
-    if (!farewell_.linger || half_closed_) return end(farewell_.reason);
+    if (!close_mode_.linger || half_closed_) return end(close_mode_.reason);
     start_linger(now);
   }
   output_.drop_unused();
@@ -261,7 +261,7 @@ void Connection::settle(TimePoint now) {
   settle_deadline();
 }
 
-TimePoint Connection::dawdles_since() const noexcept {
+TimePoint Connection::incomplete_since() const noexcept {
   if (finishing() || !output_.empty()) return TimePoint::max();
   if (!session_->idle()) return session_->head_since();
   return session_->unused() && !input_.empty() ? opened_at_ : TimePoint::max();
@@ -272,19 +272,19 @@ void Connection::settle_lists(TimePoint now) {
   const bool rests = session_->idle() && output_.empty() && input_.empty() && !finishing();
   // Whoever takes this long to say what it wants has no more right to its place than one who wants
   // nothing.
-  const TimePoint begun = dawdles_since();
-  const bool dawdles = begun != TimePoint::max();
-  const bool late = dawdles && now - begun >= shard_.config().stall_grace;
+  const TimePoint begun = incomplete_since();
+  const bool incomplete = begun != TimePoint::max();
+  const bool late = incomplete && now - begun >= shard_.config().stall_grace;
   const bool idle = rests || late;
   if (rests && (moved || !idle_hook.linked())) idle_since_ = now;
   if (late) idle_since_ = begun;
   shard_.set_idle(*this, idle, moved);
-  shard_.set_dawdling(*this, dawdles && !late);
-  const bool starves = session_->wants_room() && output_.starved();
-  shard_.writers().set_waiting(*this, starves);
-  const bool stuck = starves || blocked_;
-  if (stuck && (moved || !stuck_hook.linked())) stuck_since_ = now;
-  shard_.set_stuck(*this, stuck, moved);
+  shard_.set_incomplete(*this, incomplete && !late);
+  const bool blocked_on_output = session_->wants_room() && output_.blocked();
+  shard_.writers().set_waiting(*this, blocked_on_output);
+  const bool blocked = blocked_on_output || blocked_;
+  if (blocked && (moved || !blocked_hook.linked())) blocked_since_ = now;
+  shard_.set_blocked(*this, blocked, moved);
 }
 
 void Connection::settle_deadline() {
@@ -298,7 +298,7 @@ void Connection::settle_deadline() {
 
 void Connection::on_timer(TimePoint now) {
   if (lingering_) {
-    if (now >= linger_until_) fail(farewell_.reason);
+    if (now >= linger_until_) fail(close_mode_.reason);
     return settle(now);
   }
   driving_ = true;
@@ -363,9 +363,9 @@ void Connection::end(CloseReason reason) {
   output_.clear();
   shard_.loop().cancel(timer_);
   shard_.set_idle(*this, false, false);
-  shard_.set_dawdling(*this, false);
+  shard_.set_incomplete(*this, false);
   shard_.writers().set_waiting(*this, false);
-  shard_.set_stuck(*this, false, false);
+  shard_.set_blocked(*this, false, false);
   shard_.counters().count(reason);
   socket_.close(io::Callback<>::to<&Connection::on_gone>(*this));
 }

@@ -11,13 +11,13 @@
 #include "weir/experimental/io/timer.h"
 #include "weir/experimental/server/close_reason.h"
 
-#include "memory/conn_read_buf.h"
 #include "h1/h1_session.h"
-#include "memory/outbox.h"
-#include "rate_guard.h"
-#include "memory/read_regions.h"
-#include "session.h"
 #include "io/transport.h"
+#include "memory/conn_read_buf.h"
+#include "memory/outbox.h"
+#include "memory/read_regions.h"
+#include "rate_guard.h"
+#include "session.h"
 
 namespace weir::inline v0::io {
 enum class TlsProtocol : std::uint8_t;
@@ -70,12 +70,12 @@ class Connection final : public io::SocketEvents {
   [[nodiscard]] bool failed() const noexcept { return ending_ != CloseReason::kNone; }
   /// The connection ends when its output is out. With `linger`, input is read and thrown away until
   /// the peer has seen it: closing on unread bytes would take the last words from it.
-  struct Farewell {
+  struct CloseMode {
     CloseReason reason = CloseReason::kFinished;
     bool linger = false;
   };
-  void finish(Farewell farewell) noexcept;
-  [[nodiscard]] bool finishing() const noexcept { return farewell_.reason != CloseReason::kNone; }
+  void finish(CloseMode close_mode) noexcept;
+  [[nodiscard]] bool finishing() const noexcept { return close_mode_.reason != CloseReason::kNone; }
   /// drive() later in this turn, unless it runs now.
   void schedule() noexcept;
   /// Keeps what follows the last response from being read as a reset.
@@ -99,20 +99,20 @@ class Connection final : public io::SocketEvents {
   void resume_output(WriteBuffer* handed);  // with as many buffers as it waited for
   void close_now(CloseReason reason);
   void drain();
-  [[nodiscard]] TimePoint stuck_since() const noexcept { return stuck_since_; }
+  [[nodiscard]] TimePoint blocked_since() const noexcept { return blocked_since_; }
   [[nodiscard]] TimePoint idle_since() const noexcept { return idle_since_; }
   /// When it began to say what it has not finished saying: a head, a preface, a TLS greeting.
   /// TimePoint::max() if it is not about to.
-  [[nodiscard]] TimePoint dawdles_since() const noexcept;
+  [[nodiscard]] TimePoint incomplete_since() const noexcept;
   void settle_lists(TimePoint now);
 
   ListHook<Connection> all_hook;
   ListHook<Connection> idle_hook;
   bool idle_as_newcomer = false;  // in which list of the shard idle_hook is
-  ListHook<Connection> dawdler_hook;
-  ListHook<Connection> stuck_hook;   // output does not move
-  ListHook<Connection> writer_hook;  // waits for one write buffer …
-  ListHook<Connection> greedy_hook;  // … or for several at once
+  ListHook<Connection> incomplete_hook;
+  ListHook<Connection> blocked_hook;  // output does not move
+  ListHook<Connection> writer_hook;   // waits for one write buffer …
+  ListHook<Connection> several_hook;  // … or for several at once
 
  private:
   void on_readable() override;
@@ -149,12 +149,12 @@ class Connection final : public io::SocketEvents {
   io::Timer timer_;
   io::Task work_;
   TimePoint opened_at_{};
-  TimePoint stuck_since_{};
+  TimePoint blocked_since_{};
   TimePoint idle_since_{};
   TimePoint linger_until_{};
   std::uint64_t moved_ = 0;  // bytes sent since the last settle
   io::Address peer_;
-  Farewell farewell_{.reason = CloseReason::kNone, .linger = false};
+  CloseMode close_mode_{.reason = CloseReason::kNone, .linger = false};
   CloseReason ending_ = CloseReason::kNone;
   io::Access access_;
   Protocol protocol_ = Protocol::kUndecided;

@@ -11,7 +11,7 @@
 
 namespace weir::inline v0::server {
 
-/// A number that one loop writes and anybody reads.
+/// A number that one loop writes and any_waiting reads.
 class LoopCounter {
  public:
   void operator+=(std::uint64_t n) noexcept { set(get() + n); }
@@ -34,10 +34,10 @@ struct LoopCounters {
   LoopCounter regions_leased;
   LoopCounter regions_leased_peak;
   LoopCounter pending_writes;  // connections waiting for a write buffer
-  LoopCounter backpressured;   // connections whose output is stuck
+  LoopCounter backpressured;   // connections whose output is blocked
   LoopCounter backpressured_peak;
   LoopCounter backpressure_full;  // had to drop one because the list was full
-  LoopCounter oldest_stuck_ns;    // since when, on the time line; 0: none
+  LoopCounter oldest_blocked_ns;  // since when, on the time line; 0: none
   LoopCounter accepted, requests, tunnels;
   LoopCounter bytes_received, bytes_sent, bytes_moved;
   LoopCounter critical_shed;

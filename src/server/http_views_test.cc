@@ -178,16 +178,18 @@ TEST(HttpViews, HandlerArenaLazyAcquisition) {
 }
 
 TEST(HttpViews, HandlerNoArenaForStreaming) {
-  RunningServer server(
-      small_config(), every_loop([](ScriptedHandler& h) {
-        h.headers = [](ServerStream& s, const ServerRequest&) {
-          s.make_state<std::uint64_t>() = 0;
-        };
-        h.body = [](ServerStream& s, const http::BodyChunk& c) { s.state<std::uint64_t>() += c.len; };
-        h.complete = [](ServerStream& s) {
-          EXPECT_EQ(reply(s, 200, std::to_string(s.state<std::uint64_t>())), SendResult::kSent);
-        };
-      }));
+  RunningServer server(small_config(), every_loop([](ScriptedHandler& h) {
+                         h.headers = [](ServerStream& s, const ServerRequest&) {
+                           s.make_state<std::uint64_t>() = 0;
+                         };
+                         h.body = [](ServerStream& s, const http::BodyChunk& c) {
+                           s.state<std::uint64_t>() += c.len;
+                         };
+                         h.complete = [](ServerStream& s) {
+                           EXPECT_EQ(reply(s, 200, std::to_string(s.state<std::uint64_t>())),
+                                     SendResult::kSent);
+                         };
+                       }));
   Client client(server.port());
   for (int i = 0; i < 10; ++i) {
     ASSERT_TRUE(client.send("POST / HTTP/1.1\r\nhost: t\r\ncontent-length: 100000\r\n\r\n"));

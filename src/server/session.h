@@ -25,7 +25,7 @@ class Session {
 
   /// More input would be used now.
   [[nodiscard]] virtual bool wants_input() const noexcept = 0;
-  /// Between requests: may be closed without hurting anybody.
+  /// Between requests: may be closed without hurting any_waiting.
   [[nodiscard]] virtual bool idle() const noexcept = 0;
   /// When the request began whose head is not complete; TimePoint::max() if there is none.
   [[nodiscard]] virtual TimePoint head_since() const noexcept { return TimePoint::max(); }

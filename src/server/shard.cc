@@ -150,41 +150,42 @@ void LoopShard::set_idle(Connection& connection, bool idle, bool moved) {
   counters_.idle.set(idle_count());
 }
 
-void LoopShard::set_dawdling(Connection& connection, bool dawdling) {
-  if (connection.dawdler_hook.linked() == dawdling) return;
-  if (dawdling) {
-    dawdlers_.push_back(connection);
+void LoopShard::set_incomplete(Connection& connection, bool incomplete) {
+  if (connection.incomplete_hook.linked() == incomplete) return;
+  if (incomplete) {
+    incomplete_.push_back(connection);
   } else {
-    dawdlers_.remove(connection);
+    incomplete_.remove(connection);
   }
 }
 
 /// Those whose time is up join the idle.
-void LoopShard::look_at_dawdlers(TimePoint now) {
-  while (Connection* oldest = dawdlers_.front()) {
-    if (now - oldest->dawdles_since() < config().stall_grace) return;
+void LoopShard::check_incomplete(TimePoint now) {
+  while (Connection* oldest = incomplete_.front()) {
+    if (now - oldest->incomplete_since() < config().stall_grace) return;
     oldest->settle_lists(now);
-    WEIR_ASSERT(!oldest->dawdler_hook.linked());
+    WEIR_ASSERT(!oldest->incomplete_hook.linked());
   }
 }
 
-void LoopShard::set_stuck(Connection& connection, bool stuck, bool moved) {
-  const bool was = connection.stuck_hook.linked();
-  if (!was && !stuck) return;
-  if (was && (!stuck || moved)) stuck_.remove(connection);
-  if (stuck && (!was || moved)) stuck_.push_back(connection);  // oldest stall in front
-  if (was != stuck) {
+void LoopShard::set_blocked(Connection& connection, bool blocked, bool moved) {
+  const bool was = connection.blocked_hook.linked();
+  if (!was && !blocked) return;
+  if (was && (!blocked || moved)) blocked_connections_.remove(connection);
+  if (blocked && (!was || moved))
+    blocked_connections_.push_back(connection);  // oldest stall in front
+  if (was != blocked) {
     const std::uint32_t before =
-        stuck ? shared_.backpressured.fetch_add(1) : shared_.backpressured.fetch_sub(1);
-    if (stuck && before >= config().backpressure_list_max) on_exhausted();
+        blocked ? shared_.backpressured.fetch_add(1) : shared_.backpressured.fetch_sub(1);
+    if (blocked && before >= config().backpressure_list_max) on_exhausted();
   }
-  counters_.backpressured.set(stuck_.size());
-  if (stuck_.size() > counters_.backpressured_peak.get()) {
-    counters_.backpressured_peak.set(stuck_.size());
+  counters_.backpressured.set(blocked_connections_.size());
+  if (blocked_connections_.size() > counters_.backpressured_peak.get()) {
+    counters_.backpressured_peak.set(blocked_connections_.size());
   }
-  const Connection* oldest = stuck_.front();
-  counters_.oldest_stuck_ns.set(
-      oldest == nullptr ? 0 : static_cast<std::uint64_t>(to_ns(oldest->stuck_since())));
+  const Connection* oldest = blocked_connections_.front();
+  counters_.oldest_blocked_ns.set(
+      oldest == nullptr ? 0 : static_cast<std::uint64_t>(to_ns(oldest->blocked_since())));
 }
 
 void LoopShard::tell_handshakes() {
@@ -199,7 +200,8 @@ void LoopShard::on_exhausted() noexcept {
   loop_.defer(judge_task_);
 }
 
-LoopShard::ArenaGrant LoopShard::acquire_arena(ArenaWaiter& waiter, io::Access access, bool may_wait) {
+LoopShard::ArenaGrant LoopShard::acquire_arena(ArenaWaiter& waiter, io::Access access,
+                                               bool may_wait) {
   const TimePoint now = loop_.now();
   const PressureDecision decision = judge_pressure(shared_, now);
   ArenaGrant grant;
@@ -240,7 +242,7 @@ std::uint32_t LoopShard::close_idle(std::uint32_t count, TimePoint quiet_since,
 
 void LoopShard::on_tick(TimePoint now) {
   answer_arenas();
-  look_at_dawdlers(now);
+  check_incomplete(now);
   judge();
   if (now >= next_sweep_) {
     next_sweep_ = now + config().sweep_interval;
@@ -272,20 +274,20 @@ void LoopShard::obey(const PressureDecision& decision, TimePoint now) {
     close_idle(static_cast<std::uint32_t>(share), now - (roomy ? kBetweenRequests : kJustServed),
                CloseReason::kIdlePressure);
   }
-  drop_stuck(decision, now);
+  drop_blocked(decision, now);
 }
 
-void LoopShard::drop_stuck(const PressureDecision& decision, TimePoint now) {
+void LoopShard::drop_blocked(const PressureDecision& decision, TimePoint now) {
   bool may_drop_one = decision.drop_oldest_backpressure;
-  while (Connection* oldest = stuck_.front()) {
-    const Duration age = now - oldest->stuck_since();
+  while (Connection* oldest = blocked_connections_.front()) {
+    const Duration age = now - oldest->blocked_since();
     const bool too_many = shared_.backpressured.load() > config().backpressure_list_max;
     // One that took something lately is only busy, however little memory is left.
     const bool sacrificed = std::exchange(may_drop_one, false) && age >= config().stall_grace;
     if (too_many) ++counters_.backpressure_full;
     if (!too_many && !sacrificed && age < config().backpressure_timeout) return;
     oldest->close_now(CloseReason::kBackpressure);
-    if (oldest->stuck_hook.linked()) return;  // it is being driven: it ends a little later
+    if (oldest->blocked_hook.linked()) return;  // it is being driven: it ends a little later
   }
 }
 

@@ -21,17 +21,17 @@
 #include "counters.h"
 #include "http_date.h"
 #include "memory/read_regions.h"
+#include "memory/write_buffer_queue.h"
 #include "shared.h"
-#include "memory/writer_line.h"
 
 namespace weir::inline v0::server {
 
 /// One loop's part of a server: its connections, its lists, its handler, its tick.
 ///
 /// Every tick it judges pressure and obeys: closes idle connections, oldest first (one whose head
-/// is late counts as idle), and those whose output is stuck; answers the arena queue; returns cold
-/// memory at the sweep.
-/// Thread-safety: its loop's, but hand_over(), counters and load(), which are anybody's.
+/// is late counts as idle), and those whose output is blocked; answers the arena queue; returns
+/// cold memory at the sweep. Thread-safety: its loop's, but hand_over(), counters and load(), which
+/// are any_waiting's.
 class LoopShard {
  public:
   LoopShard(ServerShared& shared, io::Loop& loop, std::uint32_t index,
@@ -74,9 +74,9 @@ class LoopShard {
   void release_stage(const ReadRegion& region) { stages_->release(region); }
 
   void set_idle(Connection& connection, bool idle, bool moved);
-  void set_dawdling(Connection& connection, bool dawdling);
-  void set_stuck(Connection& connection, bool stuck, bool moved);
-  [[nodiscard]] WriterLine& writers() noexcept { return writers_; }
+  void set_incomplete(Connection& connection, bool incomplete);
+  void set_blocked(Connection& connection, bool blocked, bool moved);
+  [[nodiscard]] WriteBufferQueue& writers() noexcept { return writers_; }
   /// A pool said no: pressure is judged before the turn ends.
   void on_exhausted() noexcept;
   /// Memory for a stream, by the rules of pressure. kPending: `waiter` is queued.
@@ -97,10 +97,10 @@ class LoopShard {
  private:
   void take_arrivals();
   void on_tick(TimePoint now);
-  void look_at_dawdlers(TimePoint now);
+  void check_incomplete(TimePoint now);
   void judge();
   void obey(const PressureDecision& decision, TimePoint now);
-  void drop_stuck(const PressureDecision& decision, TimePoint now);
+  void drop_blocked(const PressureDecision& decision, TimePoint now);
   void answer_arenas();
   void tell_handshakes();
   void give_room();
@@ -126,9 +126,9 @@ class LoopShard {
   IntrusiveList<Connection, &Connection::idle_hook> silent_;
   IntrusiveList<Connection, &Connection::idle_hook> idle_;
   // In the middle of a head, longest in front; among the idle after config().stall_grace.
-  IntrusiveList<Connection, &Connection::dawdler_hook> dawdlers_;
-  IntrusiveList<Connection, &Connection::stuck_hook> stuck_;
-  WriterLine writers_;
+  IntrusiveList<Connection, &Connection::incomplete_hook> incomplete_;
+  IntrusiveList<Connection, &Connection::blocked_hook> blocked_connections_;
+  WriteBufferQueue writers_;
 
   std::mutex arrivals_mutex_;
   Ring<Arrival> arrivals_;

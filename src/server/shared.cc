@@ -157,7 +157,7 @@ PressureState collect_pressure(const ServerShared& shared, TimePoint now) noexce
     const LoopCounters& counters = shard->counters();
     state.idle_connections += static_cast<std::uint32_t>(counters.idle.get());
     state.backpressure_queue_len += static_cast<std::uint32_t>(counters.backpressured.get());
-    const std::uint64_t since = counters.oldest_stuck_ns.get();
+    const std::uint64_t since = counters.oldest_blocked_ns.get();
     if (since != 0) oldest = std::min(oldest, since);
   }
   if (oldest != std::numeric_limits<std::uint64_t>::max()) {

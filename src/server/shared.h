@@ -9,21 +9,21 @@
 
 #include "weir/base/result.h"
 #include "weir/base/slab.h"
-#include "weir/experimental/server/server_config.h"
 #include "weir/experimental/http/limits.h"
 #include "weir/experimental/io/loop.h"
-#include "weir/policy/pressure.h"
 #include "weir/experimental/server/close_reason.h"
+#include "weir/experimental/server/server_config.h"
+#include "weir/policy/pressure.h"
 
-#include "http/h2/session_kit.h"
-#include "memory/arena_pool.h"
 #include "connection.h"
 #include "h2/h2_body_lease.h"
 #include "h2/h2_stream.h"
+#include "http/h2/session_kit.h"
+#include "memory/arena_pool.h"
 #include "memory/read_regions.h"
+#include "memory/write_pool.h"
 #include "source_table.h"
 #include "stream_places.h"
-#include "memory/write_pool.h"
 
 namespace weir::inline v0::server {
 

@@ -58,7 +58,7 @@ void UpstreamConnection::abandon() noexcept {
 
 void UpstreamConnection::close() noexcept {
   if (state_ == State::kClosing) return;
-  if (state_ == State::kIdle) pool_.unpark(*this);
+  if (state_ == State::kIdle) pool_.take_from_idle(*this);
   if (state_ == State::kConnecting) {
     pool_.upstream_.at(endpoint_index_).connecting.fetch_sub(1, std::memory_order_relaxed);
   }
@@ -116,8 +116,8 @@ void UpstreamConnection::finish_exchange() noexcept {
     drop_region();
     state_ = State::kIdle;
     update_watch();
-    pool_.loop_.arm(timer_, pool_.loop_.now() + pool_.upstream_.patience().idle);
-    pool_.park(*this);
+    pool_.loop_.arm(timer_, pool_.loop_.now() + pool_.upstream_.timeouts().idle);
+    pool_.keep_idle(*this);
   } else {
     close();
   }
@@ -383,10 +383,10 @@ void UpstreamConnection::on_end(bool reset) noexcept {
 
 void UpstreamConnection::rearm() noexcept {
   if (exchange_ == nullptr || state_ == State::kClosing) return;
-  const Patience limits = pool_.upstream_.patience();
-  const Duration patience = state_ == State::kConnecting ? limits.connect : limits.first_byte;
+  const UpstreamTimeouts limits = pool_.upstream_.timeouts();
+  const Duration timeouts = state_ == State::kConnecting ? limits.connect : limits.first_byte;
   TimePoint at = exchange_->plan_.deadline;
-  if (!exchange_->plan_.patient) at = std::min(at, progress_at_ + patience);
+  if (!exchange_->plan_.patient) at = std::min(at, progress_at_ + timeouts);
   if (at == TimePoint::max()) {
     pool_.loop_.cancel(timer_);
   } else {
@@ -402,7 +402,7 @@ void UpstreamConnection::on_timer(TimePoint now) {
   // fault, the server's write deadline watches that.
   const bool waiting_for_us = paused_ || (!head_done_ && !exchange_->request_complete_);
   if (waiting_for_us || exchange_->plan_.patient) progress_at_ = now;
-  if (progress_at_ + pool_.upstream_.patience().first_byte > now) return rearm();
+  if (progress_at_ + pool_.upstream_.timeouts().first_byte > now) return rearm();
   fail(head_done_ ? UpstreamFailure::kStalled : UpstreamFailure::kFirstByteTimeout);
 }
 

@@ -14,16 +14,16 @@ struct EndpointTest : ::testing::Test {
   TimePoint now = TimePoint{} + std::chrono::hours(1);
 
   /// How long it is closed from now on.
-  Duration pause() const { return endpoint.closed_until() - now; }
+  Duration pause() const { return endpoint.ejected_until() - now; }
 };
 
 TEST_F(EndpointTest, PausesDoubleFromFailureToFailure) {
   for (const int ms : {100, 200, 400, 800, 1600, 3200, 6400, 6400}) {
     endpoint.note_connect_failed(now);
-    EXPECT_FALSE(endpoint.open(now));
+    EXPECT_FALSE(endpoint.available(now));
     EXPECT_EQ(pause(), milliseconds(ms));
-    now = endpoint.closed_until();
-    EXPECT_TRUE(endpoint.open(now));
+    now = endpoint.ejected_until();
+    EXPECT_TRUE(endpoint.available(now));
   }
 }
 
@@ -36,10 +36,10 @@ TEST_F(EndpointTest, FailuresAtTheSameTimeAreOne) {
 
 TEST_F(EndpointTest, AnAnswerOpensItAndForgetsTheFailures) {
   endpoint.note_connect_failed(now);
-  now = endpoint.closed_until();
+  now = endpoint.ejected_until();
   endpoint.note_connect_failed(now);
   endpoint.note_answered();
-  EXPECT_TRUE(endpoint.open(now));
+  EXPECT_TRUE(endpoint.available(now));
   endpoint.note_connect_failed(now);
   EXPECT_EQ(pause(), milliseconds(100));
 }
@@ -50,9 +50,9 @@ TEST_F(EndpointTest, OnlyBadAnswersInARowCloseIt) {
   endpoint.note_answered();
   endpoint.note_bad_answer(now);
   endpoint.note_bad_answer(now);
-  EXPECT_TRUE(endpoint.open(now));
+  EXPECT_TRUE(endpoint.available(now));
   endpoint.note_bad_answer(now);
-  EXPECT_FALSE(endpoint.open(now));
+  EXPECT_FALSE(endpoint.available(now));
 }
 
 }  // namespace

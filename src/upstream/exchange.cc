@@ -51,7 +51,8 @@ bool Exchange::send_body(std::string_view bytes, bool last) noexcept {
   std::array<char, http::h1::kChunkHeadRoom> size_line;
   std::array<std::string_view, 4> pieces{};
   if (chunked && !bytes.empty()) {
-    const std::size_t n = http::h1::write_chunk_head(size_line, static_cast<std::uint32_t>(bytes.size()));
+    const std::size_t n =
+        http::h1::write_chunk_head(size_line, static_cast<std::uint32_t>(bytes.size()));
     pieces = {std::string_view(size_line.data(), n), bytes, "\r\n", {}};
   } else {
     pieces[1] = bytes;
@@ -84,7 +85,8 @@ bool Exchange::send_trailers(std::span<const http::HeaderView> trailers) noexcep
   if (plan_.framing != RequestFraming::kChunked || trailers.empty()) return send_body({}, true);
   request_complete_ = body_given_ = true;
   if (begin_ == end_) begin_ = end_ = 0;
-  const Result<std::size_t, http::h1::WriteError> written = http::h1::write_last_chunk(space(), trailers);
+  const Result<std::size_t, http::h1::WriteError> written =
+      http::h1::write_last_chunk(space(), trailers);
   if (written) {
     end_ += static_cast<std::uint32_t>(*written);
   } else {

@@ -37,8 +37,8 @@ TEST_F(ExchangeTest, StreamsAChunkedBodyWithTrailersBothWays) {
   Asked asked;
   put_head(*pool, asked.exchange,
            "POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n");
-  ASSERT_TRUE(
-      pool->start(asked.exchange, {.method = http::Method::kPost, .framing = RequestFraming::kChunked}));
+  ASSERT_TRUE(pool->start(asked.exchange,
+                          {.method = http::Method::kPost, .framing = RequestFraming::kChunked}));
   static_cast<void>(asked.exchange.send_body("abc", false));
   origin.accept(loop);
   run_until([&] { return asked.exchange.held_bytes() == 0; });

@@ -63,16 +63,16 @@ UpstreamPool::UpstreamPool(io::Loop& loop, std::uint32_t loop_index, Upstream& u
       idle_(upstream.size()),
       fields_(std::max(response_limits.header_count_max, response_limits.trailer_count_max)),
       give_(io::Callback<>::to<&UpstreamPool::give>(*this)),
-      feed_(io::Callback<>::to<&UpstreamPool::feed>(*this)),
-      hunger_(io::Timer::Fired::to<&UpstreamPool::on_hunger>(*this)),
+      serve_waiting_(io::Callback<>::to<&UpstreamPool::serve_waiting>(*this)),
+      wait_timer_(io::Timer::Fired::to<&UpstreamPool::on_wait_timer>(*this)),
       turn_(loop_index) {
   upstream.add_pool(*this);
 }
 
 UpstreamPool::~UpstreamPool() {
-  WEIR_ASSERT(stopped() && hungry_.empty());
+  WEIR_ASSERT(stopped() && waiting_.empty());
   upstream_.remove_pool(*this);
-  loop_.cancel(hunger_);
+  loop_.cancel(wait_timer_);
 }
 
 bool UpstreamPool::open(Exchange& exchange) noexcept {
@@ -91,7 +91,7 @@ bool UpstreamPool::open(Exchange& exchange) noexcept {
 
 Result<void, UpstreamFailure> UpstreamPool::start(Exchange& exchange, const Start& start) noexcept {
   WEIR_ASSERT(exchange.pool_ == this && exchange.head_bytes_ > 0);
-  const TimePoint limit = loop_.now() + upstream_.patience().overall;
+  const TimePoint limit = loop_.now() + upstream_.timeouts().overall;
   exchange.plan_ = {
       .method = start.method,
       .framing = start.framing,
@@ -150,7 +150,7 @@ UpstreamConnection* UpstreamPool::take_idle(std::uint32_t endpoint_index,
                           !exchange.plan_.upgrade;
   while (UpstreamConnection* connection = idle_[endpoint_index].back()) {
     if (repeatable || connection->still_quiet()) {
-      unpark(*connection);
+      take_from_idle(*connection);
       return connection;
     }
     connection->close();
@@ -189,19 +189,19 @@ UpstreamConnection* UpstreamPool::connect(std::uint32_t endpoint_index,
   return connection;
 }
 
-void UpstreamPool::park(UpstreamConnection& connection) noexcept {
+void UpstreamPool::keep_idle(UpstreamConnection& connection) noexcept {
   idle_[connection.endpoint_index()].push_back(connection);
   upstream_.at(connection.endpoint_index()).idle.fetch_add(1, kRelaxed);
   ++idle_count_;
-  if (!hungry_.empty()) return loop_.defer(feed_);
-  const bool wanted_elsewhere = upstream_.hungry() > 0;
+  if (!waiting_.empty()) return loop_.defer(serve_waiting_);
+  const bool wanted_elsewhere = upstream_.waiting() > 0;
   const bool few = idle_count_ <= upstream_.config().max_idle_connections;
   if (few && !wanted_elsewhere && !stopping_) return;
   // Too many: the one that waited longest at this endpoint goes.
   idle_[connection.endpoint_index()].front()->close();
 }
 
-void UpstreamPool::unpark(UpstreamConnection& connection) noexcept {
+void UpstreamPool::take_from_idle(UpstreamConnection& connection) noexcept {
   idle_[connection.endpoint_index()].remove(connection);
   upstream_.at(connection.endpoint_index()).idle.fetch_sub(1, kRelaxed);
   --idle_count_;
@@ -254,18 +254,18 @@ void UpstreamPool::detach(Exchange& exchange) noexcept {
 bool UpstreamPool::wait_for_connection(Exchange& exchange) noexcept {
   if (stopping_ || upstream_.idle() == 0) return false;
   exchange.connection_ = nullptr;
-  exchange.hungry_until_ = loop_.now() + upstream_.patience().connect;
-  hungry_.push_back(exchange);
-  upstream_.add_hungry(1);
-  if (!hunger_.armed()) loop_.arm(hunger_, exchange.hungry_until_);
-  if (!close_an_idle_one()) upstream_.ask_for_idle(*this);
+  exchange.wait_until_ = loop_.now() + upstream_.timeouts().connect;
+  waiting_.push_back(exchange);
+  upstream_.add_waiting(1);
+  if (!wait_timer_.armed()) loop_.arm(wait_timer_, exchange.wait_until_);
+  if (!close_one_idle()) upstream_.ask_for_idle(*this);
   return true;
 }
 
 void UpstreamPool::stop_waiting(Exchange& exchange) noexcept {
-  if (!exchange.hungry_hook_.linked()) return;
-  hungry_.remove(exchange);
-  upstream_.add_hungry(-1);
+  if (!exchange.wait_hook_.linked()) return;
+  waiting_.remove(exchange);
+  upstream_.add_waiting(-1);
 }
 
 void UpstreamPool::fail_waiting(Exchange& exchange, UpstreamFailure failure) noexcept {
@@ -276,7 +276,7 @@ void UpstreamPool::fail_waiting(Exchange& exchange, UpstreamFailure failure) noe
 }
 
 /// The one that waited longest at the first endpoint that has any.
-bool UpstreamPool::close_an_idle_one() noexcept {
+bool UpstreamPool::close_one_idle() noexcept {
   for (IdleList& list : idle_) {
     if (UpstreamConnection* connection = list.front()) {
       connection->close();
@@ -287,11 +287,11 @@ bool UpstreamPool::close_an_idle_one() noexcept {
 }
 
 void UpstreamPool::give() {
-  if (upstream_.hungry() > 0) close_an_idle_one();
+  if (upstream_.waiting() > 0) close_one_idle();
 }
 
-void UpstreamPool::feed() {
-  while (Exchange* exchange = hungry_.front()) {
+void UpstreamPool::serve_waiting() {
+  while (Exchange* exchange = waiting_.front()) {
     exchange->attempts_ = 0;
     const Result<void, UpstreamFailure> fed = attempt(*exchange);
     if (fed) {
@@ -304,9 +304,9 @@ void UpstreamPool::feed() {
   }
 }
 
-void UpstreamPool::on_hunger(TimePoint now) {
-  while (Exchange* exchange = hungry_.front()) {
-    if (exchange->hungry_until_ > now) return loop_.arm(hunger_, exchange->hungry_until_);
+void UpstreamPool::on_wait_timer(TimePoint now) {
+  while (Exchange* exchange = waiting_.front()) {
+    if (exchange->wait_until_ > now) return loop_.arm(wait_timer_, exchange->wait_until_);
     fail_waiting(*exchange, UpstreamFailure::kNoConnection);
   }
 }
@@ -314,7 +314,7 @@ void UpstreamPool::on_hunger(TimePoint now) {
 void UpstreamPool::stop() noexcept {
   stopping_ = true;
   upstream_.remove_pool(*this);  // nobody posts to it any more; what is posted, stopped() awaits
-  while (Exchange* exchange = hungry_.front()) {
+  while (Exchange* exchange = waiting_.front()) {
     fail_waiting(*exchange, UpstreamFailure::kNoConnection);
   }
   for (IdleList& list : idle_) {

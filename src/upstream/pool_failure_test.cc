@@ -5,8 +5,8 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
-#include "upstream/pool.h"
 #include "pool_testing.h"
+#include "upstream/pool.h"
 
 // Origins that refuse, die, talk rubbish or say nothing.
 
@@ -20,7 +20,7 @@ class PoolFailureTest : public UpstreamPoolTest {};
 TEST_F(PoolFailureTest, RetriesASafeRequestOnceWhenAKeptConnectionDied) {
   FakeOrigin origin;
   make({origin.name()});
-  leave_one_idle(origin);
+  keep_one_idle(origin);
 
   Asked asked;
   ASSERT_TRUE(get(asked.exchange));
@@ -37,7 +37,7 @@ TEST_F(PoolFailureTest, RetriesASafeRequestOnceWhenAKeptConnectionDied) {
 TEST_F(PoolFailureTest, DoesNotRepeatAPostThatMayHaveBeenSeen) {
   FakeOrigin origin;
   make({origin.name()});
-  leave_one_idle(origin);
+  keep_one_idle(origin);
 
   Asked asked;
   put_head(*pool, asked.exchange, "POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n");
@@ -54,13 +54,13 @@ TEST_F(PoolFailureTest, DoesNotRepeatAHeadWhoseEmptyBodyIsGone) {
   for (const bool with_trailer : {false, true}) {
     FakeOrigin origin;
     make({origin.name()});
-    leave_one_idle(origin);
+    keep_one_idle(origin);
 
     Asked asked;
     put_head(*pool, asked.exchange,
              "GET / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n");
-    ASSERT_TRUE(
-        pool->start(asked.exchange, {.method = http::Method::kGet, .framing = RequestFraming::kChunked}));
+    ASSERT_TRUE(pool->start(asked.exchange,
+                            {.method = http::Method::kGet, .framing = RequestFraming::kChunked}));
     EXPECT_TRUE(with_trailer ? asked.exchange.send_trailers({&trailer, 1})
                              : asked.exchange.send_body({}, true));
     origin.read_head(loop);
@@ -79,7 +79,7 @@ TEST_F(PoolFailureTest, WhatCannotBeRepeatedDoesNotUseAConnectionThatHasEnded) {
         UpstreamPool::Start{.method = http::Method::kGet, .upgrade = true}}) {
     FakeOrigin origin;
     make({origin.name()});
-    leave_one_idle(origin);
+    keep_one_idle(origin);
     origin.close();  // and the loop has no turn to notice it
 
     Asked asked;
@@ -107,7 +107,7 @@ TEST_F(PoolFailureTest, TriesTheNextEndpointWhenOneRefuses) {
   alive.read_head(loop);
   alive.write("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n");
   run_until([&] { return asked.seen.complete; });
-  EXPECT_FALSE(upstream->at(0).open(loop.now()));
+  EXPECT_FALSE(upstream->at(0).available(loop.now()));
 }
 
 TEST_F(PoolFailureTest, SaysRefusedWhenNobodyListens) {
@@ -137,7 +137,7 @@ TEST_F(PoolFailureTest, AnEndpointIsNotToBlameWhenNoDescriptorIsLeft) {
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
   ASSERT_FALSE(started.has_value());
   EXPECT_EQ(started.error(), UpstreamFailure::kNoConnection);
-  EXPECT_TRUE(upstream->at(0).open(loop.now()));
+  EXPECT_TRUE(upstream->at(0).available(loop.now()));
 }
 
 TEST_F(PoolFailureTest, GivesUpWhenTheFirstByteTakesTooLong) {
@@ -191,12 +191,12 @@ TEST_F(PoolFailureTest, BadAnswersInARowCloseAnEndpointAndAnAnswerOpensIt) {
   const Endpoint& endpoint = upstream->at(0);
   ask("garbage, and enough of it\r\n");
   ask("garbage, and enough of it\r\n");
-  EXPECT_TRUE(endpoint.open(loop.now()));
+  EXPECT_TRUE(endpoint.available(loop.now()));
   ask("HTTP/1.0 200 OK\r\n\r\n");
   for (int i = 0; i < 3; ++i) ask("garbage, and enough of it\r\n");
-  EXPECT_FALSE(endpoint.open(loop.now()));
+  EXPECT_FALSE(endpoint.available(loop.now()));
   ask("HTTP/1.0 200 OK\r\n\r\n");  // the only one there is: asked all the same
-  EXPECT_TRUE(endpoint.open(loop.now()));
+  EXPECT_TRUE(endpoint.available(loop.now()));
 }
 
 }  // namespace

@@ -85,10 +85,10 @@ class TwoLoopsTest : public UpstreamPoolTest {
 TEST_F(TwoLoopsTest, AnIdleConnectionOfAnotherLoopMakesRoom) {
   FakeOrigin origin;
   make_two(origin.name(), 1);
-  leave_one_idle(origin);
+  keep_one_idle(origin);
   Asked asked;
   ASSERT_TRUE(get_on_other(asked.exchange));  // it waits: the bound is reached, but by an idle one
-  EXPECT_EQ(upstream->hungry(), 1U);
+  EXPECT_EQ(upstream->waiting(), 1U);
   for (int i = 0; i < 1000 && !origin.has_caller(); ++i) {
     loop.run_once();
     other_loop.run_once();
@@ -98,7 +98,7 @@ TEST_F(TwoLoopsTest, AnIdleConnectionOfAnotherLoopMakesRoom) {
   origin.write("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi");
   for (int i = 0; i < 1000 && !asked.seen.complete; ++i) other_loop.run_once();
   EXPECT_EQ(asked.seen.body, "hi");
-  EXPECT_EQ(upstream->hungry(), 0U);
+  EXPECT_EQ(upstream->waiting(), 0U);
   EXPECT_EQ(upstream->connections(), 1U);
   EXPECT_EQ(unserved(), 0U) << "to wait is no failure";
 }
@@ -106,11 +106,11 @@ TEST_F(TwoLoopsTest, AnIdleConnectionOfAnotherLoopMakesRoom) {
 TEST_F(TwoLoopsTest, OneWhoWaitsMayBeCancelled) {
   FakeOrigin origin;
   make_two(origin.name(), 1);
-  leave_one_idle(origin);
+  keep_one_idle(origin);
   Asked asked;
   ASSERT_TRUE(get_on_other(asked.exchange));
   asked.exchange.cancel();
-  EXPECT_EQ(upstream->hungry(), 0U);
+  EXPECT_EQ(upstream->waiting(), 0U);
   loop.run_once();
   EXPECT_EQ(pool->idle(), 1U) << "nobody is hungry any more";
 }

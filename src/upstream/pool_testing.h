@@ -161,7 +161,7 @@ class UpstreamPoolTest : public ::testing::Test {
     EXPECT_EQ(origin.read_head(loop), kGet);
   }
   /// One exchange over a new connection, which is kept.
-  void leave_one_idle(FakeOrigin& origin) {
+  void keep_one_idle(FakeOrigin& origin) {
     Asked asked;
     get_from(origin, asked.exchange);
     origin.write("HTTP/1.1 204 No Content\r\n\r\n");

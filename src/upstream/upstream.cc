@@ -20,18 +20,18 @@ Upstream::Upstream(UpstreamConfig config, const std::vector<io::SocketName>& end
   }
 }
 
-Patience Upstream::patience() const noexcept {
+UpstreamTimeouts Upstream::timeouts() const noexcept {
   return {.connect = Duration(connect_ns_.load(std::memory_order_relaxed)),
           .first_byte = Duration(first_byte_ns_.load(std::memory_order_relaxed)),
           .overall = Duration(overall_ns_.load(std::memory_order_relaxed)),
           .idle = Duration(idle_ns_.load(std::memory_order_relaxed))};
 }
 
-void Upstream::set_patience(const Patience& patience) noexcept {
-  connect_ns_.store(patience.connect.count(), std::memory_order_relaxed);
-  first_byte_ns_.store(patience.first_byte.count(), std::memory_order_relaxed);
-  overall_ns_.store(patience.overall.count(), std::memory_order_relaxed);
-  idle_ns_.store(patience.idle.count(), std::memory_order_relaxed);
+void Upstream::set_timeouts(const UpstreamTimeouts& timeouts) noexcept {
+  connect_ns_.store(timeouts.connect.count(), std::memory_order_relaxed);
+  first_byte_ns_.store(timeouts.first_byte.count(), std::memory_order_relaxed);
+  overall_ns_.store(timeouts.overall.count(), std::memory_order_relaxed);
+  idle_ns_.store(timeouts.idle.count(), std::memory_order_relaxed);
 }
 
 std::uint32_t Upstream::choose(std::uint32_t& turn, TimePoint now) const noexcept {
@@ -39,8 +39,8 @@ std::uint32_t Upstream::choose(std::uint32_t& turn, TimePoint now) const noexcep
   std::uint32_t soonest = turn % count;
   for (std::uint32_t i = 0; i < count; ++i) {
     const std::uint32_t candidate = turn++ % count;
-    if (endpoints_[candidate]->open(now)) return candidate;
-    if (endpoints_[candidate]->closed_until() < endpoints_[soonest]->closed_until()) {
+    if (endpoints_[candidate]->available(now)) return candidate;
+    if (endpoints_[candidate]->ejected_until() < endpoints_[soonest]->ejected_until()) {
       soonest = candidate;
     }
   }
@@ -57,9 +57,9 @@ bool Upstream::try_add_connection() noexcept {
 
 void Upstream::drop_connection() noexcept {
   connections_.fetch_sub(1, std::memory_order_seq_cst);
-  if (hungry_.load(std::memory_order_seq_cst) == 0) return;
+  if (waiting_.load(std::memory_order_seq_cst) == 0) return;
   const std::scoped_lock lock(pools_mutex_);
-  for (UpstreamPool* pool : pools_) pool->post_feed();
+  for (UpstreamPool* pool : pools_) pool->post_serve_waiting();
 }
 
 void Upstream::add_pool(UpstreamPool& pool) {
@@ -78,8 +78,8 @@ std::uint32_t Upstream::idle() const noexcept {
   return total;
 }
 
-void Upstream::add_hungry(std::int32_t change) noexcept {
-  hungry_.fetch_add(static_cast<std::uint32_t>(change), std::memory_order_seq_cst);
+void Upstream::add_waiting(std::int32_t change) noexcept {
+  waiting_.fetch_add(static_cast<std::uint32_t>(change), std::memory_order_seq_cst);
 }
 
 void Upstream::ask_for_idle(const UpstreamPool& asker) noexcept {
@@ -89,9 +89,9 @@ void Upstream::ask_for_idle(const UpstreamPool& asker) noexcept {
   }
 }
 
-bool Upstream::all_closed(TimePoint now) const noexcept {
+bool Upstream::all_ejected(TimePoint now) const noexcept {
   for (const auto& endpoint : endpoints_) {
-    if (endpoint->open(now)) return false;
+    if (endpoint->available(now)) return false;
   }
   return true;
 }

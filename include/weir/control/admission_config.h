@@ -102,9 +102,9 @@ inline ConfigErrors AdmissionConfig::validate() const {
 
 namespace weir::inline v0 {
 using control::AdmissionConfig;
-using control::RuleMode;
-using control::RuleModes;
 using control::kActorBytesMax;
 using control::kActorTableMax;
 using control::kRuleModeNames;
+using control::RuleMode;
+using control::RuleModes;
 }  // namespace weir::inline v0

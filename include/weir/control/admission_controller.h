@@ -94,7 +94,7 @@ class AdmissionController {
   /// waited for a process that stood still. It may wait as long once more, though not longer than
   /// 500 ms in all nor beyond its deadline, and what was finished across the stall is not taken for
   /// what the service can do. Zero, the default: nothing is forgiven.
-  void forgive_stalls(Duration late) noexcept;
+  void forgive_pauses(Duration late) noexcept;
   /// What the memory reader saw; an unreadable one counts as 0 % and is reported.
   void set_memory(double usage, bool readable) noexcept;
   /// Every number of `config` but the table sizes and scopes_max, which keep their old values.

@@ -82,7 +82,7 @@ namespace weir::inline v0 {
 using control::AdmissionStats;
 using control::BudgetRow;
 using control::ClassStats;
+using control::kWaitBucketsMs;
 using control::ScopeStats;
 using control::WaitHistogram;
-using control::kWaitBucketsMs;
 }  // namespace weir::inline v0

@@ -37,7 +37,7 @@ class Waiter {
 
   [[nodiscard]] State state() const noexcept { return state_.load(std::memory_order_acquire); }
   [[nodiscard]] void* context() const noexcept { return context_; }
-  /// May be put off meanwhile (AdmissionController::forgive_stalls).
+  /// May be put off meanwhile (AdmissionController::forgive_pauses).
   [[nodiscard]] TimePoint expires_at() const noexcept {
     return time_from_ns(expires_ns_.load(std::memory_order_relaxed));
   }

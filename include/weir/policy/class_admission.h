@@ -81,10 +81,10 @@ struct ClassRequest {
 }  // namespace weir::inline v0::policy
 
 namespace weir::inline v0 {
+using policy::charged_cost;
 using policy::ClassCounts;
 using policy::ClassRequest;
 using policy::ClassRules;
-using policy::charged_cost;
 using policy::decide_class;
 using policy::kClassUnitsMax;
 using policy::share_bound;

@@ -55,10 +55,10 @@ struct LimitConfig {
 }  // namespace weir::inline v0::policy
 
 namespace weir::inline v0 {
-using policy::LimitConfig;
-using policy::LimitKind;
 using policy::kLimitKindNames;
 using policy::limit_kind_named;
+using policy::LimitConfig;
+using policy::LimitKind;
 using policy::make_limit_policy;
 using policy::name_of;
 }  // namespace weir::inline v0

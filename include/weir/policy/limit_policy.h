@@ -98,6 +98,6 @@ using policy::LimitDecision;
 using policy::LimitPolicy;
 using policy::LimitReason;
 using policy::LimitSample;
-using policy::WindowRules;
 using policy::name_of;
+using policy::WindowRules;
 }  // namespace weir::inline v0

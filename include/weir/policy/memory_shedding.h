@@ -101,11 +101,11 @@ class ShedShare {
 }  // namespace weir::inline v0::policy
 
 namespace weir::inline v0 {
-using policy::MemoryLevel;
-using policy::MemoryRules;
-using policy::ShedShare;
 using policy::counts_low_request;
 using policy::decide_memory;
+using policy::MemoryLevel;
+using policy::MemoryRules;
 using policy::name_of;
 using policy::next_memory_level;
+using policy::ShedShare;
 }  // namespace weir::inline v0

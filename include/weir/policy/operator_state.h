@@ -52,8 +52,8 @@ struct StateBounds {
 }  // namespace weir::inline v0::policy
 
 namespace weir::inline v0 {
-using policy::OperatorState;
-using policy::StateBounds;
 using policy::name_of;
 using policy::operator_state;
+using policy::OperatorState;
+using policy::StateBounds;
 }  // namespace weir::inline v0

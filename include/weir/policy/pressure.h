@@ -110,11 +110,11 @@ struct PressureDecision {
 }  // namespace weir::inline v0::policy
 
 namespace weir::inline v0 {
+using policy::evaluate_pressure;
+using policy::name_of;
 using policy::PressureConfig;
 using policy::PressureDecision;
 using policy::PressureLevel;
 using policy::PressureSource;
 using policy::PressureState;
-using policy::evaluate_pressure;
-using policy::name_of;
 }  // namespace weir::inline v0

@@ -41,10 +41,10 @@ inline constexpr std::array<Priority, kPriorityCount> kPriorities = {
 }  // namespace weir::inline v0::policy
 
 namespace weir::inline v0 {
-using policy::Priority;
 using policy::index_of;
 using policy::kPriorities;
 using policy::kPriorityCount;
 using policy::name_of;
+using policy::Priority;
 using policy::priority_named;
 }  // namespace weir::inline v0

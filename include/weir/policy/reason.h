@@ -64,12 +64,12 @@ inline constexpr std::size_t kReasonCount = kReasonFacts.size();
 }  // namespace weir::inline v0::policy
 
 namespace weir::inline v0 {
-using policy::Reason;
-using policy::ReasonFacts;
 using policy::facts_of;
 using policy::index_of;
 using policy::kReasonCount;
 using policy::kReasonFacts;
 using policy::name_of;
+using policy::Reason;
 using policy::reason_named;
+using policy::ReasonFacts;
 }  // namespace weir::inline v0

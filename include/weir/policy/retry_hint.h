@@ -60,9 +60,9 @@ struct RetryHintRules {
 
 namespace weir::inline v0 {
 using policy::DrainState;
-using policy::RetryHintRules;
 using policy::expected_wait;
 using policy::retry_after_millis;
 using policy::retry_after_seconds;
 using policy::retry_hint;
+using policy::RetryHintRules;
 }  // namespace weir::inline v0

@@ -37,8 +37,8 @@ enum class ShedAction : std::uint8_t {
 }  // namespace weir::inline v0::policy
 
 namespace weir::inline v0 {
-using policy::ShedAction;
-using policy::Transport;
 using policy::name_of;
 using policy::shed_action;
+using policy::ShedAction;
+using policy::Transport;
 }  // namespace weir::inline v0

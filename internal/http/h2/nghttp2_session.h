@@ -91,7 +91,7 @@ class Nghttp2Session final : public Session {
   [[nodiscard]] std::size_t begin_frame(std::span<const std::uint8_t> in);
   [[nodiscard]] std::size_t stage(std::span<const std::uint8_t> in, std::size_t wanted) noexcept;
   [[nodiscard]] bool judge(const FrameHeader& header, std::span<const std::uint8_t> prefix);
-  [[nodiscard]] std::size_t go_on(std::span<const std::uint8_t> in);
+  [[nodiscard]] std::size_t proceed(std::span<const std::uint8_t> in);
   void feed(std::span<const std::uint8_t> bytes);
   void act_on(const FrameHeader& header, const Judgement& judgement);
   void settle();

@@ -119,7 +119,7 @@ ReceiveResult Nghttp2Session::receive(std::span<const std::byte> in, TimePoint n
     if (preface_seen_ < kClientPreface.size()) {
       used = match_preface(rest);
     } else if (frame_left_ > 0) {
-      used = go_on(rest);
+      used = proceed(rest);
     } else {
       used = begin_frame(rest);
     }
@@ -193,7 +193,7 @@ bool Nghttp2Session::judge(const FrameHeader& header, std::span<const std::uint8
   return end_ == SessionEnd::kNone;
 }
 
-std::size_t Nghttp2Session::go_on(std::span<const std::uint8_t> in) {
+std::size_t Nghttp2Session::proceed(std::span<const std::uint8_t> in) {
   const std::size_t n = std::min<std::size_t>(in.size(), frame_left_);
   frame_left_ -= static_cast<std::uint32_t>(n);
   if (passing_) feed(in.first(n));

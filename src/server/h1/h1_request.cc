@@ -69,7 +69,7 @@ bool H1Session::wants_input() const noexcept {
     case State::kTunnel:
       return !held() && !tunnel_read_ended_;
     case State::kComplete:
-    case State::kDeaf:
+    case State::kDiscard:
       break;
   }
   return false;
@@ -89,7 +89,7 @@ bool H1Session::read_head(TimePoint now) {
       return false;
     case http::h1::ParseStatus::kError:
       if (requests_ == 0 && shard_.config().http2_enabled && names_no_http(bytes, result.error)) {
-        turn_away_stranger();
+        refuse_unknown_protocol();
       } else {
         refuse(status_of(result.error), CloseReason::kParseError);
       }
@@ -118,7 +118,7 @@ void H1Session::begin(const http::h1::RequestHead& head, TimePoint now) {
   continue_due_ = head.expect_continue && !head.body.empty();
   upgrade_ = head.upgrade;
   te_trailers_ = head.te_trailers;
-  starving_ = false;
+  blocked_on_output_ = false;
   drain_told_ = true;
   end_due_ = false;
   tunnel_read_ended_ = false;
@@ -129,7 +129,7 @@ void H1Session::begin(const http::h1::RequestHead& head, TimePoint now) {
   completion_due_ = state_ == State::kComplete;
   if (state_ == State::kBody) body_guard_.start(now, body_rule(shard_.config()));
   has_place_ = shard_.shared().streams.take(access_);
-  if (!has_place_) return turn_away();
+  if (!has_place_) return refuse_early();
   handler_ = &shard_.handler();
   ++shard_.counters().requests;
 
@@ -156,7 +156,7 @@ void H1Session::begin(const http::h1::RequestHead& head, TimePoint now) {
 
 /// As many requests as there may be are under way: this one is answered without a handler, and the
 /// connection stays.
-void H1Session::turn_away() {
+void H1Session::refuse_early() {
   static constinit Nobody nobody;
   handler_ = &nobody;
   shard_.counters().count(RefuseReason::kStreams);
@@ -222,7 +222,7 @@ bool H1Session::read_body(TimePoint now) {
       completion_due_ = true;
     }
   } else if (drained_ > shard_.config().drain_bytes_max) {
-    state_ = State::kDeaf;
+    state_ = State::kDiscard;
     connection_.finish({.reason = CloseReason::kUnreadBody, .linger = true});
     return false;
   }
@@ -260,7 +260,7 @@ void H1Session::on_end_of_input(TimePoint now) {
     case State::kHead:
     case State::kBody:
     case State::kDrain:
-    case State::kDeaf:
+    case State::kDiscard:
       break;
   }
   connection_.fail(CloseReason::kClientAbort);
@@ -276,14 +276,14 @@ void H1Session::on_disconnected(TimePoint) {
 /// Answers for the server itself; then the connection ends.
 /// An invalid preface of HTTP/2 ends the connection (RFC 9113 §3.4); words of HTTP/1 would be read
 /// as half a frame by whoever sent it.
-void H1Session::turn_away_stranger() {
-  state_ = State::kDeaf;
+void H1Session::refuse_unknown_protocol() {
+  state_ = State::kDiscard;
   shard_.counters().count(RefuseReason::kBadRequest);
   connection_.finish({.reason = CloseReason::kParseError, .linger = true});
 }
 
 void H1Session::refuse(unsigned status, CloseReason reason) {
-  state_ = State::kDeaf;
+  state_ = State::kDiscard;
   shard_.counters().count(RefuseReason::kBadRequest);
   const bool can_answer = response_ == Response::kNone || !stream_open_;
   end_streams(reason);
@@ -298,7 +298,7 @@ void H1Session::next_request(TimePoint now) {
   state_ = State::kIdle;
   last_activity_ = now;
   if (!may_keep()) {
-    state_ = State::kDeaf;
+    state_ = State::kDiscard;
     connection_.finish(
         {.reason = CloseReason::kFinished, .linger = !connection_.input().decrypted().empty()});
   }
@@ -323,7 +323,7 @@ TimePoint H1Session::deadline() const noexcept {
     case State::kTunnel:
       return last_activity_ + config.tunnel_idle_timeout;
     case State::kComplete:
-    case State::kDeaf:
+    case State::kDiscard:
       break;
   }
   return TimePoint::max();
@@ -345,7 +345,7 @@ void H1Session::on_deadline(TimePoint now) {
     case State::kTunnel:
       return connection_.fail(CloseReason::kTunnelIdle);
     case State::kComplete:
-    case State::kDeaf:
+    case State::kDiscard:
       break;
   }
 }

@@ -31,16 +31,16 @@ void H1Session::touch() noexcept {
 }
 
 SendResult H1Session::blocked() noexcept {
-  starving_ = true;
-  if (connection_.output().starved()) shard_.on_exhausted();
+  blocked_on_output_ = true;
+  if (connection_.output().blocked()) shard_.on_exhausted();
   touch();
   return SendResult::kBlocked;
 }
 
 H1Session::HeadPlan H1Session::plan(const ResponseHead& head, bool last) const noexcept {
   HeadPlan plan;
-  const bool tunnel = (head.status == 101 && upgrade_) ||
-                      (method_ == http::Method::kConnect && head.status >= 200 && head.status < 300);
+  const bool tunnel = (head.status == 101 && upgrade_) || (method_ == http::Method::kConnect &&
+                                                           head.status >= 200 && head.status < 300);
   if (tunnel) {
     plan.framing = Framing::kTunnel;
     return plan;
@@ -193,7 +193,8 @@ std::size_t H1Session::send_data(std::string_view bytes, bool last) {
   if (taken < bytes.size()) {
     static_cast<void>(blocked());
   } else if (last) {
-    if (framing_ == Framing::kChunked && !connection_.output().append_literal(http::h1::kLastChunk)) {
+    if (framing_ == Framing::kChunked &&
+        !connection_.output().append_literal(http::h1::kLastChunk)) {
       reset();
       return taken;
     }
@@ -312,11 +313,12 @@ void H1Session::say_503() {
 }
 
 void H1Session::end_response() noexcept {
-  if (framing_ == Framing::kLength && body_sent_ < response_length_ && method_ != http::Method::kHead) {
+  if (framing_ == Framing::kLength && body_sent_ < response_length_ &&
+      method_ != http::Method::kHead) {
     return reset();  // fewer bytes than announced
   }
   response_ = Response::kDone;
-  starving_ = false;
+  blocked_on_output_ = false;
 }
 
 void H1Session::reset() {
@@ -330,8 +332,8 @@ bool H1Session::on_flushed(TimePoint now) {
   const Outbox& output = connection_.output();
   const bool nearly_out = output.pending() <= shard_.config().tcp_write_buffer_size;
   const bool paused_and_out = paused_ && !drain_told_ && nearly_out;
-  if ((starving_ && !output.starved() && output.may_take()) || paused_and_out) {
-    starving_ = false;
+  if ((blocked_on_output_ && !output.blocked() && output.may_take()) || paused_and_out) {
+    blocked_on_output_ = false;
     drain_told_ = true;
     handler_->on_writable(*this);
     return true;
@@ -352,7 +354,7 @@ void H1Session::finish_stream(TimePoint now) {
   arena_.release();
   release_place();
   if (state_ == State::kTunnel) {
-    state_ = State::kDeaf;
+    state_ = State::kDiscard;
     return connection_.finish({.reason = CloseReason::kTunnelEnd, .linger = false});
   }
   keep_alive_ = keep_;
@@ -363,7 +365,7 @@ void H1Session::finish_stream(TimePoint now) {
     body_guard_.start(now, {shard_.config().body_timeout, shard_.config().body_min_rate});
     return;
   }
-  state_ = State::kDeaf;
+  state_ = State::kDiscard;
   connection_.finish({.reason = CloseReason::kUnreadBody, .linger = true});
 }
 

@@ -11,9 +11,9 @@
 #include "weir/experimental/server/stream.h"
 
 #include "memory/arena_pool.h"
+#include "memory/stream_arena.h"
 #include "rate_guard.h"
 #include "session.h"
-#include "memory/stream_arena.h"
 
 namespace weir::inline v0::server {
 
@@ -29,7 +29,7 @@ class LoopShard;
 ///   kComplete  the request is whole, the response not    the response's end → kIdle
 ///   kDrain     answered before the body came             the body's end, or too much of it
 ///   kTunnel    101, or 2xx to CONNECT: raw bytes         both ends
-///   kDeaf      nothing of the input matters any more     the connection's end
+///   kDiscard      nothing of the input matters any more     the connection's end
 ///
 /// Pipelined requests wait in the read region, unread.
 class H1Session final : public Session, public ServerStream, private ArenaWaiter::Owner {
@@ -51,7 +51,7 @@ class H1Session final : public Session, public ServerStream, private ArenaWaiter
   }
   bool unused() const noexcept override { return requests_ == 0; }
   bool critical() const noexcept override { return access_ == io::Access::kCritical; }
-  bool wants_room() const noexcept override { return stream_open_ && starving_; }
+  bool wants_room() const noexcept override { return stream_open_ && blocked_on_output_; }
   TimePoint deadline() const noexcept override;
   void on_deadline(TimePoint now) override;
   void on_drain() override;
@@ -77,7 +77,7 @@ class H1Session final : public Session, public ServerStream, private ArenaWaiter
   std::uint64_t id() const noexcept override { return id_; }
 
  private:
-  enum class State : std::uint8_t { kIdle, kHead, kBody, kComplete, kDrain, kTunnel, kDeaf };
+  enum class State : std::uint8_t { kIdle, kHead, kBody, kComplete, kDrain, kTunnel, kDiscard };
   enum class Response : std::uint8_t { kNone, kOpen, kDone };
   enum class Framing : std::uint8_t { kNone, kLength, kChunked, kUntilClose, kTunnel };
   struct HeadPlan {
@@ -92,13 +92,13 @@ class H1Session final : public Session, public ServerStream, private ArenaWaiter
   // The request (h1_request.cc).
   [[nodiscard]] bool read_head(TimePoint now);
   void begin(const http::h1::RequestHead& head, TimePoint now);
-  void turn_away();
+  void refuse_early();
   [[nodiscard]] bool read_body(TimePoint now);
   [[nodiscard]] bool read_tunnel(TimePoint now);
   void invite_body();
   void request_complete();
   void refuse(unsigned status, CloseReason reason);
-  void turn_away_stranger();
+  void refuse_unknown_protocol();
   void next_request(TimePoint now);
   [[nodiscard]] bool may_keep() const noexcept;
 
@@ -152,9 +152,9 @@ class H1Session final : public Session, public ServerStream, private ArenaWaiter
   bool continue_due_ = false;    // the client waits for 100
   bool upgrade_ = false;
   bool te_trailers_ = false;
-  bool starving_ = false;   // the handler waits for room
-  bool drain_told_ = true;  // a paused handler knows that its output is nearly out
-  bool end_due_ = false;    // trailers were given, the end of the body not yet
+  bool blocked_on_output_ = false;  // the handler waits for room
+  bool drain_told_ = true;          // a paused handler knows that its output is nearly out
+  bool end_due_ = false;            // trailers were given, the end of the body not yet
   bool tunnel_read_ended_ = false;
   bool tunnel_write_ended_ = false;
 };

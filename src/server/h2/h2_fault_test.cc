@@ -21,7 +21,8 @@ using testkit::reply;
 using testkit::ScriptedHandler;
 using testkit::small_config;
 
-constexpr std::uint32_t kToldToBeCalm = static_cast<std::uint32_t>(http::h2::ErrorCode::kEnhanceYourCalm);
+constexpr std::uint32_t kToldToBeCalm =
+    static_cast<std::uint32_t>(http::h2::ErrorCode::kEnhanceYourCalm);
 
 std::uint64_t ended_by(const ServerStats& stats, http::h2::SessionEnd why) {
   return stats.h2_ended[static_cast<std::size_t>(why)];
@@ -53,8 +54,8 @@ testkit::RunningServer::Make answer_largely(std::atomic<int>& open) {
 /// Returns whether its connection lives.
 bool ask_for_much(H2Client& client) {
   for (int i = 0; i < 90; ++i) {
-    client.ask(
-        http::h2::wire::with(http::h2::wire::get("/"), {{"x-" + std::to_string(i), std::string(64, 'f')}}));
+    client.ask(http::h2::wire::with(http::h2::wire::get("/"),
+                                    {{"x-" + std::to_string(i), std::string(64, 'f')}}));
   }
   return client.in_step();
 }

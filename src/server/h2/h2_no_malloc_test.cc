@@ -74,8 +74,10 @@ class FrugalPeer {
     if (!good_) return true;
     const http::h2::FrameHeader header = http::h2::read_frame_header(head.data());
     read(payload_.data(), header.length);
-    const bool message = header.is(http::h2::FrameType::kHeaders) || header.is(http::h2::FrameType::kData);
-    good_ = good_ && !header.is(http::h2::FrameType::kGoaway) && !header.is(http::h2::FrameType::kRstStream);
+    const bool message =
+        header.is(http::h2::FrameType::kHeaders) || header.is(http::h2::FrameType::kData);
+    good_ = good_ && !header.is(http::h2::FrameType::kGoaway) &&
+            !header.is(http::h2::FrameType::kRstStream);
     return message && header.stream == stream && header.has(http::h2::flag::kEndStream);
   }
   void read(std::uint8_t* into, std::size_t size) {

@@ -21,13 +21,13 @@ constexpr std::size_t kDataRoom = http::h2::kFrameHeaderBytes + kPayloadWorthIt;
 
 bool H2Session::put_frames(TimePoint now) {
   Outbox& output = connection_.output();
-  starving_ = false;
+  blocked_on_output_ = false;
   while (wire_->has_output()) {
     const std::span<char> space = output.contiguous(kFrameRoom, connection_.access());
     if (space.empty()) {
       if (put_frames_into_spare(now)) continue;
-      starving_ = true;
-      if (output.starved()) shard_.on_exhausted();
+      blocked_on_output_ = true;
+      if (output.blocked()) shard_.on_exhausted();
       return false;
     }
     const std::size_t size = wire_->produce(std::as_writable_bytes(space), now);
@@ -64,7 +64,7 @@ H2Session::Put H2Session::put_data(const H2Stream& stream, std::string_view byte
     const std::span<char> space = output.contiguous(wish, stream.access_);
     put.stop = PutStop::kRoom;
     if (space.empty()) {
-      if (output.starved()) shard_.on_exhausted();
+      if (output.blocked()) shard_.on_exhausted();
       return put;
     }
     const std::size_t size =
@@ -73,10 +73,11 @@ H2Session::Put H2Session::put_data(const H2Stream& stream, std::string_view byte
     if (size > 0) {
       std::memcpy(space.data() + http::h2::kFrameHeaderBytes, bytes.data() + put.bytes, size);
     }
-    const std::span<std::byte> header = std::as_writable_bytes(space).first(http::h2::kFrameHeaderBytes);
+    const std::span<std::byte> header =
+        std::as_writable_bytes(space).first(http::h2::kFrameHeaderBytes);
     const http::h2::DataFrame frame = {.header = header.first<http::h2::kFrameHeaderBytes>(),
-                                 .payload_bytes = static_cast<std::uint32_t>(size),
-                                 .end = end && size == left};
+                                       .payload_bytes = static_cast<std::uint32_t>(size),
+                                       .end = end && size == left};
     put.stop = PutStop::kWindow;
     if (!wire_->write_data(stream.wire_id(), frame, now)) return put;  // the session is over
     output.commit(http::h2::kFrameHeaderBytes + size);
@@ -97,23 +98,23 @@ bool H2Session::reserve(const H2Stream& stream, std::size_t head_bytes, std::siz
 }
 
 bool H2Session::at_quota() const noexcept {
-  return parked_ + connection_.output().buffers() >= shard_.shared().write_quota;
+  return held_ + connection_.output().buffers() >= shard_.shared().write_quota;
 }
 
-WriteBuffer* H2Session::park(io::Access access) {
+WriteBuffer* H2Session::hold(io::Access access) {
   WriteBuffer* buffer = connection_.output().take_unused();  // it may have waited for these
   if (buffer == nullptr && at_quota()) return nullptr;
   if (buffer == nullptr) buffer = shard_.shared().writes.acquire(shard_.index(), access);
   if (buffer == nullptr) {
     shard_.on_exhausted();
   } else {
-    ++parked_;
+    ++held_;
   }
   return buffer;
 }
 
 void H2Session::unpark(WriteBuffer* buffer) noexcept {
-  --parked_;
+  --held_;
   shard_.shared().writes.release(shard_.index(), buffer);
 }
 
@@ -122,24 +123,24 @@ void H2Session::unpark(WriteBuffer* buffer) noexcept {
 void H2Session::wait_for_turn(H2Stream& stream) {
   if (!stream.turn_hook.linked()) {
     ready_.push_back(stream);
-  } else if (std::exchange(stream.stalled_, false)) {
-    stalled_.remove(stream);
+  } else if (std::exchange(stream.blocked_on_window_, false)) {
+    blocked_on_window_.remove(stream);
     ready_.push_back(stream);
   }
 }
 
 void H2Session::wait_for_window(H2Stream& stream) {
-  if (stream.turn_hook.linked() && stream.stalled_) return;
+  if (stream.turn_hook.linked() && stream.blocked_on_window_) return;
   if (stream.turn_hook.linked()) ready_.remove(stream);
-  stream.stalled_ = true;
-  stalled_.push_back(stream);
+  stream.blocked_on_window_ = true;
+  blocked_on_window_.push_back(stream);
   stream.watch_writing();
 }
 
 void H2Session::stop_waiting(H2Stream& stream) noexcept {
   stream.write_guard_.stop();
   if (!stream.turn_hook.linked()) return;
-  (std::exchange(stream.stalled_, false) ? stalled_ : ready_).remove(stream);
+  (std::exchange(stream.blocked_on_window_, false) ? blocked_on_window_ : ready_).remove(stream);
 }
 
 void H2Session::wait_for_drain(H2Stream& stream) {
@@ -155,14 +156,14 @@ void H2Session::add_work(H2Stream& stream) {
 bool H2Session::pump(TimePoint now) {
   if (!put_frames(now)) return false;
   if (std::exchange(windows_opened_, false)) {
-    while (H2Stream* stream = stalled_.front()) wait_for_turn(*stream);
+    while (H2Stream* stream = blocked_on_window_.front()) wait_for_turn(*stream);
   }
   bool did = false;
   for (std::size_t left = ready_.size(); left > 0; --left) {
     H2Stream* stream = ready_.front();
-    if (stream == nullptr || connection_.output().starved()) break;
+    if (stream == nullptr || connection_.output().blocked()) break;
     if (connection_.output().contiguous(kDataRoom, stream->access_).empty()) {
-      if (connection_.output().starved()) shard_.on_exhausted();
+      if (connection_.output().blocked()) shard_.on_exhausted();
       break;
     }
     ready_.remove(*stream);
@@ -194,7 +195,7 @@ bool H2Session::on_flushed(TimePoint now) {
   }
   if (output.empty()) {
     spare_used_ = false;
-    if (std::exchange(had_output_, false) && !stalled_.empty()) windows_opened_ = true;
+    if (std::exchange(had_output_, false) && !blocked_on_window_.empty()) windows_opened_ = true;
   }
   if (!drains_.empty() && output.pending() <= shard_.config().tcp_write_buffer_size) {
     for (std::size_t left = drains_.size(); left > 0; --left) {
@@ -204,14 +205,15 @@ bool H2Session::on_flushed(TimePoint now) {
       stream->tell_drained();
     }
   }
-  if (put_ != before || (wire_->has_output() && !starving_)) return true;
+  if (put_ != before || (wire_->has_output() && !blocked_on_output_)) return true;
   if (wire_->ended() != http::h2::SessionEnd::kNone) {
     finish_session(now);
     return put_ != before;
   }
-  const bool waiting = starving_ || backlog_ || !ready_.empty() ||
-                       (windows_opened_ && !stalled_.empty()) || !work_.empty() || !over_.empty();
-  return waiting && !output.starved() &&
+  const bool waiting = blocked_on_output_ || backlog_ || !ready_.empty() ||
+                       (windows_opened_ && !blocked_on_window_.empty()) || !work_.empty() ||
+                       !over_.empty();
+  return waiting && !output.blocked() &&
          !output.contiguous(kDataRoom, connection_.access()).empty();
 }
 

@@ -37,7 +37,7 @@ std::string_view text_of(const WriteBuffer& buffer) {
 }  // namespace
 
 SendResult H2Stream::blocked() {
-  starving_ = true;
+  blocked_on_output_ = true;
   session_.wait_for_turn(*this);
   session_.touch();
   return SendResult::kBlocked;
@@ -141,7 +141,7 @@ std::size_t H2Stream::send_data(std::string_view bytes, bool last) {
       end_due_ = true;  // nothing but the end is left, and it will be sent
     }
     if (taken < bytes.size() || end_due_) {
-      starving_ = taken < bytes.size();
+      blocked_on_output_ = taken < bytes.size();
       if (put.stop == H2Session::PutStop::kWindow) {
         session_.wait_for_window(*this);
       } else {
@@ -197,8 +197,8 @@ SendResult H2Stream::send_response(const ResponseHead& head, std::string_view bo
     const std::size_t most =
         std::size_t{shard.shared().write_quota} * shard.config().tcp_write_buffer_size;
     if (payload.size() > most) return SendResult::kInvalid;
-    if (session_.connection().output().starved()) return blocked();  // the pool's turn decides
-    starving_ = true;
+    if (session_.connection().output().blocked()) return blocked();  // the pool's turn decides
+    blocked_on_output_ = true;
     session_.wait_for_window(*this);  // or for its quota: looked at when either changes
     session_.touch();
     return SendResult::kBlocked;
@@ -240,7 +240,7 @@ bool H2Stream::keep_tail(std::string_view body, BodyLife life) {
   WriteBuffer* last = nullptr;
   const std::size_t whole = body.size();
   while (!body.empty()) {
-    WriteBuffer* buffer = session_.park(access_);
+    WriteBuffer* buffer = session_.hold(access_);
     if (buffer == nullptr) {
       drop_tail();
       // If it was the pool that had none, the connection waits for as many as it takes.
@@ -249,7 +249,7 @@ bool H2Stream::keep_tail(std::string_view body, BodyLife life) {
       }
       return false;
     }
-    (last == nullptr ? parked_ : last->next) = buffer;
+    (last == nullptr ? held_ : last->next) = buffer;
     last = buffer;
     const std::size_t size = std::min<std::size_t>(body.size(), buffer->room());
     std::memcpy(buffer->space().data(), body.data(), size);
@@ -261,13 +261,13 @@ bool H2Stream::keep_tail(std::string_view body, BodyLife life) {
 
 void H2Stream::drop_tail() noexcept {
   tail_ = {};
-  while (parked_ != nullptr) session_.unpark(std::exchange(parked_, parked_->next));
+  while (held_ != nullptr) session_.unpark(std::exchange(held_, held_->next));
 }
 
 H2Stream::Turn H2Stream::send_tail(TimePoint now) {
-  const std::string_view rest = parked_ != nullptr ? text_of(*parked_) : tail_;
+  const std::string_view rest = held_ != nullptr ? text_of(*held_) : tail_;
   const std::string_view piece = rest.substr(0, http::h2::kFramePayloadMax);
-  const bool last = piece.size() == rest.size() && (parked_ == nullptr || parked_->next == nullptr);
+  const bool last = piece.size() == rest.size() && (held_ == nullptr || held_->next == nullptr);
   const H2Session::Put put = session_.put_data(*this, piece, last, now);
   body_sent_ += put.bytes;
   write_guard_.add(put.bytes);
@@ -275,13 +275,13 @@ H2Stream::Turn H2Stream::send_tail(TimePoint now) {
     end_sent_ = true;
     return Turn::kOver;
   }
-  if (parked_ == nullptr) {
+  if (held_ == nullptr) {
     tail_.remove_prefix(put.bytes);
   } else {
-    parked_->begin += static_cast<std::uint32_t>(put.bytes);
-    if (parked_->pending() == 0) {
-      session_.unpark(std::exchange(parked_, parked_->next));
-      session_.retry_stalled();  // whoever waited for a buffer
+    held_->begin += static_cast<std::uint32_t>(put.bytes);
+    if (held_->pending() == 0) {
+      session_.unpark(std::exchange(held_, held_->next));
+      session_.retry_blocked();  // whoever waited for a buffer
     }
   }
   if (put.stop == H2Session::PutStop::kWindow) return Turn::kStalled;
@@ -304,9 +304,9 @@ H2Stream::Turn H2Stream::take_turn(TimePoint now) {
     end_sent_ = true;
     return Turn::kOver;
   }
-  if (!starving_) return Turn::kOver;
+  if (!blocked_on_output_) return Turn::kOver;
   if (response_ == Response::kOpen && session_.wire().window(wire_id_) == 0) return Turn::kStalled;
-  starving_ = false;
+  blocked_on_output_ = false;
   handler_->on_writable(*this);  // it queues again by itself if it must
   return Turn::kOver;
 }
@@ -341,7 +341,7 @@ bool H2Stream::say_503() {
 /// The handler has said all. What of it is not out yet goes out in turn.
 void H2Stream::end_response() noexcept {
   response_ = Response::kDone;
-  starving_ = false;
+  blocked_on_output_ = false;
   if (wire_over_) session_.add_finished(*this);
 }
 

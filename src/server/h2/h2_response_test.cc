@@ -47,11 +47,11 @@ struct Streamer {
       stream.make_state<std::size_t>() = 0;
       ASSERT_EQ(stream.send_headers({.status = 200, .fields = {}, .content_length = {}}),
                 SendResult::kSent);
-      go_on(stream);
+      proceed(stream);
     };
     handler.writable = [this](ServerStream& stream) {
       ++told;
-      go_on(stream);
+      proceed(stream);
     };
     handler.finished = [this](ServerStream&) { ++finished; };
     handler.aborted = [this](ServerStream&, CloseReason reason) {
@@ -59,7 +59,7 @@ struct Streamer {
       ++aborted;
     };
   }
-  void go_on(ServerStream& stream) {
+  void proceed(ServerStream& stream) {
     auto& sent = stream.state<std::size_t>();
     sent += stream.send_data(std::string_view(body).substr(sent), true);
     EXPECT_EQ(stream.body_bytes_sent(), sent);
@@ -219,8 +219,8 @@ TEST(H2Response, AClosedWindowIsNotWaitedForForever) {
   Streamer source(1000);
   RunningServer server(config, every_loop([&](ScriptedHandler& h) { source.bind(h); }));
   H2Client client(server.port(), {.settings = {{kInitialWindow, 0}}, .open_windows = false});
-  const std::uint32_t stuck = client.get("/");
-  const Reply& answer = client.finish(stuck);
+  const std::uint32_t blocked = client.get("/");
+  const Reply& answer = client.finish(blocked);
   EXPECT_EQ(answer.status, 200);
   EXPECT_EQ(answer.reset, std::uint32_t{8});  // CANCEL
   EXPECT_EQ(source.why.load(), CloseReason::kWriteTimeout);

@@ -140,7 +140,8 @@ void H2Session::on_trailers(http::h2::StreamId, void* user, const http::HeaderLi
   static_cast<H2Stream*>(user)->receive(trailers);
 }
 
-void H2Session::on_stream_end(http::h2::StreamId, void* user, http::h2::StreamEnd end, http::h2::ErrorCode) {
+void H2Session::on_stream_end(http::h2::StreamId, void* user, http::h2::StreamEnd end,
+                              http::h2::ErrorCode) {
   H2Stream& stream = *static_cast<H2Stream*>(user);
   stream.wire_over_ = true;
   stop_waiting(stream);
@@ -193,7 +194,7 @@ bool H2Session::do_work() {
     H2Stream* stream = work_.front();
     if (stream == nullptr) break;
     work_.remove(*stream);
-    did = stream->go_on() || did;
+    did = stream->proceed() || did;
   }
   return did;
 }
@@ -219,7 +220,7 @@ bool H2Session::tell_ends() {
   bool did = false;
   while (H2Stream* stream = over_.front()) {
     over_.remove(*stream);
-    stream->give_up(stream->end_reason);
+    stream->abandon(stream->end_reason);
     forget(*stream);
     did = true;
   }
@@ -231,7 +232,7 @@ void H2Session::forget(H2Stream& stream) {
   if (stream.work_hook.linked()) work_.remove(stream);
   if (stream.drain_hook.linked()) drains_.remove(stream);
   give_back_lease(stream);
-  if (stream.tail_pending()) retry_stalled();
+  if (stream.tail_pending()) retry_blocked();
   stream.drop_tail();
   streams_.remove(stream);
   if (stream.access_ != connection_.access()) --critical_streams_;
@@ -292,7 +293,8 @@ void H2Session::count_glitches() noexcept {
   if (const std::uint64_t total = wire_->glitches(); total != glitches_counted_) {
     glitches_counted_ = total;
     for (std::size_t i = 0; i < http::kH2GlitchCount; ++i) {
-      const auto count = static_cast<std::uint32_t>(wire_->glitches(static_cast<http::H2Glitch>(i)));
+      const auto count =
+          static_cast<std::uint32_t>(wire_->glitches(static_cast<http::H2Glitch>(i)));
       counters.h2_glitches[i] += count - std::exchange(glitches_told_[i], count);
     }
   }

@@ -10,9 +10,9 @@
 #include "weir/base/time.h"
 #include "weir/experimental/http/h2_config.h"
 
+#include "h2/h2_stream.h"
 #include "http/h2/session.h"
 #include "http/h2/session_kit.h"
-#include "h2/h2_stream.h"
 #include "session.h"
 
 namespace weir::inline v0::server {
@@ -27,8 +27,8 @@ struct ServerConfig;
 /// It lies at the front of a block of the session pool, the codec's memory behind it, so a
 /// connection that does not speak HTTP/2 has none of it. Streams that have something to send wait
 /// in two rings: `ready_`, served one frame's worth each in turn while there is room in the output,
-/// and `stalled_`, until the peer opens a window. Nothing is told to handlers from inside the
-/// codec's output calls: streams that ended are noted and told afterwards.
+/// and `blocked_on_window_`, until the peer opens a window. Nothing is told to handlers from inside
+/// the codec's output calls: streams that ended are noted and told afterwards.
 ///
 /// Promises: at most kRequestsPerRound requests are begun before other connections get a turn; a
 /// stream that the peer does not read, or does not feed, at the minimum rate is ended, the others
@@ -57,7 +57,7 @@ class H2Session final : public Session, private http::h2::SessionEvents {
   bool idle() const noexcept override { return streams_.empty(); }
   bool unused() const noexcept override { return requests_ == 0; }
   bool critical() const noexcept override;
-  bool wants_room() const noexcept override { return starving_ || !ready_.empty(); }
+  bool wants_room() const noexcept override { return blocked_on_output_ || !ready_.empty(); }
   TimePoint deadline() const noexcept override;
   void on_deadline(TimePoint now) override;
   void on_drain() override;
@@ -85,9 +85,9 @@ class H2Session final : public Session, private http::h2::SessionEvents {
   [[nodiscard]] bool reserve(const H2Stream& stream, std::size_t head_bytes,
                              std::size_t body_bytes);
   /// A buffer of the connection's quota for what must wait, or nullptr.
-  [[nodiscard]] WriteBuffer* park(io::Access access);
+  [[nodiscard]] WriteBuffer* hold(io::Access access);
   void unpark(WriteBuffer* buffer) noexcept;
-  void retry_stalled() noexcept { windows_opened_ = true; }
+  void retry_blocked() noexcept { windows_opened_ = true; }
   /// The connection holds as many write buffers as it may.
   [[nodiscard]] bool at_quota() const noexcept;
   /// Somebody else has been waiting to send.
@@ -125,7 +125,8 @@ class H2Session final : public Session, private http::h2::SessionEvents {
   void* on_request(http::h2::StreamId id, const http::h2::RequestHead& head) override;
   void on_body(http::h2::StreamId id, void* user, const http::BodyChunk& chunk) override;
   void on_trailers(http::h2::StreamId id, void* user, const http::HeaderList& trailers) override;
-  void on_stream_end(http::h2::StreamId id, void* user, http::h2::StreamEnd end, http::h2::ErrorCode code) override;
+  void on_stream_end(http::h2::StreamId id, void* user, http::h2::StreamEnd end,
+                     http::h2::ErrorCode code) override;
   void on_windows_opened() override { windows_opened_ = true; }
 
   [[nodiscard]] bool receive(TimePoint now);
@@ -146,7 +147,7 @@ class H2Session final : public Session, private http::h2::SessionEvents {
   http::h2::SessionPtr wire_;
   All streams_;
   Ring ready_;
-  Ring stalled_;
+  Ring blocked_on_window_;
   Work work_;
   Ends over_;     // ended on the wire by a reset: to be aborted
   Ends closing_;  // said: to be finished when their bytes are out, in that order
@@ -159,12 +160,12 @@ class H2Session final : public Session, private http::h2::SessionEvents {
   TimePoint last_activity_{};
   TimePoint next_check_ = TimePoint::max();  // of the streams' rates
   TimePoint final_goaway_ = TimePoint::max();
-  std::uint32_t parked_ = 0;
+  std::uint32_t held_ = 0;
   std::uint32_t leases_ = 0;
   std::uint32_t budget_ = 0;
   std::uint32_t critical_streams_ = 0;
-  bool backlog_ = false;   // input that cannot be used yet
-  bool starving_ = false;  // frames that have no room
+  bool backlog_ = false;            // input that cannot be used yet
+  bool blocked_on_output_ = false;  // frames that have no room
   bool spare_used_ = false;
   bool windows_opened_ = false;
   bool leaving_ = false;  // the connection is to be finished

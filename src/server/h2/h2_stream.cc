@@ -13,7 +13,8 @@
 namespace weir::inline v0::server {
 namespace {
 
-constexpr std::size_t kPieceMax = http::h2::kFramePayloadMax;  // of kept bytes, between looks at pause()
+constexpr std::size_t kPieceMax =
+    http::h2::kFramePayloadMax;  // of kept bytes, between looks at pause()
 
 }  // namespace
 
@@ -52,7 +53,7 @@ void H2Stream::begin(const http::h2::RequestHead& head, TimePoint now) {
 
   handler_->on_headers(*this, request);
   for (const http::HeaderView& field : head.headers) {
-    if (!hears()) return;
+    if (!wants_events()) return;
     handler_->on_header(*this, field);
   }
   if (!has_body_) return complete();
@@ -80,7 +81,7 @@ void H2Stream::receive(const http::BodyChunk& chunk) {
     body_ended_ = true;
     body_guard_.stop();
   }
-  if (!hears()) return;
+  if (!wants_events()) return;
   if (held() || !lease_.empty() || trailers_kept_) {
     lease_.put(chunk.bytes());
     return session_.wire().grant(wire_id_, 0);  // the peer is told of what still fits
@@ -89,7 +90,7 @@ void H2Stream::receive(const http::BodyChunk& chunk) {
 }
 
 void H2Stream::receive(const http::HeaderList& trailers) {
-  if (!hears()) return;
+  if (!wants_events()) return;
   if (!held() && lease_.empty()) return handler_->on_trailers(*this, trailers);
   lease_.put_trailers(trailers);
   trailers_kept_ = true;
@@ -97,9 +98,10 @@ void H2Stream::receive(const http::HeaderList& trailers) {
 
 void H2Stream::deliver(std::span<const std::uint8_t> bytes, bool last) {
   if (bytes.empty() && !last) return;
-  handler_->on_body(*this, {.data = bytes.data(),
-                            .len = bytes.size(),
-                            .status = last ? http::BodyStatus::kComplete : http::BodyStatus::kContinue});
+  handler_->on_body(*this,
+                    {.data = bytes.data(),
+                     .len = bytes.size(),
+                     .status = last ? http::BodyStatus::kComplete : http::BodyStatus::kContinue});
   if (!last) return session_.wire().grant(wire_id_, bytes.size());
   body_told_ = true;
   session_.give_back_lease(*this);
@@ -108,12 +110,12 @@ void H2Stream::deliver(std::span<const std::uint8_t> bytes, bool last) {
 
 void H2Stream::complete() {
   complete_due_ = held();
-  if (!complete_due_ && hears()) handler_->on_complete(*this);
+  if (!complete_due_ && wants_events()) handler_->on_complete(*this);
 }
 
 bool H2Stream::deliver_kept() {
   bool did = false;
-  const auto listening = [this] { return hears() && !held() && !body_told_; };
+  const auto listening = [this] { return wants_events() && !held() && !body_told_; };
   while (listening() && !lease_.empty()) {
     const std::span<const std::uint8_t> piece = lease_.front(kPieceMax);
     const bool last = body_ended_ && !trailers_kept_ && piece.size() == lease_.size();
@@ -135,8 +137,8 @@ bool H2Stream::deliver_kept() {
   return did;
 }
 
-bool H2Stream::go_on() {
-  if (!hears() || held()) return false;
+bool H2Stream::proceed() {
+  if (!wants_events() || held()) return false;
   invite_body();
   bool did = has_body_ && deliver_kept();
   if (complete_due_ && !held()) {
@@ -196,9 +198,9 @@ void H2Stream::on_deadline(TimePoint now) {
   const RateGuard::Rule rule = write_rule(config);
   if (!write_guard_.too_slow(now, rule)) return;
   // Too little of this stream went out. Its own window is to blame, or the connection's, which let
-  // too little out for anybody; else it only waits for its turn.
+  // too little out for any_waiting; else it only waits for its turn.
   const bool nothing_moves = session_.put_bytes() - put_before_ < rule.bytes_needed();
-  if (stalled_ && (session_.wire().stream_window(wire_id_) <= 0 || nothing_moves)) {
+  if (blocked_on_window_ && (session_.wire().stream_window(wire_id_) <= 0 || nothing_moves)) {
     session_.wire().reset(wire_id_, http::h2::ErrorCode::kCancel);
     return session_.add_abort(*this, CloseReason::kWriteTimeout);
   }
@@ -208,7 +210,7 @@ void H2Stream::on_deadline(TimePoint now) {
 
 // ---- Ends --------------------------------------------------------------------------------------
 
-void H2Stream::give_up(CloseReason reason) {
+void H2Stream::abandon(CloseReason reason) {
   over_ = true;
   response_ = Response::kDone;
   ++session_.shard().counters().h2_aborted[static_cast<std::size_t>(reason)];

@@ -11,13 +11,13 @@
 #include "weir/experimental/http/method.h"
 #include "weir/experimental/server/stream.h"
 
+#include "h2/h2_body_lease.h"
 #include "http/h2/session.h"
 #include "memory/arena_pool.h"
-#include "h2/h2_body_lease.h"
-#include "rate_guard.h"
 #include "memory/stream_arena.h"
-#include "stream_places.h"
 #include "memory/write_pool.h"
+#include "rate_guard.h"
+#include "stream_places.h"
 
 namespace weir::inline v0::server {
 
@@ -68,9 +68,9 @@ class H2Stream final : public ServerStream, private ArenaWaiter::Owner {
   void receive(const http::BodyChunk& chunk);
   void receive(const http::HeaderList& trailers);
   /// Goes on after resume(), or when the arena came. True if anything was told.
-  bool go_on();
+  bool proceed();
   /// The handler's last word: it was all for nothing.
-  void give_up(CloseReason reason);
+  void abandon(CloseReason reason);
   void finish();
 
   // For the session: the response.
@@ -84,7 +84,7 @@ class H2Stream final : public ServerStream, private ArenaWaiter::Owner {
   /// A paused handler learns that its output is nearly out.
   void tell_drained();
   [[nodiscard]] bool wants_turn() const noexcept {
-    return starving_ || tail_pending() || end_due_ || refusal_due_;
+    return blocked_on_output_ || tail_pending() || end_due_ || refusal_due_;
   }
 
   /// When one of its rates must be judged; TimePoint::max() for never.
@@ -107,10 +107,12 @@ class H2Stream final : public ServerStream, private ArenaWaiter::Owner {
 
   [[nodiscard]] bool open() const noexcept { return !over_; }
   /// Whether the handler still listens to the request.
-  [[nodiscard]] bool hears() const noexcept { return !over_ && response_ != Response::kDone; }
+  [[nodiscard]] bool wants_events() const noexcept {
+    return !over_ && response_ != Response::kDone;
+  }
   /// Whether the request waits: for its handler, or for an arena.
   [[nodiscard]] bool held() const noexcept { return paused_ || arena_.waiting(); }
-  [[nodiscard]] bool tail_pending() const noexcept { return !tail_.empty() || parked_ != nullptr; }
+  [[nodiscard]] bool tail_pending() const noexcept { return !tail_.empty() || held_ != nullptr; }
 
   void deliver(std::span<const std::uint8_t> bytes, bool last);
   bool deliver_kept();
@@ -137,8 +139,8 @@ class H2Stream final : public ServerStream, private ArenaWaiter::Owner {
   std::uint64_t put_before_ = 0;  // what the connection had put out when that began
   StreamArena arena_;
 
-  std::string_view tail_;          // of send_response(): what is still to be sent, if it lives
-  WriteBuffer* parked_ = nullptr;  // … or copies of it
+  std::string_view tail_;        // of send_response(): what is still to be sent, if it lives
+  WriteBuffer* held_ = nullptr;  // … or copies of it
   std::uint64_t body_received_ = 0;
   std::uint64_t body_sent_ = 0;
   std::uint64_t response_length_ = 0;
@@ -146,23 +148,23 @@ class H2Stream final : public ServerStream, private ArenaWaiter::Owner {
   Response response_ = Response::kNone;
   http::Method method_ = http::Method::kOther;
   io::Access access_ = io::Access::kOrdinary;
-  bool paused_ = false;         // by the handler
-  bool over_ = false;           // the handler has been, or is being, told of its end
-  bool wire_over_ = false;      // END_STREAM both ways, or RST_STREAM
-  bool has_body_ = false;       // of the request
-  bool body_ended_ = false;     // its last byte came
-  bool body_told_ = false;      // … and the handler knows
-  bool trailers_kept_ = false;  // in the lease
-  bool complete_due_ = false;   // the request is whole, the handler has not been told
-  bool continue_due_ = false;   // the client waits for 100
-  bool bodiless_ = false;       // HEAD, 204, 304: what the handler sends as body goes nowhere
-  bool length_known_ = false;   // of the response
-  bool end_sent_ = false;       // END_STREAM is in the output
-  bool end_due_ = false;        // … or must be sent by an empty frame
-  bool refusal_due_ = false;    // a 503 that could not be said yet
-  bool starving_ = false;       // the handler waits for on_writable
-  bool tunnel_ = false;         // 2xx to CONNECT
-  bool stalled_ = false;        // of the two rings it is in the one that waits for windows
+  bool paused_ = false;             // by the handler
+  bool over_ = false;               // the handler has been, or is being, told of its end
+  bool wire_over_ = false;          // END_STREAM both ways, or RST_STREAM
+  bool has_body_ = false;           // of the request
+  bool body_ended_ = false;         // its last byte came
+  bool body_told_ = false;          // … and the handler knows
+  bool trailers_kept_ = false;      // in the lease
+  bool complete_due_ = false;       // the request is whole, the handler has not been told
+  bool continue_due_ = false;       // the client waits for 100
+  bool bodiless_ = false;           // HEAD, 204, 304: what the handler sends as body goes nowhere
+  bool length_known_ = false;       // of the response
+  bool end_sent_ = false;           // END_STREAM is in the output
+  bool end_due_ = false;            // … or must be sent by an empty frame
+  bool refusal_due_ = false;        // a 503 that could not be said yet
+  bool blocked_on_output_ = false;  // the handler waits for on_writable
+  bool tunnel_ = false;             // 2xx to CONNECT
+  bool blocked_on_window_ = false;  // of the two rings it is in the one that waits for windows
 };
 
 /// Memory for the HTTP/2 streams of all connections and loops: as much as there are places.
@@ -173,7 +175,8 @@ class H2StreamPool {
   H2StreamPool(StreamPlaces& places, std::uint32_t count) : places_(places), slab_(count) {}
 
   /// nullptr when there is no place for this asker.
-  [[nodiscard]] H2Stream* acquire(H2Session& session, http::h2::StreamId wire_id, io::Access access);
+  [[nodiscard]] H2Stream* acquire(H2Session& session, http::h2::StreamId wire_id,
+                                  io::Access access);
   void release(H2Stream& stream);
 
  private:

@@ -120,7 +120,8 @@ class H2Client {
   bool in_step() {
     send(wire::ping());
     while (const std::optional<Frame> frame = next()) {
-      if (frame->is(http::h2::FrameType::kPing) && frame->header.has(http::h2::flag::kAck)) return true;
+      if (frame->is(http::h2::FrameType::kPing) && frame->header.has(http::h2::flag::kAck))
+        return true;
     }
     return false;
   }

@@ -10,7 +10,8 @@ namespace weir::inline v0::server {
 namespace {
 
 http::BodyChunk chunk_of(std::string_view text) {
-  return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size(), http::BodyStatus::kContinue};
+  return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size(),
+          http::BodyStatus::kContinue};
 }
 
 struct BodyBufferTest : testing::Test {

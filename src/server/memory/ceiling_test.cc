@@ -89,7 +89,7 @@ struct Measured {
   std::uint64_t connections = 0;
 };
 
-/// /bytes: more than anybody reads. /arena: an arena, all of it written to. /hold: nothing is
+/// /bytes: more than any_waiting reads. /arena: an arena, all of it written to. /hold: nothing is
 /// taken. None is answered to the end.
 void hold_everything(ScriptedHandler& h) {
   h.headers = [](ServerStream& s, const ServerRequest& r) {

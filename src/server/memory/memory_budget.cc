@@ -157,7 +157,8 @@ MemoryBudget memory_budget(const ServerConfig& c) {
   // One shard and loop each, its header views, its stack as far as it is ever touched.
   add(budget, "loops", loops,
       sizeof(LoopShard) + 64 * 1024 +
-          std::uint64_t{std::max(c.header_count_max, c.trailer_count_max)} * sizeof(http::HeaderView),
+          std::uint64_t{std::max(c.header_count_max, c.trailer_count_max)} *
+              sizeof(http::HeaderView),
       "shard, timer wheel, libuv loop, header views");
   add(budget, "stacks", loops + 1, kStackBytes,
       "touched part of a thread's stack, measured below 32 KB");

@@ -59,7 +59,7 @@ class Outbox {
     return view_count_ == 0 && (held_ < share() || (fill_ != nullptr && fill_->room() > 0));
   }
   /// The last refusal was the pool's, not the quota's.
-  [[nodiscard]] bool starved() const noexcept { return needed_ > 0; }
+  [[nodiscard]] bool blocked() const noexcept { return needed_ > 0; }
   /// How many buffers it takes; more than one only after reserve().
   [[nodiscard]] std::uint32_t needed() const noexcept { return needed_; }
   /// What the pool refused is not wanted any more: it was found elsewhere.

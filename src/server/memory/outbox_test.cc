@@ -56,7 +56,7 @@ TEST(OutboxQuota, TakesUpToItsQuotaFromAnEmptyPoolAndBlamesItself) {
   out.bind(roomy, 0, 4);
   const std::string big(10 * kBuffer, 'x');
   EXPECT_EQ(out.append(big, io::Access::kOrdinary), 4 * kBuffer);
-  EXPECT_FALSE(out.starved());
+  EXPECT_FALSE(out.blocked());
   EXPECT_EQ(out.room(), 0U);
   out.sent(kBuffer);
   EXPECT_EQ(out.room(), kBuffer);
@@ -91,12 +91,12 @@ TEST_F(OutboxTest, AnEmptyPoolIsToldApartFromTheQuota) {
   Outbox third;
   third.bind(pool, 0, 4);
   EXPECT_EQ(third.append("x", io::Access::kOrdinary), 0U) << "the last one is reserved";
-  EXPECT_TRUE(third.starved());
+  EXPECT_TRUE(third.blocked());
   EXPECT_EQ(third.needed(), 1U);
   WriteBuffer* handed = pool.acquire(0, io::Access::kCritical);
   ASSERT_NE(handed, nullptr);
   third.adopt(*handed);
-  EXPECT_FALSE(third.starved());
+  EXPECT_FALSE(third.blocked());
   EXPECT_EQ(third.append("x", io::Access::kOrdinary), 1U);
   third.clear();
   other.clear();
@@ -105,7 +105,7 @@ TEST_F(OutboxTest, AnEmptyPoolIsToldApartFromTheQuota) {
 TEST_F(OutboxTest, FairShareIsOneBufferWhileOthersWait) {
   out.set_fair(true);
   EXPECT_EQ(out.append(std::string(10'000, 'x'), io::Access::kOrdinary), kBuffer);
-  EXPECT_FALSE(out.starved());
+  EXPECT_FALSE(out.blocked());
   out.set_fair(false);
   EXPECT_EQ(out.append(std::string(100, 'y'), io::Access::kOrdinary), 100U);
 }

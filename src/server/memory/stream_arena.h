@@ -14,8 +14,8 @@ class LoopShard;
 /// One stream's arena: asked for, waited for, held, given back.
 ///
 /// Promises: at most one arena at a time, at most one wait; release() ends both, and after it
-/// nothing is told. Its owner hears of the end of a wait by on_arena_ready() and hands that here.
-/// Thread-safety: its loop only. Cost: what ArenaPool costs.
+/// nothing is told. Its owner wants_events of the end of a wait by on_arena_ready() and hands that
+/// here. Thread-safety: its loop only. Cost: what ArenaPool costs.
 class StreamArena {
  public:
   StreamArena(LoopShard& shard, ArenaWaiter::Owner& owner) noexcept;

@@ -21,10 +21,10 @@ struct Guest final : HandshakeSlots::Entrant {
   bool told = false;
 };
 
-struct Door {
-  explicit Door(HandshakeSlots::Shape shape) : slots(shape) {
+struct ListenerSink {
+  explicit ListenerSink(HandshakeSlots::Shape shape) : slots(shape) {
     slots.attach(0, loop, task);
-    task.on_run(io::Callback<>::to<&Door::tell>(*this));
+    task.on_run(io::Callback<>::to<&ListenerSink::tell>(*this));
   }
   void tell() { slots.tell(0); }
   void turn() {
@@ -36,7 +36,7 @@ struct Door {
 };
 
 TEST(HandshakeSlots, NeverMoreThanThereAre) {
-  Door door({.count = 3, .reserved = 0, .loops = 1});
+  ListenerSink door({.count = 3, .reserved = 0, .loops = 1});
   std::vector<std::unique_ptr<Guest>> guests;
   int inside = 0;
   for (int i = 0; i < 10; ++i) {
@@ -55,7 +55,7 @@ TEST(HandshakeSlots, NeverMoreThanThereAre) {
 
 TEST(HandshakeSlots, ThoseWhoWaitGetThemInOrder) {
   std::vector<std::string> order;
-  Door door({.count = 1, .reserved = 0, .loops = 1});
+  ListenerSink door({.count = 1, .reserved = 0, .loops = 1});
   Guest a("a", false, &order);
   Guest b("b", false, &order);
   Guest c("c", false, &order);
@@ -76,7 +76,7 @@ TEST(HandshakeSlots, ThoseWhoWaitGetThemInOrder) {
 
 TEST(HandshakeSlots, SomeAreKeptForCriticalPeersWhoAlsoGoFirst) {
   std::vector<std::string> order;
-  Door door({.count = 2, .reserved = 1, .loops = 1});
+  ListenerSink door({.count = 2, .reserved = 1, .loops = 1});
   Guest a("a");
   Guest b("b", false, &order);
   Guest critical("critical", true);
@@ -98,7 +98,7 @@ TEST(HandshakeSlots, SomeAreKeptForCriticalPeersWhoAlsoGoFirst) {
 }
 
 TEST(HandshakeSlots, OneWhoLeavesBeforeItIsToldPassesItsSlotOn) {
-  Door door({.count = 1, .reserved = 0, .loops = 1});
+  ListenerSink door({.count = 1, .reserved = 0, .loops = 1});
   Guest a("a");
   Guest b("b");
   Guest c("c");

@@ -4,8 +4,8 @@
 #include <span>
 #include <string_view>
 
-#include "io/client_hello.h"
 #include "connection.h"
+#include "io/client_hello.h"
 #include "shard.h"
 #include "tls/tls_shared.h"
 
@@ -52,7 +52,7 @@ bool TlsEntry::read_hello() {
       return false;
     case io::ClientHelloStatus::kNotTls:
       over(HandshakeResult::kNotTls);
-      turn_away_cleartext();
+      refuse_cleartext();
       return true;
     case io::ClientHelloStatus::kReady:
       break;
@@ -62,7 +62,7 @@ bool TlsEntry::read_hello() {
   return false;
 }
 
-void TlsEntry::turn_away_cleartext() {
+void TlsEntry::refuse_cleartext() {
   if (!looks_like_http(connection_.input().decrypted()) ||
       !connection_.output().append_view(kSpeaksTls)) {
     return connection_.fail(CloseReason::kNotTls);

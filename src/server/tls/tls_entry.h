@@ -5,9 +5,9 @@
 #include "weir/base/time.h"
 #include "weir/experimental/server/handshake_result.h"
 
-#include "tls/handshake_slots.h"
-#include "session.h"
 #include "io/tls_transport.h"
+#include "session.h"
+#include "tls/handshake_slots.h"
 
 namespace weir::inline v0::server {
 
@@ -56,7 +56,7 @@ class TlsEntry final : public Session, private HandshakeSlots::Entrant {
   [[nodiscard]] bool read_hello();
   [[nodiscard]] bool begin();
   [[nodiscard]] bool shake();
-  void turn_away_cleartext();
+  void refuse_cleartext();
   void fail_handshake();
   void over(HandshakeResult result) noexcept;
 

@@ -9,8 +9,8 @@
 
 #include "io/client_hello.h"
 #include "io/tls_context.h"
-#include "tls/handshake_slots.h"
 #include "memory/read_regions.h"
+#include "tls/handshake_slots.h"
 #include "tls/tls_entry.h"
 
 namespace weir::inline v0::server {

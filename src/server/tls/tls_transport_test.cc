@@ -33,7 +33,7 @@ void send_big(ScriptedHandler& handler) {
     std::size_t sent = 0;
   };
   static const std::string body = pattern(kBig);
-  const auto go_on = [](ServerStream& stream) {
+  const auto proceed = [](ServerStream& stream) {
     auto& sent = stream.state<Progress>().sent;
     while (sent < body.size()) {
       const std::size_t took = stream.send_data(std::string_view(body).substr(sent), true);
@@ -41,13 +41,13 @@ void send_big(ScriptedHandler& handler) {
       sent += took;
     }
   };
-  handler.headers = [go_on](ServerStream& stream, const ServerRequest&) {
+  handler.headers = [proceed](ServerStream& stream, const ServerRequest&) {
     stream.make_state<Progress>();
     EXPECT_EQ(stream.send_headers({.status = 200, .fields = {}, .content_length = body.size()}),
               SendResult::kSent);
-    go_on(stream);
+    proceed(stream);
   };
-  handler.writable = go_on;
+  handler.writable = proceed;
 }
 
 TEST(TlsTransport, BigBodiesLeaveThroughATinyWritePool) {
@@ -71,15 +71,17 @@ TEST(TlsTransport, BigBodiesLeaveThroughATinyWritePool) {
 }
 
 TEST(TlsTransport, BigBodiesComeInWhateverTheirRecords) {
-  RunningServer server(
-      tls_config(), every_loop([](ScriptedHandler& handler) {
-        static std::string got;
-        handler.headers = [](ServerStream&, const ServerRequest&) { got.clear(); };
-        handler.body = [](ServerStream&, const http::BodyChunk& chunk) { got.append(chunk.text()); };
-        handler.complete = [](ServerStream& stream) {
-          EXPECT_EQ(reply(stream, 200, got == pattern(kBig) ? "same" : "other"), SendResult::kSent);
-        };
-      }));
+  RunningServer server(tls_config(), every_loop([](ScriptedHandler& handler) {
+                         static std::string got;
+                         handler.headers = [](ServerStream&, const ServerRequest&) { got.clear(); };
+                         handler.body = [](ServerStream&, const http::BodyChunk& chunk) {
+                           got.append(chunk.text());
+                         };
+                         handler.complete = [](ServerStream& stream) {
+                           EXPECT_EQ(reply(stream, 200, got == pattern(kBig) ? "same" : "other"),
+                                     SendResult::kSent);
+                         };
+                       }));
   const std::string body = pattern(kBig);
   for (const std::size_t piece : {std::size_t{100}, std::size_t{5000}, std::size_t{16384}, kBig}) {
     TlsClient client(server->tls_port());
@@ -197,13 +199,13 @@ TEST(TlsTransport, CertificatesChangeUnderLoadWithoutAFailure) {
   ServerConfig config = tls_config();
   config.loops = 2;
   RunningServer server(config, answer_path());
-  std::atomic<bool> go_on{true};
+  std::atomic<bool> proceed{true};
   std::atomic<int> failed{0};
   std::atomic<int> served{0};
   std::vector<std::thread> threads;
   for (int i = 0; i < 3; ++i) {
     threads.emplace_back([&] {
-      while (go_on) {
+      while (proceed) {
         TlsClient client(server->tls_port());
         const bool good = client.shake() && client.get("/x").body == "/x";
         ++(good ? served : failed);
@@ -223,7 +225,7 @@ TEST(TlsTransport, CertificatesChangeUnderLoadWithoutAFailure) {
     const int now = served;
     ASSERT_TRUE(server.eventually([&](const ServerStats&) { return served > now + 3; }));
   }
-  go_on = false;
+  proceed = false;
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(failed.load(), 0);
   EXPECT_EQ(before.get("/still").body, "/still") << "a connection keeps what it began with";

@@ -4,9 +4,9 @@
 
 #include "weir/base/config_error.h"
 #include "weir/control/admission_config.h"
-#include "weir/experimental/gateway/gateway_config.h"
 #include "weir/control/hedge_config.h"
 #include "weir/control/outgoing_config.h"
+#include "weir/experimental/gateway/gateway_config.h"
 #include "weir/experimental/gateway/route_config.h"
 #include "weir/experimental/server/server_config.h"
 #include "weir/experimental/upstream/upstream_config.h"

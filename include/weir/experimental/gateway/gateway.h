@@ -22,10 +22,10 @@ struct GatewayError {
 
 /// What a reload did.
 struct ReloadReport {
-  std::string refused;                 // why nothing was changed; empty when something may have
+  std::string refused;  // why nothing was changed; empty when something may have
   std::vector<config::ConfigChange> applied;   // in force now
   std::vector<config::ConfigChange> deferred;  // need a restart: the old values stay
-  std::string trouble;                 // what did not work beside; empty when all did
+  std::string trouble;                         // what did not work beside; empty when all did
 
   [[nodiscard]] bool ok() const noexcept { return refused.empty(); }
 };

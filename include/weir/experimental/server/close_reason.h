@@ -18,7 +18,7 @@ enum class CloseReason : std::uint8_t {
   kBodyTimeout,       // the body came slower than the minimum rate
   kWriteTimeout,      // the client read slower than the minimum rate
   kTunnelIdle,        // a tunnel carried nothing for too long
-  kBackpressure,      // its output was stuck for too long, or it was the oldest stuck one
+  kBackpressure,      // its output was blocked for too long, or it was the oldest blocked one
   kParseError,        // not HTTP as we accept it
   kReadError,         // the kernel reported an error on read
   kWriteError,        // the kernel reported an error on write
@@ -78,8 +78,8 @@ inline constexpr std::array<std::string_view, static_cast<std::size_t>(RefuseRea
 
 namespace weir::inline v0 {
 using server::CloseReason;
-using server::RefuseReason;
 using server::kCloseReasonNames;
 using server::kRefuseReasonNames;
 using server::name_of;
+using server::RefuseReason;
 }  // namespace weir::inline v0

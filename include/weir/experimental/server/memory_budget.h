@@ -48,10 +48,10 @@ inline constexpr std::string_view kFixedHolder = "fixed";
 }  // namespace weir::inline v0::server
 
 namespace weir::inline v0 {
-using server::MemoryAddend;
-using server::MemoryBudget;
 using server::kFixedHolder;
 using server::memory_budget;
+using server::MemoryAddend;
+using server::MemoryBudget;
 using server::paper_budget;
 using server::tls_memory_bytes;
 using server::worst_case_bytes;

@@ -9,11 +9,11 @@
 #include "weir/base/config_error.h"
 #include "weir/base/result.h"
 #include "weir/base/time.h"
-#include "weir/experimental/server/server_config.h"
 #include "weir/experimental/io/address.h"
 #include "weir/experimental/io/fd.h"
 #include "weir/experimental/io/loop_threads.h"
 #include "weir/experimental/server/handler.h"
+#include "weir/experimental/server/server_config.h"
 #include "weir/experimental/server/stats.h"
 #include "weir/experimental/server/stream.h"
 

@@ -19,7 +19,7 @@ namespace weir::inline v0::server {
 struct ServerConfig {
   std::vector<std::string> listen;  // "127.0.0.1:8080", "[::]:8080", ":0", "unix:/run/weir.sock"
   std::uint32_t loops = 0;          // threads; 0: one per core
-  io::TlsConfig tls;                    // other addresses, where TLS is spoken
+  io::TlsConfig tls;                // other addresses, where TLS is spoken
 
   // Connections.
   std::uint32_t max_connections = 1024;
@@ -111,7 +111,8 @@ struct ServerConfig {
   }
   /// What the TLS library needs for every handshake slot and every connection at rest.
   [[nodiscard]] std::uint64_t tls_memory_least() const noexcept {
-    return max_connections * io::kTlsIdleBytes + handshake_slots * io::kTlsHandshakeBytes + io::kTlsFixedBytes;
+    return max_connections * io::kTlsIdleBytes + handshake_slots * io::kTlsHandshakeBytes +
+           io::kTlsFixedBytes;
   }
 
   [[nodiscard]] ConfigErrors validate() const;

@@ -7,9 +7,9 @@
 #include "weir/base/pool_stats.h"
 #include "weir/experimental/http/h2_config.h"
 #include "weir/experimental/http/h2_session_end.h"
-#include "weir/policy/pressure.h"
 #include "weir/experimental/server/close_reason.h"
 #include "weir/experimental/server/handshake_result.h"
+#include "weir/policy/pressure.h"
 
 namespace weir::inline v0::server {
 

@@ -1,4 +1,4 @@
-#include "memory/writer_line.h"
+#include "memory/write_buffer_queue.h"
 
 #include <atomic>
 #include <memory>
@@ -66,7 +66,7 @@ bool waits_after(const RunningServer& server, std::uint64_t requests) {
   });
 }
 
-TEST(WriterLine, WholeResponseGetsAllItsBuffersWithoutATick) {
+TEST(WriteBufferQueue, WholeResponseGetsAllItsBuffersWithoutATick) {
   RunningServer server(tickless_config(), every_loop(send_whole_or_many));
   EarlyClient waiting(server);
   Hoarders hoarders(server, 4);
@@ -81,7 +81,7 @@ TEST(WriterLine, WholeResponseGetsAllItsBuffersWithoutATick) {
   }));
 }
 
-TEST(WriterLine, WhatWasGatheredForOneWhoLeftGoesToTheNext) {
+TEST(WriteBufferQueue, WhatWasGatheredForOneWhoLeftGoesToTheNext) {
   RunningServer server(tickless_config(), every_loop(send_whole_or_many));
   EarlyClient first(server);
   EarlyClient second(server);
@@ -169,15 +169,15 @@ void expect_whole_responses_between_downloads(std::uint32_t loops) {
   EXPECT_LE(server.stats().write_buffers.peak, config.tcp_write_buffer_pool_size);
 }
 
-TEST(WriterLine, StreamsDoNotStarveWholeResponses) {
+TEST(WriteBufferQueue, StreamsDoNotStarveWholeResponses) {
   expect_whole_responses_between_downloads(1);
 }
 
-TEST(WriterLine, LoopsTakeTurnsInGathering) {
+TEST(WriteBufferQueue, LoopsTakeTurnsInGathering) {
   expect_whole_responses_between_downloads(3);
 }
 
-TEST(WriterLine, HttpTwoResponseIsKeptInTheBuffersItWaitedFor) {
+TEST(WriteBufferQueue, HttpTwoResponseIsKeptInTheBuffersItWaitedFor) {
   RunningServer server(tickless_config(), every_loop(send_whole_or_many));
   constexpr unsigned kInitialWindow = 4;
   H2Client client(server.port(), {.settings = {{kInitialWindow, 1000}}});
@@ -191,7 +191,7 @@ TEST(WriterLine, HttpTwoResponseIsKeptInTheBuffersItWaitedFor) {
   EXPECT_TRUE(server.eventually([](const ServerStats& s) { return s.write_buffers.used == 0; }));
 }
 
-TEST(WriterLine, ResponseThatThePoolCanNeverHoldIsInvalidNotStuck) {
+TEST(WriteBufferQueue, ResponseThatThePoolCanNeverHoldIsInvalidNotStuck) {
   ServerConfig config = hoarded_config();
   config.write_buffers_per_connection = 8;  // of which there are four, one of them kept back
   config.reserved_write_buffers = 1;

@@ -10,9 +10,9 @@
 #include "weir/control/permit.h"
 #include "weir/control/waiter.h"
 #include "weir/experimental/io/loop.h"
-#include "weir/policy/priority.h"
 #include "weir/experimental/server/handler.h"
 #include "weir/experimental/server/stream.h"
+#include "weir/policy/priority.h"
 
 #include "counters.h"
 #include "local_answer.h"
@@ -40,11 +40,11 @@ struct Route;
 /// round; what is held meanwhile is charged to the permit.
 /// Thread-safety: its loop's thread; the waiter's callback only posts a task.
 /// Lifetime: a place in the loop's slab; ends itself by GatewayLoop::release().
-class Passage final : public Handler, private upstream::ExchangeEvents {
+class ProxiedRequest final : public Handler, private upstream::ExchangeEvents {
  public:
-  Passage(GatewayLoop& home, ServerStream& stream, std::uint16_t upstream) noexcept;
+  ProxiedRequest(GatewayLoop& home, ServerStream& stream, std::uint16_t upstream) noexcept;
 
-  /// Asks admission, then sends, waits or answers. The passage may be gone when it returns.
+  /// Asks admission, then sends, waits or answers. The proxied may be gone when it returns.
   void begin(const ServerRequest& request, const Route& route, const Caller& caller);
 
   /// Gives its place up to others if its client has brought less than `bytes_per_second` of its
@@ -55,7 +55,7 @@ class Passage final : public Handler, private upstream::ExchangeEvents {
   };
   bool yield_if_slow(const Slow& slow);
   [[nodiscard]] std::uint16_t upstream() const noexcept { return upstream_; }
-  ListHook<Passage> upload_hook;  // while its body is on its way
+  ListHook<ProxiedRequest> upload_hook;  // while its body is on its way
 
   void on_headers(ServerStream& stream, const ServerRequest& request) override;
   void on_body(ServerStream& stream, const http::BodyChunk& chunk) override;

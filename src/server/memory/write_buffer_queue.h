@@ -23,28 +23,30 @@ struct ServerShared;
 /// line like the others, and when it is in front it stays there until it has as many as it needs.
 ///
 ///   `line_`      each waits for one buffer; the gatherer, if it is of this loop, for several
-///   `greedy_`    waits until it may be the gatherer
+///   `several_`    waits until it may be the gatherer
 ///
 /// Promises: who waits longest is served first, of both kinds; nobody waits for a tick; buffers
 /// that were gathered for one who does not want them any more go back at once.
-/// Thread-safety: its loop's, but knock(), flush_soon() and greedy_count(), which are anybody's.
-/// Cost: O(1) to enter and to leave; a mutex pair when the number of buffers wanted changes.
-class WriterLine {
+/// Thread-safety: its loop's, but wake_several(), flush_soon() and several_count(), which are
+/// any_waiting's. Cost: O(1) to enter and to leave; a mutex pair when the number of buffers wanted
+/// changes.
+class WriteBufferQueue {
  public:
-  WriterLine(ServerShared& shared, io::Loop& loop, std::uint32_t index, LoopCounters& counters);
-  WriterLine(const WriterLine&) = delete;
-  WriterLine& operator=(const WriterLine&) = delete;
+  WriteBufferQueue(ServerShared& shared, io::Loop& loop, std::uint32_t index,
+                   LoopCounters& counters);
+  WriteBufferQueue(const WriteBufferQueue&) = delete;
+  WriteBufferQueue& operator=(const WriteBufferQueue&) = delete;
 
   void start();
   /// Whether the connection waits now; how much for, its output says.
   void set_waiting(Connection& connection, bool waits);
-  [[nodiscard]] bool anybody() const noexcept { return !line_.empty(); }
+  [[nodiscard]] bool any_waiting() const noexcept { return !line_.empty(); }
 
   /// Nobody gathers any more: perhaps somebody here would.
-  void knock() noexcept { loop_.post(knock_task_); }
+  void wake_several() noexcept { loop_.post(wake_several_task_); }
   /// Somebody waits: free buffers that this loop keeps for itself go back to the pool.
   void flush_soon() noexcept { loop_.post(flush_task_); }
-  [[nodiscard]] std::uint32_t greedy_count() const noexcept { return greedy_count_.load(); }
+  [[nodiscard]] std::uint32_t several_count() const noexcept { return several_count_.load(); }
 
  private:
   void enter_line(Connection& connection);
@@ -59,14 +61,14 @@ class WriterLine {
   const std::uint32_t index_;
   LoopCounters& counters_;
   IntrusiveList<Connection, &Connection::writer_hook> line_;
-  IntrusiveList<Connection, &Connection::greedy_hook> greedy_;
-  std::atomic<std::uint32_t> greedy_count_{0};
+  IntrusiveList<Connection, &Connection::several_hook> several_;
+  std::atomic<std::uint32_t> several_count_{0};
   Connection* gatherer_ = nullptr;
   WriteBuffer* gathered_ = nullptr;
   std::uint32_t gathered_count_ = 0;
   std::uint32_t told_ = 0;
   io::Task serve_task_;
-  io::Task knock_task_;
+  io::Task wake_several_task_;
   io::Task flush_task_;
 };
 

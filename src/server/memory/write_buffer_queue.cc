@@ -1,4 +1,4 @@
-#include "memory/writer_line.h"
+#include "memory/write_buffer_queue.h"
 
 #include <algorithm>
 #include <utility>
@@ -8,24 +8,24 @@
 
 namespace weir::inline v0::server {
 
-WriterLine::WriterLine(ServerShared& shared, io::Loop& loop, std::uint32_t index,
-                       LoopCounters& counters)
+WriteBufferQueue::WriteBufferQueue(ServerShared& shared, io::Loop& loop, std::uint32_t index,
+                                   LoopCounters& counters)
     : shared_(shared),
       loop_(loop),
       index_(index),
       counters_(counters),
-      serve_task_(io::Callback<>::to<&WriterLine::serve>(*this)),
-      knock_task_(io::Callback<>::to<&WriterLine::gather>(*this)),
-      flush_task_(io::Callback<>::to<&WriterLine::flush_cache>(*this)) {}
+      serve_task_(io::Callback<>::to<&WriteBufferQueue::serve>(*this)),
+      wake_several_task_(io::Callback<>::to<&WriteBufferQueue::gather>(*this)),
+      flush_task_(io::Callback<>::to<&WriteBufferQueue::flush_cache>(*this)) {}
 
-void WriterLine::start() {
+void WriteBufferQueue::start() {
   shared_.writes.blocks().attach(index_, loop_, serve_task_);
 }
 
-void WriterLine::set_waiting(Connection& connection, bool waits) {
+void WriteBufferQueue::set_waiting(Connection& connection, bool waits) {
   bool was_in_line = connection.writer_hook.linked();
-  const bool was_greedy = connection.greedy_hook.linked();
-  if (!waits && !was_in_line && !was_greedy) return;  // as good as always
+  const bool wanted_several = connection.several_hook.linked();
+  if (!waits && !was_in_line && !wanted_several) return;  // as good as always
   const bool greedy = waits && connection.output().needed() > 1;
   const bool in_line = waits && !greedy;
   if (gatherer_ == &connection) {
@@ -35,15 +35,15 @@ void WriterLine::set_waiting(Connection& connection, bool waits) {
     stop_gathering();
   }
   if (was_in_line && !in_line) line_.remove(connection);
-  if (was_greedy && !greedy) greedy_.remove(connection);
+  if (wanted_several && !greedy) several_.remove(connection);
   if (in_line && !was_in_line) enter_line(connection);
-  if (greedy && !was_greedy) greedy_.push_back(connection);
-  greedy_count_.store(static_cast<std::uint32_t>(greedy_.size()));
+  if (greedy && !wanted_several) several_.push_back(connection);
+  several_count_.store(static_cast<std::uint32_t>(several_.size()));
   if (greedy) gather();
   tell();
 }
 
-void WriterLine::enter_line(Connection& connection) {
+void WriteBufferQueue::enter_line(Connection& connection) {
   if (connection.critical()) {
     line_.push_front(connection);
   } else {
@@ -52,16 +52,16 @@ void WriterLine::enter_line(Connection& connection) {
 }
 
 /// The one who waits longest gathers, if nobody else in the server does. Who gives that up looks at
-/// greedy_count() afterwards, so one of the two sees the other.
-void WriterLine::gather() {
-  if (gatherer_ != nullptr || greedy_.empty() || shared_.collecting.exchange(true)) return;
-  gatherer_ = greedy_.pop_front();
-  greedy_count_.store(static_cast<std::uint32_t>(greedy_.size()));
+/// several_count() afterwards, so one of the two sees the other.
+void WriteBufferQueue::gather() {
+  if (gatherer_ != nullptr || several_.empty() || shared_.collecting.exchange(true)) return;
+  gatherer_ = several_.pop_front();
+  several_count_.store(static_cast<std::uint32_t>(several_.size()));
   enter_line(*gatherer_);
   tell();
 }
 
-void WriterLine::stop_gathering() noexcept {
+void WriteBufferQueue::stop_gathering() noexcept {
   gatherer_ = nullptr;
   gathered_count_ = 0;
   while (gathered_ != nullptr) {
@@ -71,14 +71,14 @@ void WriterLine::stop_gathering() noexcept {
   // The next loop first, this one last: all of them come to it.
   const std::size_t loops = shared_.shards.size();
   for (std::size_t i = 1; i <= loops; ++i) {
-    WriterLine& other = shared_.shards[(index_ + i) % loops]->writers();
-    if (other.greedy_count() > 0) other.knock();
+    WriteBufferQueue& other = shared_.shards[(index_ + i) % loops]->writers();
+    if (other.several_count() > 0) other.wake_several();
   }
 }
 
 /// Hands out what came for this loop: as many as were waited for when it began, so that those who
 /// are hungry again let the sockets have a turn.
-void WriterLine::serve() {
+void WriteBufferQueue::serve() {
   for (std::uint32_t left = told_; left > 0; --left) {
     Connection* next = line_.front();
     if (next == nullptr) break;
@@ -98,13 +98,13 @@ void WriterLine::serve() {
   tell();
 }
 
-void WriterLine::flush_cache() {
+void WriteBufferQueue::flush_cache() {
   shared_.writes.blocks().flush(index_);
 }
 
 /// Tells the pool how many buffers are wanted here.
-void WriterLine::tell() {
-  counters_.pending_writes.set(line_.size() + greedy_.size());
+void WriteBufferQueue::tell() {
+  counters_.pending_writes.set(line_.size() + several_.size());
   auto wanted = static_cast<std::uint32_t>(line_.size());
   if (gatherer_ != nullptr) {
     // One more at the least: what it needs may have shrunk, and it is told when a buffer comes.

@@ -1,4 +1,4 @@
-#include "passage.h"
+#include "proxied_request.h"
 
 #include <charconv>
 
@@ -29,8 +29,8 @@ Outcome outcome_of(const http::h1::ResponseHead& head) noexcept {
 
 bool is_event_stream(const http::h1::ResponseHead& head) noexcept {
   constexpr std::string_view kType = "text/event-stream";
-  return http::equals_ignore_case(head.headers.value(http::FieldId::kContentType).substr(0, kType.size()),
-                            kType);
+  return http::equals_ignore_case(
+      head.headers.value(http::FieldId::kContentType).substr(0, kType.size()), kType);
 }
 
 /// The length that a response to HEAD announces.
@@ -59,27 +59,29 @@ EndedBy ended_by(CloseReason reason) noexcept {
 
 bool wants_tunnel(const ServerRequest& request) noexcept {
   // To speak HTTP/2 to us in cleartext is nothing that an upstream could grant.
-  return request.upgrade && !http::equals_ignore_case(request.headers->value(http::FieldId::kUpgrade), "h2c");
+  return request.upgrade &&
+         !http::equals_ignore_case(request.headers->value(http::FieldId::kUpgrade), "h2c");
 }
 
 }  // namespace
 
-Passage::Passage(GatewayLoop& home, ServerStream& stream, std::uint16_t upstream) noexcept
+ProxiedRequest::ProxiedRequest(GatewayLoop& home, ServerStream& stream,
+                               std::uint16_t upstream) noexcept
     : home_(home),
       stream_(&stream),
       waiter_(
           [](Waiter& waiter) noexcept {
-            Passage& self = *static_cast<Passage*>(waiter.context());
+            ProxiedRequest& self = *static_cast<ProxiedRequest*>(waiter.context());
             self.home_.loop().post(self.ready_);
           },
           this),
-      ready_(io::Callback<>::to<&Passage::on_ready>(*this)),
+      ready_(io::Callback<>::to<&ProxiedRequest::on_ready>(*this)),
       exchange_(*this),
       upstream_(upstream) {}
 
 // ---- from the head to the upstream
 
-void Passage::begin(const ServerRequest& request, const Route& route, const Caller& caller) {
+void ProxiedRequest::begin(const ServerRequest& request, const Route& route, const Caller& caller) {
   GatewayCore& core = home_.core();
   const Intent intent = read_intent(*request.headers, caller, route);
   IpText actor_text;
@@ -142,8 +144,8 @@ void Passage::begin(const ServerRequest& request, const Route& route, const Call
 }
 
 /// False: it could not be written, and the request has been answered.
-bool Passage::write_head(const ServerRequest& request, const Caller& caller, const Intent& intent,
-                         const RequestId& id) {
+bool ProxiedRequest::write_head(const ServerRequest& request, const Caller& caller,
+                                const Intent& intent, const RequestId& id) {
   if (!home_.pool(upstream_).open(exchange_)) {
     fail(upstream::UpstreamFailure::kNoBuffer);
     return false;
@@ -164,7 +166,7 @@ bool Passage::write_head(const ServerRequest& request, const Caller& caller, con
 }
 
 /// The waiter was decided: on our loop, a moment after the thread that decided it.
-void Passage::on_ready() {
+void ProxiedRequest::on_ready() {
   Result<Permit, Reason> decided = home_.core().controller.collect(waiter_, home_.now());
   if (state_ == State::kLeaving) {
     decided = unexpected(Reason::kAdmitted);  // gives the permit back before the place
@@ -178,9 +180,10 @@ void Passage::on_ready() {
   launch();
 }
 
-void Passage::launch() {
+void ProxiedRequest::launch() {
   state_ = State::kActive;
-  const Result<void, upstream::UpstreamFailure> started = home_.pool(upstream_).start(exchange_, start_);
+  const Result<void, upstream::UpstreamFailure> started =
+      home_.pool(upstream_).start(exchange_, start_);
   if (!started) return fail(started.error());
   launched_at_ = home_.now();
   if (has_body_ && !start_.upgrade) home_.uploads().push_back(*this);
@@ -195,11 +198,11 @@ void Passage::launch() {
 
 // ---- the request's body
 
-void Passage::on_headers(ServerStream&, const ServerRequest&) {
-  WEIR_ASSERT(false);  // the door judges heads
+void ProxiedRequest::on_headers(ServerStream&, const ServerRequest&) {
+  WEIR_ASSERT(false);  // the front_handler judges heads
 }
 
-void Passage::on_body(ServerStream& stream, const http::BodyChunk& chunk) {
+void ProxiedRequest::on_body(ServerStream& stream, const http::BodyChunk& chunk) {
   if (!exchange_.active() || request_ended_) return;
   if (max_body_ > 0 && stream.body_bytes_received() > max_body_ && !exchange_.tunnel()) {
     if (stream.response_started()) return stream.reset();
@@ -211,7 +214,7 @@ void Passage::on_body(ServerStream& stream, const http::BodyChunk& chunk) {
   if (!charge()) over_budget();
 }
 
-void Passage::on_trailers(ServerStream& stream, const http::HeaderList& trailers) {
+void ProxiedRequest::on_trailers(ServerStream& stream, const http::HeaderList& trailers) {
   if (!exchange_.active() || request_ended_) return;
   request_ended_ = true;
   end_upload();
@@ -223,11 +226,11 @@ void Passage::on_trailers(ServerStream& stream, const http::HeaderList& trailers
   if (!exchange_.send_trailers({kept.data(), count})) stream.pause();
 }
 
-void Passage::end_upload() noexcept {
+void ProxiedRequest::end_upload() noexcept {
   if (upload_hook.linked()) home_.uploads().remove(*this);
 }
 
-bool Passage::yield_if_slow(const Slow& slow) {
+bool ProxiedRequest::yield_if_slow(const Slow& slow) {
   const Duration since = home_.now() - launched_at_;
   // What the upstream does not take cannot come: then its client is not to blame.
   if (since < slow.grace || exchange_.held_bytes() > 0 || stream_->response_started()) return false;
@@ -238,14 +241,14 @@ bool Passage::yield_if_slow(const Slow& slow) {
   return true;
 }
 
-void Passage::on_upstream_writable() {
+void ProxiedRequest::on_upstream_writable() {
   static_cast<void>(charge());
   stream_->resume();
 }
 
 // ---- the response
 
-bool Passage::on_upstream_head(const http::h1::ResponseHead& head) {
+bool ProxiedRequest::on_upstream_head(const http::h1::ResponseHead& head) {
   const bool ended = head.body.empty() && !head.tunnel;
   const SendResult sent =
       stream_->send_headers({.status = static_cast<std::uint16_t>(head.status),
@@ -270,7 +273,7 @@ bool Passage::on_upstream_head(const http::h1::ResponseHead& head) {
   return true;
 }
 
-void Passage::head_taken(const http::h1::ResponseHead& head) {
+void ProxiedRequest::head_taken(const http::h1::ResponseHead& head) {
   const TimePoint now = home_.now();
   status_ = static_cast<std::uint16_t>(head.status);
   outcome_ = outcome_of(head);
@@ -280,11 +283,11 @@ void Passage::head_taken(const http::h1::ResponseHead& head) {
   if (head.tunnel || is_event_stream(head)) exchange_.lift_deadlines();
 }
 
-std::size_t Passage::on_upstream_body(std::string_view bytes) {
+std::size_t ProxiedRequest::on_upstream_body(std::string_view bytes) {
   return stream_->send_data(bytes, false);
 }
 
-bool Passage::on_upstream_trailers(const http::HeaderList& trailers) {
+bool ProxiedRequest::on_upstream_trailers(const http::HeaderList& trailers) {
   std::size_t count = 0;
   const std::span<ResponseField> fields = home_.field_storage();
   for (const http::HeaderView& field : trailers) {
@@ -297,23 +300,23 @@ bool Passage::on_upstream_trailers(const http::HeaderList& trailers) {
   return true;
 }
 
-void Passage::on_upstream_complete() {
+void ProxiedRequest::on_upstream_complete() {
   if (response_ended_) return;
   response_ended_ = true;
   static_cast<void>(stream_->send_data({}, true));
 }
 
-void Passage::on_writable(ServerStream&) {
+void ProxiedRequest::on_writable(ServerStream&) {
   exchange_.resume();
 }
 
 // ---- ends
 
-void Passage::on_upstream_failed(upstream::UpstreamFailure failure) {
+void ProxiedRequest::on_upstream_failed(upstream::UpstreamFailure failure) {
   fail(failure);
 }
 
-void Passage::fail(upstream::UpstreamFailure failure) {
+void ProxiedRequest::fail(upstream::UpstreamFailure failure) {
   failure_ = failure;
   finish_permit(facts_of(failure).outcome);
   if (stream_->response_started()) {
@@ -328,7 +331,7 @@ void Passage::fail(upstream::UpstreamFailure failure) {
   answer(local);
 }
 
-void Passage::refuse(GatewayReason refusal) {
+void ProxiedRequest::refuse(GatewayReason refusal) {
   std::optional<Duration> hint;
   if (refusal.retry()) hint = home_.retry_hint(upstream_);
   finish_permit(Outcome::kIgnored);
@@ -336,18 +339,18 @@ void Passage::refuse(GatewayReason refusal) {
   log({.status = refusal.status(), .reason = refusal.name()});
   GatewayLoop& home = home_;
   const TimePoint from = received_at_ + waited_;
-  answer(answer_for(refusal, hint));  // and this passage is over
+  answer(answer_for(refusal, hint));  // and this proxied is over
   home.time_refusal(from);
 }
 
-void Passage::answer(const LocalAnswer& answer) {
-  stream_->set_handler(home_.door());
+void ProxiedRequest::answer(const LocalAnswer& answer) {
+  stream_->set_handler(home_.front_handler());
   static_cast<void>(send_local(*stream_, answer, form_));
   leave();
 }
 
 /// The stream is over, or somebody else's: gives back the rest.
-void Passage::leave() {
+void ProxiedRequest::leave() {
   stream_ = nullptr;
   end_upload();
   exchange_.cancel();
@@ -358,7 +361,7 @@ void Passage::leave() {
   home_.release(*this);
 }
 
-void Passage::on_finished(ServerStream& stream) {
+void ProxiedRequest::on_finished(ServerStream& stream) {
   home_.counters(upstream_).answered[status_ / 100U - 1].add();
   home_.counters(upstream_).duration.observe(to_seconds(home_.now() - received_at_));
   finish_permit(outcome_);
@@ -367,25 +370,26 @@ void Passage::on_finished(ServerStream& stream) {
   leave();
 }
 
-void Passage::on_abort(ServerStream& stream, CloseReason reason) {
+void ProxiedRequest::on_abort(ServerStream& stream, CloseReason reason) {
   static_cast<void>(stream);
   EndedBy by = ended_by(reason);
   if (failure_ != upstream::UpstreamFailure::kNone) by = EndedBy::kUpstream;
   home_.counters(upstream_).aborted[static_cast<std::size_t>(by)].add();
   finish_permit(Outcome::kIgnored);
   log({.status = status_,
-       .reason = failure_ != upstream::UpstreamFailure::kNone ? name_of(failure_) : std::string_view{},
+       .reason =
+           failure_ != upstream::UpstreamFailure::kNone ? name_of(failure_) : std::string_view{},
        .aborted = kEndedByNames[static_cast<std::size_t>(by)]});
   leave();
 }
 
-void Passage::finish_permit(Outcome outcome) noexcept {
+void ProxiedRequest::finish_permit(Outcome outcome) noexcept {
   if (!permit_) return;
   home_.counters(upstream_).outcomes[static_cast<std::size_t>(outcome)].add();
   std::move(permit_).finish(outcome, home_.now());
 }
 
-void Passage::log(const Ending& ending) noexcept {
+void ProxiedRequest::log(const Ending& ending) noexcept {
   if (!home_.log().on()) return;
   const upstream::Endpoint* endpoint = exchange_.endpoint();
   home_.log().record({.note = note_,
@@ -405,7 +409,7 @@ void Passage::log(const Ending& ending) noexcept {
 
 // ---- bytes
 
-bool Passage::charge() noexcept {
+bool ProxiedRequest::charge() noexcept {
   if (!permit_) return true;
   const std::uint64_t held = exchange_.active() ? exchange_.held_bytes() : 0;
   if (held <= charged_) {
@@ -417,7 +421,7 @@ bool Passage::charge() noexcept {
   return true;
 }
 
-void Passage::over_budget() {
+void ProxiedRequest::over_budget() {
   if (stream_->response_started()) {
     exchange_.cancel();
     return stream_->reset();
