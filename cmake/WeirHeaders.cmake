@@ -7,7 +7,7 @@ function(weir_check_headers)
        ${PROJECT_SOURCE_DIR}/src/*.h)
   set(units "")
   foreach(header IN LISTS headers)
-    string(REGEX REPLACE "^(include/weir/experimental|include/weir|internal|src)/" "" name ${header})
+    string(REGEX REPLACE "^(include/weir(/experimental)?|internal|src)/" "" name ${header})
     string(REGEX REPLACE "\\.h$" "" stem ${name})
     if(EXISTS ${PROJECT_SOURCE_DIR}/src/${stem}.cc OR
        (NOT WEIR_TEST_UNITY AND EXISTS ${PROJECT_SOURCE_DIR}/src/${stem}_test.cc))

@@ -4,8 +4,8 @@
 # Makes the static library weir_<layer> (an interface library if it has no sources), the test
 # program weir_<layer>_test and the benchmark program weir_<layer>_bench. DEPENDS names layers,
 # PACKAGES third-party targets. A layer's folder in src/ is on the include path of its own sources,
-# tests and benchmarks only; what other layers may use is in include/ or internal/. File lists are explicit: a file that nobody lists is dead, and
-# tools/tidy.py says so.
+# tests and benchmarks only; what other layers may use is in include/ or internal/. File lists are
+# explicit: tools/tidy.py reports a source that no list names.
 function(weir_library layer)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;PACKAGES;TESTS;TEST_PACKAGES;BENCHES" ${ARGN})
   set(target weir_${layer})

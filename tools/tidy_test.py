@@ -41,15 +41,17 @@ class Lexer(Rule):
 
 
 class Layers(Rule):
-    OTHERS = {"include/weir/policy/a.h": "", "include/weir/server/a.h": "", "src/io/a.h": "",
-              "include/weir/experimental/server/server_config.h": "", "include/weir/base/time.h": ""}
+    OTHERS = {"include/weir/policy/a.h": "", "include/weir/experimental/server/a.h": "",
+              "internal/io/a.h": "", "src/io/own.h": "",
+              "include/weir/experimental/server/server_config.h": "",
+              "include/weir/base/time.h": ""}
 
     def include(self, name):
         return f"#include {name}\n"
 
     def test_a_layer_cannot_look_up(self):
-        self.fires(layers, "src/policy/x.cc", self.include('"weir/server/a.h"'), "not server",
-                   **self.OTHERS)
+        self.fires(layers, "src/policy/x.cc", self.include('"weir/experimental/server/a.h"'),
+                   "not server", **self.OTHERS)
         self.fires(layers, "src/sim/x.cc", self.include('"io/a.h"'), "not io", **self.OTHERS)
         self.fires(layers, "src/http/x_test.cc", self.include('"io/a.h"'), "not io", **self.OTHERS)
 
@@ -58,17 +60,24 @@ class Layers(Rule):
         self.silent(layers, "src/server/x.cc", self.include('"io/a.h"'), **self.OTHERS)
         self.silent(layers, "src/gateway/x.cc", self.include('"weir/base/time.h"'), **self.OTHERS)
 
-    def test_config_structs_are_for_all_above_policy(self):
+    def test_config_sees_the_config_structs_of_all_layers_and_nothing_else_of_them(self):
         name = self.include('"weir/experimental/server/server_config.h"')
         self.silent(layers, "src/server/x.cc", name, **self.OTHERS)
-        self.fires(layers, "src/policy/x.cc", name, "not config", **self.OTHERS)
-        self.fires(layers, "include/weir/config/x_config.h", self.include('"weir/server/a.h"'),
+        self.silent(layers, "src/config/x.cc", name, **self.OTHERS)
+        self.fires(layers, "src/policy/x.cc", name, "not server", **self.OTHERS)
+        other = self.include('"weir/experimental/server/a.h"')
+        self.fires(layers, "src/config/x.cc", other, "not server", **self.OTHERS)
+        self.fires(layers, "include/weir/experimental/io/x_config.h", other,
                    "base and policy only", **self.OTHERS)
 
     def test_installed_headers_see_std_and_installed_only(self):
         self.fires(layers, "include/weir/io/x.h", self.include("<uv.h>"), "std and Weir only")
         self.fires(layers, "include/weir/io/x.h", self.include("<unistd.h>"), "std and Weir only")
-        self.fires(layers, "include/weir/io/x.h", self.include('"io/a.h"'), "is private",
+        self.fires(layers, "include/weir/io/x.h", self.include('"io/a.h"'), "is internal",
+                   **self.OTHERS)
+        self.fires(layers, "internal/io/x.h", self.include('"own.h"'), "is private", **self.OTHERS)
+        self.fires(layers, "include/weir/control/x.h",
+                   self.include('"weir/experimental/server/a.h"'), "is experimental",
                    **self.OTHERS)
         self.silent(layers, "include/weir/io/x.h", self.include("<span>"))
 
@@ -85,8 +94,10 @@ class Layers(Rule):
             self.fires(layers, f"src/{stranger}/x.cc", self.include(name), name)
         self.fires(layers, "src/io/x.cc", self.include("<boost/asio.hpp>"), "unknown header")
 
-    def test_private_headers_are_named_from_src(self):
-        self.fires(layers, "src/io/x.cc", self.include('"a.h"'), "from src/", **self.OTHERS)
+    def test_private_headers_are_named_from_their_layer(self):
+        self.silent(layers, "src/io/x.cc", self.include('"own.h"'), **self.OTHERS)
+        self.fires(layers, "src/server/x.cc", self.include('"own.h"'), "folder in src/",
+                   **self.OTHERS)
 
     def test_test_frameworks_stay_in_tests(self):
         self.silent(layers, "src/io/x_test.cc", self.include("<gtest/gtest.h>"))
@@ -211,6 +222,13 @@ class Layout(Rule):
         self.fires(layout, "src/base/x.h", "namespace weir::inline v0 {}\n", "#pragma once")
         self.fires(layout, "src/base/x.h", "#pragma once\nnamespace weir {}\n", "inline v0")
         self.silent(layout, "src/base/x.h", "// why\n#pragma once\nnamespace weir::inline v0 {}\n")
+
+    def test_a_layer_has_its_namespace(self):
+        own = "#pragma once\nnamespace weir::inline v0::io {\nclass A;\n}\n"
+        self.silent(layout, "src/io/x.h", own)
+        self.silent(layout, "src/io/x.h", own + "namespace weir::inline v0 {\nusing io::A;\n}\n")
+        self.fires(layout, "src/server/x.h", own, "v0::server")
+        self.fires(layout, "src/io/x.h", own + "namespace weir::inline v0 {\nclass B;\n}\n", "v0::io")
 
     def test_a_silenced_check_is_named(self):
         self.fires(layout, "src/base/x.cc", "int a;  // NOLINT\n", "its check")

@@ -12,16 +12,13 @@
 #include "weir/experimental/server/close_reason.h"
 
 #include "h1/h1_session.h"
+#include "io/tls_stream.h"
 #include "io/transport.h"
 #include "memory/conn_read_buf.h"
 #include "memory/outbox.h"
 #include "memory/read_regions.h"
 #include "rate_guard.h"
 #include "session.h"
-
-namespace weir::inline v0::io {
-enum class TlsProtocol : std::uint8_t;
-}
 
 namespace weir::inline v0::server {
 

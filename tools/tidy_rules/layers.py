@@ -7,7 +7,7 @@ DIRECT = {
     "base": (),
     "policy": ("base",),
     "control": ("policy",),
-    "config": ("policy",),
+    "config": ("control",),
     "metrics": ("base",),
     "http": ("base",),
     "io": ("base",),
@@ -17,11 +17,8 @@ DIRECT = {
     "sim": ("control", "config"),
     "grpc": ("control",),
 }
-# Plain structs with a validate(): anyone above policy may take its own from there.
-CONFIG_HEADERS = "weir/config/"
+# The structs that `config` fills live with their layers, in headers of this name.
 CONFIG_HEADER_SUFFIX = "_config.h"
-CONFIG_HEADER_READERS = {"control", "config", "http", "io", "server", "upstream", "gateway", "sim",
-                         "grpc"}
 CONFIG_HEADER_LAYERS = {"base", "policy"}
 
 # Third-party headers by prefix, and the layers that may see them.
@@ -59,10 +56,6 @@ def closure(layer):
 ALLOWED = {layer: closure(layer) for layer in DIRECT}
 
 
-def is_config_header(name):
-    return name.startswith(CONFIG_HEADERS) and name.endswith(CONFIG_HEADER_SUFFIX)
-
-
 def check(tree):
     for file in tree.cpp:
         yield from _check_own_header(tree, file)
@@ -86,7 +79,7 @@ def _check_layer_file(tree, file):
         if is_system:
             yield from _check_system(file, line, name, file.layer)
         else:
-            yield from _check_weir(file, line, name)
+            yield from _check_weir(tree, file, line, name)
 
 
 def _check_own_header(tree, file):
@@ -94,19 +87,27 @@ def _check_own_header(tree, file):
     so for a header that has no x.cc. (cmake/WeirHeaders.cmake compiles the rest.)"""
     if file.layer is None or file.suffix != "cc":
         return
-    stem = file.path.removeprefix("src/").removesuffix(".cc")
+    stem = file.path.removeprefix(f"src/{file.layer}/").removesuffix(".cc")
     if stem.endswith("_test"):
         stem = stem.removesuffix("_test")
-        if f"src/{stem}.cc" in tree.paths:
+        if f"src/{file.layer}/{stem}.cc" in tree.paths:
             return
-    for name in (f"weir/{stem}.h", f"{stem}.h"):
-        folder = "include" if name.startswith("weir/") else "src"
+    for folder, name in _own_headers(file.layer, stem):
         if f"{folder}/{name}" not in tree.paths:
             continue
         if not file.includes or file.includes[0][1:] != (False, name):
             yield file.finding(file.includes[0][0] if file.includes else 1,
                                f'the first include is "{name}": to prove that it compiles alone')
         return
+
+
+def _own_headers(layer, stem):
+    """(folder, name as it is included) of each place where x.h of x.cc may stand."""
+    for name in dict.fromkeys((stem, stem.rpartition("/")[2])):
+        yield "include", f"weir/{layer}/{name}.h"
+        yield "include", f"weir/experimental/{layer}/{name}.h"
+    yield "internal", f"{layer}/{stem}.h"
+    yield f"src/{layer}", f"{stem}.h"
 
 
 def _check_example(tree, file):
@@ -122,21 +123,30 @@ def _check_example(tree, file):
                                      "headers only")
 
 
-def _check_weir(file, line, name):
-    first, _, rest = name.partition("/")
-    is_installed = first == "weir"
-    layer = rest.partition("/")[0] if is_installed else first
-    if layer not in DIRECT or not rest:
-        yield file.finding(line, f'"{name}": write "weir/<layer>/x.h" or, for a private header, '
-                                 '"<layer>/x.h" from src/')
+def _check_weir(tree, file, line, name):
+    """What the include paths cannot hold: a folder of src/ is visible to its own layer only."""
+    if f"src/{file.layer}/{name}" in tree.paths:
+        if file.is_public or file.top == "internal":
+            yield file.finding(line, f'"{name}" is private: others who include this cannot see it')
+        return
+    parts = name.split("/")
+    is_installed = parts[0] == "weir" and len(parts) > 2
+    is_experimental = is_installed and parts[1] == "experimental"
+    layer = parts[1 + is_experimental] if is_installed else parts[0]
+    if layer not in DIRECT or (not is_installed and f"internal/{name}" not in tree.paths):
+        yield file.finding(line, f'"{name}": write "weir/<layer>/x.h", "<layer>/x.h" for a header '
+                                 "in internal/, or the path below the layer's own folder in src/")
         return
     if file.is_public and not is_installed:
-        yield file.finding(line, f'"{name}" is private: an installed header cannot include it')
-    if is_config_header(file.path.removeprefix("include/")) and file.is_public:
-        if layer not in CONFIG_HEADER_LAYERS and not is_config_header(name):
+        yield file.finding(line, f'"{name}" is internal: an installed header cannot include it')
+    if file.is_stable and is_experimental:
+        yield file.finding(line, f'"{name}" is experimental: a stable header cannot include it')
+    is_config = name.endswith(CONFIG_HEADER_SUFFIX)
+    if file.is_public and file.name.endswith(CONFIG_HEADER_SUFFIX) and file.layer != "config":
+        if layer not in CONFIG_HEADER_LAYERS and not is_config:
             yield file.finding(line, f'"{name}": a *_config.h sees std, base and policy only')
         return
-    if is_config_header(name) and file.layer in CONFIG_HEADER_READERS:
+    if file.layer in ("config", "sim") and is_config:
         return
     allowed = set(ALLOWED[file.layer])
     if file.is_test or file.is_bench:

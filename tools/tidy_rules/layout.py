@@ -6,6 +6,8 @@ COLUMNS = 100
 _WIDE_SUFFIXES = {"cc", "h", "py", "sh", "cmake"}
 _BLAND_NAMES = {"util", "utils", "common", "helper", "helpers", "misc"}
 _BARE_NOLINT = re.compile(r"\bNOLINT(?:NEXTLINE|BEGIN|END)?\b(?!\()")
+_NAMESPACE = re.compile(r"^namespace\s+(weir\b[^{;=]*?)\s*\{", re.MULTILINE)
+_NOT_USING = re.compile(r"^(?!using |\s*$)", re.MULTILINE)
 _SNAKE = re.compile(r"[a-z0-9]+(_[a-z0-9]+)*")
 
 
@@ -45,5 +47,18 @@ def _check_cpp(file):
         return
     if file.code.lstrip().startswith("#pragma once") is False:
         yield file.finding(1, "a header starts with #pragma once")
-    if file.layer and re.search(r"\bnamespace\s+weir\b(?!::inline v0)", file.code):
-        yield file.finding(0, "write `namespace weir::inline v0`")
+    if file.layer:
+        yield from _check_namespace(file)
+
+
+def _check_namespace(file):
+    """One namespace per layer, so that two layers cannot define one entity differently; the part
+    that embedders use is also named in weir itself, by using-declarations only."""
+    own = "weir::inline v0" + ("" if file.layer == "base" else f"::{file.layer}")
+    for match in _NAMESPACE.finditer(file.code):
+        name = " ".join(match.group(1).split())
+        is_own = name == own or name.startswith(own + "::")
+        body = file.code[match.end():file.code.find("}", match.end())]
+        is_export = name == "weir::inline v0" and not _NOT_USING.search(body)
+        if not is_own and not is_export:
+            yield file.finding(file.line_of(match.start()), f"write `namespace {own}`")

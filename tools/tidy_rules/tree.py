@@ -49,10 +49,11 @@ class File:
         parts = path.split("/")
         self.top = parts[0] if len(parts) > 1 else ""
         self.is_public = path.startswith("include/weir/")
+        self.is_stable = self.is_public and not path.startswith("include/weir/experimental/")
         self.layer = None
         if self.is_public and len(parts) > 3:
-            self.layer = parts[2]
-        elif self.top == "src" and len(parts) > 2:
+            self.layer = parts[2 if self.is_stable else 3]
+        elif self.top in ("src", "internal") and len(parts) > 2:
             self.layer = parts[1]
         self.is_cpp = self.suffix in ("cc", "h")
         self.is_test = (self.stem.endswith(("_test", "_test_support", "_testing"))
