@@ -9,9 +9,9 @@
 
 namespace weir::inline v0::io {
 
-/// A connection's bytes through TLS. Before the handshake is done there is nothing to read.
+/// The transport of a TLS connection. Before the handshake is done there is nothing to read.
 ///
-/// Thread-safety: its loop's. Cost: TlsStream's. Memory: OpenSSL's, freed by end().
+/// Thread-safety: its loop's thread. Cost: that of TlsStream. Memory: OpenSSL's, freed by end().
 class TlsTransport final : public Transport {
  public:
   TlsTransport() = default;
@@ -19,7 +19,7 @@ class TlsTransport final : public Transport {
   TlsTransport& operator=(const TlsTransport&) = delete;
   ~TlsTransport() { end(); }
 
-  /// Makes the TLS object; `staged` are bytes that came before it. False: no memory.
+  /// Creates the TLS object; `staged` are the bytes received before it. False: no memory.
   [[nodiscard]] bool begin(io::TlsContext::Ptr context, io::Socket& socket,
                            std::span<const std::byte> staged);
   [[nodiscard]] io::TlsHandshake handshake() noexcept;
@@ -41,7 +41,7 @@ class TlsTransport final : public Transport {
  private:
   io::TlsStream stream_;
   char* subject_ = nullptr;  // of the peer's certificate; OpenSSL's memory, within its bound
-  bool retry_read_ = false;  // what a read had to write first can be written
+  bool retry_read_ = false;  // a read that had to write first can be repeated
   bool said_goodbye_ = false;
 };
 

@@ -8,28 +8,30 @@
 
 namespace weir::inline v0::io {
 
-/// How a connection's bytes reach the peer: in the clear, or through TLS.
+/// How a connection's bytes reach the peer: in cleartext or through TLS.
 ///
-/// Promises to keep: read() and write() behave as io::Socket's. has_pending() is true while bytes
-/// can be read that the socket will not announce again (TLS: decrypted, or a whole record read).
-/// Thread-safety: its loop's.
+/// An implementation must promise: read() and write() behave as io::Socket's. has_pending() is true
+/// while bytes can be read for which the socket reports no further event (TLS: decrypted bytes, or
+/// a whole record that was read).
+/// Thread-safety: its loop's thread.
 class Transport {
  public:
   [[nodiscard]] virtual io::IoResult read(std::span<std::byte> into) noexcept = 0;
   [[nodiscard]] virtual io::IoResult write(std::span<const io::ConstBuffer> pieces) noexcept = 0;
   [[nodiscard]] virtual bool has_pending() const noexcept = 0;
-  /// What the socket must be watched for so that the transport can go on, given what the
-  /// connection wants (TLS may have to write in order to read).
+  /// The socket events that the transport needs for what the connection wants (TLS may have to
+  /// write in order to read).
   [[nodiscard]] virtual io::Socket::Interest interest(
       io::Socket::Interest wanted) const noexcept = 0;
-  /// The socket can be written again.
+  /// The socket is writable again.
   virtual void on_writable() noexcept {}
-  /// Ends our side in the way of the transport.
+  /// Ends the sending side; TLS sends close_notify first.
   virtual void shutdown_write() noexcept = 0;
-  /// The connection is over. `orderly`: nothing was cut off, the peer may be told so.
+  /// The connection has ended. `orderly`: nothing was cut off, and the peer may be told so.
   virtual void close(bool /*orderly*/) noexcept {}
   [[nodiscard]] virtual bool secure() const noexcept = 0;
-  /// The subject of the peer's verified certificate; empty without one. Lives as long as this.
+  /// The subject of the peer's verified certificate; empty without one. Valid as long as this
+  /// object.
   [[nodiscard]] virtual std::string_view peer_certificate() const noexcept { return {}; }
 
  protected:

@@ -7,11 +7,11 @@
 
 namespace weir::inline v0::gateway {
 
-/// The pages of the admin endpoint; README of the operator: docs/guide/gateway.md.
+/// The pages of the admin endpoint; docs/guide/gateway.md describes them.
 ///
 ///   /metrics /healthz /readyz /stats /pools /actors?top= /endpoints /config /explain?…
 ///
-/// None of them changes anything, none shows a secret.
+/// No page changes anything or shows a secret.
 [[nodiscard]] AdminPage admin_page(const GatewayView& view, const AdminRequest& request,
                                    TimePoint now);
 

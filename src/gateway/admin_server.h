@@ -24,11 +24,11 @@ struct AdminRequest {
 };
 using AdminPages = std::function<AdminPage(const AdminRequest&)>;
 
-/// The operator's own small HTTP server: one loop, few connections, pages made when asked for. It
-/// allocates, up to a bound: pages that nobody reads do not add up, a further one is answered with
-/// 503. It shares nothing with the requests of clients but the counters it reads.
+/// A small HTTP server for the operator: one loop, few connections, pages made on request. It
+/// allocates up to a bound; beyond it, a page is answered with 503. It shares only the counters
+/// that it reads with the requests of clients.
 ///
-/// Thread-safety: `pages` is called on its loop's thread. Lifetime: stop() before it dies.
+/// Thread-safety: `pages` is called on its loop's thread. Lifetime: stop() before destruction.
 class AdminServer {
  public:
   AdminServer(const config::Config& config, AdminPages pages);
@@ -43,12 +43,12 @@ class AdminServer {
 
 /// The bounds of that server.
 [[nodiscard]] ServerConfig admin_server_config(const config::Config& config);
-/// Of pages that were made and not sent yet.
+/// The most bytes of pages that were made and not sent yet.
 [[nodiscard]] std::uint64_t admin_pages_bytes_max(const config::Config& config) noexcept;
-/// The most memory it takes, beside what the process has in any case.
+/// The most memory it uses, in addition to what the process uses anyway.
 [[nodiscard]] std::uint64_t admin_worst_case_bytes(const config::Config& config);
 
-/// The value of a query parameter, percent-decoded; `fallback` when it is not there.
+/// The value of a query parameter, percent-decoded; `fallback` if there is none.
 [[nodiscard]] std::string query_value(std::string_view query, std::string_view name,
                                       std::string_view fallback = {});
 

@@ -18,26 +18,26 @@
 
 namespace weir::inline v0::gateway {
 
-/// Bytes that a log gathers before it drops lines.
+/// Bytes that a log buffers before it drops lines.
 inline constexpr std::size_t kLogBufferBytes = std::size_t{256} * 1024;
 
-/// The sizes that follow from a configuration; the budget counts the same ones.
+/// The sizes computed from a configuration; the budget uses the same ones.
 struct GatewaySizes {
   explicit GatewaySizes(const config::Config& config) noexcept;
 
-  std::uint32_t proxied = 0;              // per loop: requests under way
+  std::uint32_t proxied = 0;              // per loop: requests in progress
   std::uint32_t request_buffers = 0;      // of all loops
   std::size_t request_buffer_bytes = 0;   // a head, or a piece of a body
   std::uint32_t response_regions = 0;     // of all loops
   std::size_t response_region_bytes = 0;  // a response head, or a piece of a body
   std::uint32_t connections = 0;          // to all upstreams
-  std::uint32_t slow_body_rate = 0;       // bytes a second: who is slower yields its place
+  std::uint32_t slow_body_rate = 0;  // bytes per second: slower uploads end when places are needed
 };
 
 /// What all loops of a gateway share: admission, the upstreams, their memory, the logs.
 ///
-/// Thread-safety: each member's own; `config` belongs to the thread that reloads.
-/// Lifetime: outlives every loop's part.
+/// Thread-safety: that of each member; `config` belongs to the thread that reloads.
+/// Lifetime: must outlive every GatewayLoop.
 struct GatewayCore {
   /// `endpoints[i]` are the resolved addresses of config.upstreams[i].
   GatewayCore(const config::Config& configured,
@@ -50,7 +50,7 @@ struct GatewayCore {
     return static_cast<ScopeId>(upstream);
   }
 
-  config::Config config;  // as it stands: live options changed, the others as at start
+  config::Config config;  // in force: live options as reloaded, others as at start
   const GatewaySizes sizes;
   Rng rng;
   AdmissionController controller;

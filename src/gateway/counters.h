@@ -13,7 +13,7 @@
 
 namespace weir::inline v0::gateway {
 
-/// A counter with one writer, the loop it belongs to, and any number of readers.
+/// A counter with one writer, its loop, and any number of readers.
 class Count {
  public:
   void add(std::uint64_t n = 1) noexcept {
@@ -31,24 +31,24 @@ class Count {
 enum class EndedBy : std::uint8_t { kClient, kUpstream, kServer };
 inline constexpr std::array<std::string_view, 3> kEndedByNames = {"client", "upstream", "server"};
 
-/// Bounds for what the gateway itself takes, in seconds: 10 µs to 100 ms.
+/// Histogram bounds for the gateway's own processing time, in seconds: 10 µs to 100 ms.
 inline constexpr std::array<double, 12> kOwnTimeBoundsSeconds = {
     0.00001, 0.000025, 0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1};
 
-/// What one loop did for one upstream. The last of a loop's stands for "none": requests that took
-/// no route.
+/// What one loop counted for one upstream. The last entry of a loop is "none": requests that
+/// matched no route.
 struct UpstreamCounters {
   static constexpr std::size_t kStatusClasses = 5;  // 1xx to 5xx
 
   std::array<Count, kStatusClasses> answered;
   std::array<Count, GatewayReason::kCount> refused;
   std::array<Count, kEndedByNames.size()> aborted;
-  std::array<Count, 4> outcomes;  // as the limiter was told
+  std::array<Count, 4> outcomes;  // as reported to the limiter
   metrics::Histogram duration{metrics::kDurationBoundsSeconds};
   metrics::Histogram latency{metrics::kDurationBoundsSeconds};
 };
 
-/// Everything that one loop counts. Requests received = answered + refused + aborted + active.
+/// All counters of one loop. Requests received = answered + refused + aborted + active.
 struct LoopCounters {
   explicit LoopCounters(std::size_t upstream_count) {
     for (std::size_t i = 0; i <= upstream_count; ++i) {
@@ -57,7 +57,7 @@ struct LoopCounters {
   }
 
   Count received;
-  std::atomic<std::uint32_t> proxied{0};        // under way
+  std::atomic<std::uint32_t> proxied{0};        // in progress
   std::atomic<std::uint32_t> passages_peak{0};  // most ever
   std::atomic<std::uint32_t> passages_exhausted{0};
   metrics::Histogram refusal{kOwnTimeBoundsSeconds};
@@ -71,7 +71,7 @@ struct RequestTotals {
   std::uint64_t refused = 0;
   std::uint64_t aborted = 0;
 
-  /// Read a moment apart, the ends may be ahead of the beginnings.
+  /// The counters are read one after the other, so more ends than beginnings may be seen.
   [[nodiscard]] std::uint64_t active() const noexcept {
     const std::uint64_t ended = answered + refused + aborted;
     return received > ended ? received - ended : 0;

@@ -13,7 +13,7 @@
 
 namespace weir::inline v0::gateway {
 
-/// A request as somebody describes it, to learn what would be decided.
+/// A request as the operator describes it, to see what would be decided.
 struct DescribedRequest {
   Priority priority = Priority::kNormal;
   bool has_actor = false;
@@ -24,7 +24,7 @@ struct DescribedRequest {
   std::optional<Duration> time_left;
 };
 
-/// The numbers in force at one instant.
+/// The numbers in force now.
 struct NumbersInForce {
   AdmissionConfig config;
   AdmissionStats all;
@@ -33,7 +33,7 @@ struct NumbersInForce {
   BudgetRow peer;
 };
 
-/// One check and what it found.
+/// One check and its result.
 struct ExplainedStep {
   int number = 0;  // as in the table of reasons
   std::string check;
@@ -50,10 +50,10 @@ struct Explanation {
   Reason reason = Reason::kAdmitted;
 };
 
-/// What admission would decide now, step by step, with the numbers it would look at.
+/// What admission would decide now, step by step, with the numbers that it would use.
 ///
-/// Promises: takes nothing, counts nothing. It follows the order of AdmissionController; under load
-/// the numbers may have moved before a real request comes.
+/// Promises: admits nothing and counts nothing. The order is that of AdmissionController; under
+/// load the numbers may change before a real request arrives.
 [[nodiscard]] Explanation explain(const DescribedRequest& request, const NumbersInForce& numbers);
 
 }  // namespace weir::inline v0::gateway

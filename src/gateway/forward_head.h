@@ -20,7 +20,7 @@
 
 namespace weir::inline v0::gateway {
 
-/// 32 hexadecimal digits: the name of a request that brought none.
+/// 32 hexadecimal digits: the id of a request that has none.
 class RequestId {
  public:
   static constexpr std::size_t kBytes = 32;
@@ -31,38 +31,38 @@ class RequestId {
   std::array<char, kBytes> text_{};
 };
 
-/// What the gateway adds to a request, besides what the request says.
+/// What the gateway adds to a request.
 struct ForwardPlan {
   const Caller& caller;
   const Intent& intent;
   Forwarded forwarded = Forwarded::kSet;
-  std::string_view request_id{};     // written when the request has none of its own
+  std::string_view request_id{};     // written if the request has none
   std::string_view fallback_host{};  // for an HTTP/1.0 request without Host
-  bool upgrade = false;              // asks for another protocol, and may
+  bool upgrade = false;              // asks for another protocol, and is allowed to
 };
 
-/// Writes the head of a request as the upstream gets it.
+/// Writes the head of a request for the upstream.
 ///
-///   removed    fields of this hop (the fixed ones and those that Connection names), Expect, all
-///              x-weir fields, what an untrusted sender says of where it came from; with '_' for
-///              '-' too, because many applications cannot tell them apart
-///   written    Host, the framing that the body really has, Via, x-forwarded-for and -proto,
-///              x-request-id, and our own x-weir fields as far as we stand for them
-///   as it was  everything else, in order
+///   removed    hop-by-hop fields (the fixed ones and those that Connection names), Expect, all
+///              x-weir fields, forwarding fields of an untrusted sender; also with '_' for '-',
+///              because many applications cannot tell them apart
+///   written    Host, the framing that the body has, Via, x-forwarded-for and -proto, x-request-id,
+///              and the x-weir fields whose values are trusted
+///   unchanged  everything else, in order
 ///
-/// Promises: what is written parses as exactly one head (HeadWriter). No allocation.
+/// Promises: the output parses as exactly one head (HeadWriter). No allocation.
 [[nodiscard]] Result<std::size_t, http::h1::WriteError> write_request_head(
     std::span<char> out, const ServerRequest& request, const ForwardPlan& plan);
 
 /// Bytes that write_request_head() may add to a head of `head_bytes_max`.
 inline constexpr std::size_t kForwardHeadRoom = 512;
 
-/// The fields of a response as the client gets them, without those of the hop behind us; framing
-/// and connection are the server's. `storage` holds at least head.headers.size() + 2 entries.
+/// The fields of a response for the client, without hop-by-hop fields of the upstream; the server
+/// adds framing and connection fields. `storage` holds at least head.headers.size() + 2 entries.
 [[nodiscard]] std::span<const ResponseField> response_fields(const http::h1::ResponseHead& head,
                                                              std::span<ResponseField> storage);
 
-/// Trailers that may be passed on, in either direction.
+/// Trailers that may be forwarded, in either direction.
 [[nodiscard]] bool may_forward_trailer(const http::HeaderView& field) noexcept;
 
 }  // namespace weir::inline v0::gateway

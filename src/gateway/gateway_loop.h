@@ -21,10 +21,10 @@
 
 namespace weir::inline v0::gateway {
 
-/// The gateway on one loop: judges each head, and holds what the requests of this loop need.
+/// The gateway on one loop: reads each head, and holds what the requests of this loop need.
 ///
-/// Thread-safety: its loop's thread, but for the constructor. Cost: no allocation per request.
-/// Lifetime: outlives the server on its loop; quiet() before it dies.
+/// Thread-safety: its loop's thread, except the constructor. Cost: no allocation per request.
+/// Lifetime: must outlive the server on its loop, and be quiet() before destruction.
 class GatewayLoop {
  public:
   GatewayLoop(GatewayCore& core, io::Loop& loop, std::uint32_t index,
@@ -32,13 +32,13 @@ class GatewayLoop {
   GatewayLoop(const GatewayLoop&) = delete;
   GatewayLoop& operator=(const GatewayLoop&) = delete;
 
-  /// What the server calls for each request of this loop.
+  /// The handler for each new request of this loop.
   [[nodiscard]] std::unique_ptr<Handler> make_front_handler();
 
   void set_rules(std::shared_ptr<const Rules> rules) noexcept;
-  /// Lets go of the connections to the upstreams, the busy ones when they are done.
+  /// Closes the connections to the upstreams; busy ones after their exchange.
   void stop() noexcept;
-  /// Nothing of this loop's is under way any more.
+  /// Whether no request of this loop is in progress.
   [[nodiscard]] bool quiet() const noexcept;
 
   // For proxied.
@@ -56,19 +56,19 @@ class GatewayLoop {
   [[nodiscard]] const Rules& rules() const noexcept { return *rules_; }
   [[nodiscard]] std::span<ResponseField> field_storage() noexcept { return fields_; }
   [[nodiscard]] Handler& front_handler() noexcept { return *front_handler_; }
-  /// A waiter of this loop runs out of patience then.
+  /// A waiter of this loop expires at that time.
   void watch_expiry(TimePoint at) noexcept;
   void release(ProxiedRequest& proxied) noexcept;
-  /// Requests whose bodies are on their way, oldest first.
+  /// Requests whose bodies are not complete, oldest first.
   using Uploads = IntrusiveList<ProxiedRequest, &ProxiedRequest::upload_hook>;
   [[nodiscard]] Uploads& uploads() noexcept { return uploads_; }
-  /// `newcomer` found no place: a client that holds one by sending slowly loses it.
+  /// `newcomer` found no place: the oldest slow upload is ended.
   void short_of_places(std::uint16_t upstream, const ProxiedRequest& newcomer);
-  /// When a refused client should come back.
+  /// The time after which a refused client should try again.
   [[nodiscard]] Duration retry_hint(std::size_t upstream) noexcept;
-  /// Before a refusal is sent: who has read it finds it counted.
+  /// Called before a refusal is sent, so that a client that has read it finds it counted.
   void count_refusal(std::size_t upstream, GatewayReason refusal) noexcept;
-  /// After it is sent: what it took us since `from`.
+  /// Called after it is sent: records the time since `from`.
   void time_refusal(TimePoint from) noexcept;
 
  private:

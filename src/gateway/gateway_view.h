@@ -16,7 +16,7 @@
 
 namespace weir::inline v0::gateway {
 
-/// What the pages of the admin endpoint look at: a running gateway, from another thread.
+/// A running gateway as the admin pages see it, from another thread.
 struct GatewayView {
   GatewayView(GatewayCore& gateway, OperatorLog& operators) : core(gateway), log(operators) {}
 
@@ -40,7 +40,7 @@ struct NamedPool {
   std::string_view name;
   PoolStats stats;
 };
-/// Every bounded pool of the process, under the names that metrics and /pools show.
+/// All bounded pools of the process, with the names in metrics and /pools.
 [[nodiscard]] std::vector<NamedPool> pools_of(const GatewayView& view, const ServerStats& server);
 
 }  // namespace weir::inline v0::gateway

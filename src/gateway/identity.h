@@ -15,16 +15,16 @@
 
 namespace weir::inline v0::gateway {
 
-/// Whom a request is billed to, and by which proof.
+/// The actor that a request is charged to, and how it was found.
 struct Actor {
-  Identity identity;  // not present: nobody in particular
+  Identity identity;  // not present: no actor
   IdentityKind kind = IdentityKind::kCertificate;
 };
 
 /// Finds the actor and the peer of a request.
 ///
-/// Names of different kinds never meet: the API key "alice" is not the actor "alice" that a trusted
-/// peer names. Secrets are hashed and nothing of them is kept.
+/// Each kind has its own hash space: the API key "alice" is not the actor "alice" that a trusted
+/// peer names. Secrets are hashed; no byte of them is stored.
 /// Thread-safety: const after construction. Cost: one keyed hash; no allocation.
 class IdentityFinder {
  public:
@@ -32,13 +32,13 @@ class IdentityFinder {
   explicit IdentityFinder(std::string api_key_header)
       : api_key_header_(std::move(api_key_header)), api_key_id_(http::field_id(api_key_header_)) {}
 
-  /// The first of `kinds` that the request can prove. `scratch` holds the text of an address while
+  /// The first of `kinds` that the request contains. `scratch` holds the text of an address while
   /// the identity is used.
   [[nodiscard]] Actor actor_of(const http::HeaderList& headers, const Caller& caller,
                                std::span<const IdentityKind> kinds,
                                const AdmissionController& controller, IpText& scratch) const;
 
-  /// The trusted node itself: the name it gives, else its certificate's, else its address.
+  /// The trusted node itself: the name that it sends, or its certificate's subject, or its address.
   [[nodiscard]] static Identity peer_of(const http::HeaderList& headers, const Caller& caller,
                                         const AdmissionController& controller, IpText& scratch);
 
@@ -49,13 +49,13 @@ class IdentityFinder {
   http::FieldId api_key_id_ = http::FieldId::kXApiKey;
 };
 
-/// The actor that a trusted peer calls by this name.
+/// The actor that a trusted peer names.
 [[nodiscard]] Identity named_actor(std::string_view name, const AdmissionController& controller);
 
 /// The token of "Bearer <token>"; empty for anything else.
 [[nodiscard]] std::string_view bearer_token(std::string_view authorization) noexcept;
 
-/// The address that stands for a client: v6 by its /64, because one household has all of it.
+/// The address that identifies a client; for v6 the /64, because one site has all of its addresses.
 [[nodiscard]] IpAddress billing_address(const IpAddress& client) noexcept;
 
 }  // namespace weir::inline v0::gateway

@@ -12,15 +12,16 @@
 
 namespace weir::inline v0::gateway {
 
-/// What a request says of itself, as far as its sender may say it.
+/// What a request says about itself, as far as its sender is trusted.
 struct Intent {
   Priority priority = Priority::kNormal;
   std::optional<Duration> time_left;  // x-weir-deadline-ms
-  bool hedge = false;                 // x-weir-attempt above 1: a second attempt at a read
+  bool hedge = false;                 // x-weir-attempt above 1: a second attempt
 };
 
-/// The route's word goes first, then a trusted peer's; everybody else says nothing that counts. An
-/// unknown class is normal; a deadline that is no number is none; the longest is a day.
+/// The route's values are used first, then those of a trusted peer; those of other senders are
+/// ignored. An unknown class is normal; a deadline that is not a number is ignored; the longest is
+/// one day.
 [[nodiscard]] Intent read_intent(const http::HeaderList& headers, const Caller& caller,
                                  const Route& route) noexcept;
 

@@ -15,7 +15,7 @@
 
 namespace weir::inline v0::gateway {
 
-// What the gateway refuses by itself, besides admission: enumerator, stable name, HTTP status, and
+// The gateway's own refusals, in addition to admission's: enumerator, stable name, HTTP status, and
 // a sentence for people.
 #define WEIR_GATEWAY_REFUSALS(X)                                                              \
   X(kNoRoute, "no_route", 404, "no route serves this host, path and method")                  \
@@ -31,7 +31,7 @@ enum class GatewayRefusal : std::uint8_t {
 #undef WEIR_X
 };
 
-/// Every reason for which the gateway turns a request away: admission's, then its own.
+/// All reasons for which the gateway refuses a request: admission's, then its own.
 class GatewayReason {
  public:
   static constexpr std::size_t kOwnCount = 0
@@ -42,7 +42,7 @@ class GatewayReason {
       ;
   static constexpr std::size_t kCount = kReasonCount + kOwnCount;
 
-  // Both are one.
+  // Both kinds convert to this one.
   // NOLINTNEXTLINE(google-explicit-constructor)
   constexpr GatewayReason(Reason reason) noexcept
       : index_(static_cast<std::uint8_t>(index_of(reason))) {}
@@ -60,7 +60,7 @@ class GatewayReason {
   }
   [[nodiscard]] std::string_view name() const noexcept;
   [[nodiscard]] std::uint16_t status() const noexcept;
-  /// May the client be told to come back?
+  /// Whether the answer may have a retry hint.
   [[nodiscard]] bool retry() const noexcept;
   [[nodiscard]] std::string_view sentence() const noexcept;
   bool operator==(const GatewayReason&) const = default;
@@ -74,7 +74,7 @@ struct LocalAnswer {
   std::uint16_t status = 503;
   std::string_view reason;              // x-weir-reason
   std::string_view sentence;            // for people
-  std::optional<Duration> retry_after;  // a hint, where coming back makes sense
+  std::optional<Duration> retry_after;  // a hint, if a retry makes sense
 };
 
 [[nodiscard]] LocalAnswer answer_for(GatewayReason refusal,
@@ -83,7 +83,7 @@ struct LocalAnswer {
 
 /// The form of an answer's body.
 enum class AnswerForm : std::uint8_t { kText, kJson };
-/// JSON where Accept names it, text for everybody else.
+/// JSON if Accept names it, otherwise text.
 [[nodiscard]] AnswerForm wanted_form(const http::HeaderList& headers) noexcept;
 
 /// The head's fields and the body of a local answer, in place.
@@ -111,8 +111,8 @@ class LocalAnswerText {
   std::uint16_t status_;
 };
 
-/// The one way in which the gateway answers by itself. Never fails: without a write buffer it is
-/// the bare 503 that needs none. False: that happened, and the client was not told why.
+/// Sends an answer of the gateway itself. It never fails: if no write buffer is free, it sends the
+/// server's fixed 503, which needs none. False: the fixed 503 was sent, without the reason.
 bool send_local(ServerStream& stream, const LocalAnswer& answer, AnswerForm form) noexcept;
 
 }  // namespace weir::inline v0::gateway

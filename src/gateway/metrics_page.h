@@ -8,7 +8,7 @@
 
 namespace weir::inline v0::gateway {
 
-/// The page of /metrics: every family of the table that a gateway has, in Prometheus' text format.
+/// The page /metrics: all families of the table that a gateway has, in Prometheus' text format.
 [[nodiscard]] std::string metrics_page(const GatewayView& view, TimePoint now);
 
 }  // namespace weir::inline v0::gateway

@@ -14,15 +14,15 @@
 
 namespace weir::inline v0::gateway {
 
-/// Tells the operator, on standard error, what admission noticed; and counts how limits moved.
+/// Logs the events of admission to standard error, and counts the changes of limits.
 ///
-/// An overload of an hour must not fill a disk: about each scope and subject there is at most one
-/// line in ten seconds, with the sum of what happened since the last; a limit is worth one when it
-/// has moved by a quarter.
+/// A long overload must not fill a disk: for each scope and subject there is at most one line in
+/// ten seconds, with the number of events since the last line. A limit is logged when it has
+/// changed by a quarter.
 /// Thread-safety: all members, any thread. Never blocks on the reader of standard error.
 class OperatorLog final : public EventSink {
  public:
-  /// `scopes` as the controller names them; `writer` may be nullptr: then it only counts.
+  /// `scopes` as the controller names them. If `writer` is nullptr, it only counts.
   OperatorLog(std::vector<std::string> scopes, io::LineWriter* writer);
 
   void say(std::string_view text) noexcept;
@@ -39,11 +39,11 @@ class OperatorLog final : public EventSink {
   [[nodiscard]] Moves moves(std::size_t scope) const noexcept;
 
   static constexpr Duration kPace = std::chrono::seconds(10);
-  /// Whether a limit is worth a line: it differs by a quarter from the last one told.
+  /// Whether to log a limit: it differs by a quarter from the last one logged.
   [[nodiscard]] static bool worth_telling(std::uint32_t told, std::uint32_t now) noexcept;
 
  private:
-  /// Lets one line through in kPace.
+  /// True at most once in kPace.
   class Pace {
    public:
     [[nodiscard]] bool lets_through(TimePoint now) noexcept;

@@ -28,34 +28,34 @@ class RequestId;
 struct Intent;
 struct Route;
 
-/// One request on its way through the gateway, from its head to the last byte of its answer.
+/// One request that the gateway forwards, from its head to the last byte of its response.
 ///
-///   state      meaning                                        leaves by
-///   kJudged    admission decides                              admitted, waiting, or answered here
-///   kWaiting   parked for a permit, its body held back        grant, refusal, or the client goes
-///   kActive    an exchange with the upstream                  its end, on either side
-///   kLeaving   the client went while a permit was on its way  collecting that permit
+///   state      meaning                                           ends with
+///   kJudged    admission decides                                 admitted, waiting, or answered
+///   kWaiting   in the waiting room; its body is not read         grant, refusal, or disconnect
+///   kActive    an exchange with the upstream                     its end, on either side
+///   kLeaving   the client disconnected while a grant is posted   collecting that permit
 ///
-/// Body bytes are taken from the client as fast as the upstream takes them, and the other way
-/// round; what is held meanwhile is charged to the permit.
+/// Body bytes are read from the client only as fast as the upstream accepts them, and the other way
+/// round; bytes that are held are charged to the permit.
 /// Thread-safety: its loop's thread; the waiter's callback only posts a task.
 /// Lifetime: a place in the loop's slab; ends itself by GatewayLoop::release().
 class ProxiedRequest final : public Handler, private upstream::ExchangeEvents {
  public:
   ProxiedRequest(GatewayLoop& home, ServerStream& stream, std::uint16_t upstream) noexcept;
 
-  /// Asks admission, then sends, waits or answers. The proxied may be gone when it returns.
+  /// Asks admission, then sends, waits or answers. The object may be destroyed when it returns.
   void begin(const ServerRequest& request, const Route& route, const Caller& caller);
 
-  /// Gives its place up to others if its client has brought less than `bytes_per_second` of its
-  /// body since it began, and that is at least `grace` ago. True if it did; it is gone then.
+  /// Ends the request if its body arrived slower than `bytes_per_second` since it began, at least
+  /// `grace` ago. True if it did; the object is destroyed then.
   struct Slow {
     Duration grace{};
     double bytes_per_second = 0;
   };
   bool yield_if_slow(const Slow& slow);
   [[nodiscard]] std::uint16_t upstream() const noexcept { return upstream_; }
-  ListHook<ProxiedRequest> upload_hook;  // while its body is on its way
+  ListHook<ProxiedRequest> upload_hook;  // while its body is not complete
 
   void on_headers(ServerStream& stream, const ServerRequest& request) override;
   void on_body(ServerStream& stream, const http::BodyChunk& chunk) override;
@@ -95,7 +95,7 @@ class ProxiedRequest final : public Handler, private upstream::ExchangeEvents {
 
   void end_upload() noexcept;
   void head_taken(const http::h1::ResponseHead& head);
-  /// Charges what is held now; false when that does not fit the budget and the request must end.
+  /// Charges the bytes held now. False: they do not fit the budget and the request must end.
   [[nodiscard]] bool charge() noexcept;
   void over_budget();
 
@@ -114,7 +114,7 @@ class ProxiedRequest final : public Handler, private upstream::ExchangeEvents {
   std::uint64_t max_body_ = 0;
   std::uint64_t charged_ = 0;
   std::uint16_t upstream_;
-  std::uint16_t status_ = 0;  // of the upstream's answer
+  std::uint16_t status_ = 0;  // of the upstream's response
   State state_ = State::kJudged;
   Priority priority_ = Priority::kNormal;
   Outcome outcome_ = Outcome::kIgnored;

@@ -19,7 +19,7 @@
 
 namespace weir::inline v0::gateway {
 
-/// Up to so many bytes of a text, kept in place; what is longer is cut.
+/// The first bytes of a text, stored in place; a longer text is cut.
 template <std::size_t Bytes>
 class ShortText {
  public:
@@ -36,10 +36,10 @@ class ShortText {
   std::uint8_t size_ = 0;
 };
 
-/// What the log needs of a request after its head is gone. Nothing secret enters: no query, no
-/// credentials, of an actor who proved himself by one only a number.
+/// What the log needs of a request after its head is no longer valid. It contains no secrets: no
+/// query, no credentials, and only a number for an actor that is known by a credential.
 struct RequestNote {
-  /// `request_id`: the one that was made for it, used when it brought none.
+  /// `request_id`: the generated id, used if the request has none.
   void take(const ServerRequest& request, const Caller& caller, std::string_view request_id);
   void take_actor(const Actor& found) noexcept;
 
@@ -59,7 +59,7 @@ struct RequestNote {
 /// One request that has ended.
 struct LogEntry {
   const RequestNote& note;
-  std::uint16_t status = 0;  // 0: no answer was begun
+  std::uint16_t status = 0;  // 0: no response was begun
   std::string_view upstream;
   std::string_view endpoint;
   std::string_view reason;   // of a refusal or a failure
@@ -73,19 +73,19 @@ struct LogEntry {
   Duration upstream_time{};
 };
 
-/// Writes `entry` as one line of JSON without its newline; the part of `out` that was used. What
-/// came from a client is escaped.
+/// Writes `entry` as one line of JSON without its newline; returns the part of `out` that was used.
+/// Text from a client is escaped.
 [[nodiscard]] std::string_view format_log_entry(const LogEntry& entry, std::string_view time,
                                                 std::span<char> out) noexcept;
 
 /// The access log as one loop writes it.
 ///
 ///   off      nothing
-///   errors   answers from 500 on, broken ones, and of the refusals at most kRefusalsPerSecond
-///   sampled  the share that was asked for
+///   errors   5xx responses, broken ones, and at most kRefusalsPerSecond refusals per second
+///   sampled  the configured share
 ///   all      every request
 ///
-/// Thread-safety: its loop's. Cost: nothing when off; else about a microsecond per line.
+/// Thread-safety: its loop's thread. Cost: none if off; otherwise about a microsecond per line.
 class RequestLog {
  public:
   static constexpr std::uint32_t kRefusalsPerSecond = 100;
@@ -94,11 +94,11 @@ class RequestLog {
     double sample = 0.01;
   };
 
-  /// What the writer had to drop, it counts.
+  /// The writer counts the lines that it drops.
   RequestLog(io::LineWriter* writer, Rng rng) noexcept : writer_(writer), rng_(rng) {}
 
   void set_rules(const Rules& rules) noexcept { rules_ = rules; }
-  /// Whether notes are worth taking.
+  /// Whether a RequestNote is needed.
   [[nodiscard]] bool on() const noexcept {
     return writer_ != nullptr && rules_.mode != AccessLog::kOff;
   }

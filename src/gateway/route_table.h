@@ -15,26 +15,26 @@
 
 namespace weir::inline v0::gateway {
 
-/// What a request that took a route is worth, and where it goes.
+/// The settings of a route for its requests.
 struct Route {
   std::uint16_t upstream = 0;  // index
   std::uint16_t index = 0;     // of the route itself, for explanations
   std::uint32_t cost = 1;
   std::uint64_t max_body = 0;          // 0: no bound
-  std::optional<Priority> priority;    // unset: a trusted peer's word, else normal
+  std::optional<Priority> priority;    // unset: from a trusted peer, otherwise normal
   std::vector<IdentityKind> identity;  // never empty unless actors are off
 };
 
-/// Routes compiled for matching: the first that fits wins.
+/// Routes compiled for matching; the first match is used.
 ///
-///   host         exact, or every name below "*.domain"; port and case do not count
+///   host         exact, or every name below "*.domain"; port and case are ignored
 ///   path         exact, without the query
-///   path_prefix  whole segments: "/api" fits /api and /api/x, not /apix
-///   methods      case-sensitive, as methods are
+///   path_prefix  whole segments: "/api" matches /api and /api/x, not /apix
+///   methods      case-sensitive
 ///
-/// A path with dot segments, plain or percent-encoded, fits only routes that name no path: what it
-/// means is decided behind us, so it must not pick a class here.
-/// Thread-safety: const after construction. Cost: a few compares per route, no allocation.
+/// A path with dot segments, plain or percent-encoded, matches only routes without a path: the
+/// upstream decides what it means, so it must not select a class here.
+/// Thread-safety: const after construction. Cost: a few comparisons per route, no allocation.
 class RouteTable {
  public:
   RouteTable() = default;
@@ -42,7 +42,7 @@ class RouteTable {
   RouteTable(std::span<const RouteConfig> routes, std::span<const std::string> upstreams,
              std::span<const IdentityKind> default_identity);
 
-  /// nullptr when none fits.
+  /// nullptr if none matches.
   [[nodiscard]] const Route* match(const http::RequestMeta& meta,
                                    http::Method method) const noexcept;
   [[nodiscard]] std::size_t size() const noexcept { return entries_.size(); }
@@ -56,7 +56,7 @@ class RouteTable {
     std::string host;  // lower case; kBelow: with its leading dot
     std::string path;
     std::uint32_t methods = 0;               // bit per Method; 0: any
-    std::vector<std::string> method_tokens;  // those without a Method of their own
+    std::vector<std::string> method_tokens;  // those that have no Method value
     Route route;
   };
 

@@ -12,9 +12,8 @@
 
 namespace weir::inline v0::gateway {
 
-/// What a loop needs to know about a request's head, compiled from the configuration. Never
-/// changed: a reload makes a new one and hands it to each loop, which looks at it in on_headers
-/// only.
+/// What a loop needs to evaluate a request's head, compiled from the configuration. It never
+/// changes: a reload makes a new one and gives it to each loop, which uses it in on_headers only.
 struct Rules {
   Rules(const config::Config& config, std::span<const std::string> upstreams)
       : routes(config.routes_in_force(), upstreams, config.actors.identity),

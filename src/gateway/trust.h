@@ -14,19 +14,19 @@
 
 namespace weir::inline v0::gateway {
 
-/// Who sent a request, as far as we can know.
+/// The sender of a request, as far as it is known.
 struct Caller {
   std::optional<IpAddress> socket;  // the other end of the connection; none for Unix sockets
-  std::optional<IpAddress> client;  // behind trusted proxies; else the socket's
-  std::string_view certificate;     // the subject of its verified certificate; lives in on_headers
-  bool peer = false;                // its x-weir headers count
-  bool proxy = false;               // what it says about the client's address counts
+  std::optional<IpAddress> client;  // as trusted proxies report it; otherwise the socket's
+  std::string_view certificate;     // subject of its verified certificate; valid in on_headers
+  bool peer = false;                // its x-weir headers are used
+  bool proxy = false;               // its X-Forwarded-For is used
 };
 
-/// Whose word counts. Decided by the socket's address and the client's certificate alone: nothing a
-/// request says can make its sender trusted.
+/// Which senders are trusted. Only the socket's address and the client's certificate decide; the
+/// content of a request cannot make its sender trusted.
 ///
-/// Thread-safety: const after construction. Cost: a compare per configured range.
+/// Thread-safety: const after construction. Cost: a comparison per configured range.
 class TrustTable {
  public:
   TrustTable() = default;
@@ -42,7 +42,7 @@ class TrustTable {
   [[nodiscard]] Forwarded forwarded() const noexcept { return forwarded_; }
 
  private:
-  /// The nearest address of X-Forwarded-For that is not a proxy of ours, read from the right.
+  /// The nearest address of X-Forwarded-For that is not a trusted proxy, read from the right.
   [[nodiscard]] std::optional<IpAddress> client_behind(
       const http::HeaderList& headers) const noexcept;
 
@@ -54,7 +54,7 @@ class TrustTable {
   Forwarded forwarded_ = Forwarded::kSet;
 };
 
-/// The IP address of a socket; nothing for other families. v4-mapped ones as v4.
+/// The IP address of a socket; nullopt for other families. A v4-mapped address is returned as v4.
 [[nodiscard]] std::optional<IpAddress> ip_of(const io::Address& address) noexcept;
 
 }  // namespace weir::inline v0::gateway

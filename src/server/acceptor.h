@@ -19,14 +19,15 @@
 
 namespace weir::inline v0::server {
 
-/// Accepts for all loops, on one of them: asks the pressure, then hands the socket to the loop with
-/// the fewest connections, or turns it away with a bare 503.
+/// Accepts connections for all loops, on one of them: evaluates the pressure, then gives the socket
+/// to the loop with the fewest connections, or refuses it with a fixed 503.
 ///
-/// When all places are taken but some connection is idle, newcomers wait in the kernel's queue
-/// while the oldest idle one is closed, a moment at most; without an idle one they are refused at
-/// once.
-/// Sockets turned away are closed a little later, so that the peer can read why; at most
-/// kLingeringMax of them are held open for that. Thread-safety: its loop's.
+/// If all places are taken but some connection is idle, new connections stay in the kernel's queue
+/// for a short time while the longest idle connection is closed. If none is idle, they are refused
+/// at once.
+/// A refused socket is closed a little later, so that the peer can read the answer; at most
+/// kLingeringMax of them are kept open for that.
+/// Thread-safety: its loop's thread.
 class Acceptor {
  public:
   Acceptor(ServerShared& shared, io::Loop& loop, CriticalPeer is_critical, Rng rng);
@@ -36,7 +37,7 @@ class Acceptor {
 
   [[nodiscard]] Result<void, io::IoError> add(io::Fd listening, const io::ListenOptions& options,
                                               bool tls);
-  /// No further newcomers. `done` when the listeners are closed.
+  /// Stops accepting. Calls `done` when the listeners are closed.
   void close(io::Callback<> done);
 
   [[nodiscard]] const std::vector<std::unique_ptr<io::Listener>>& listeners() const noexcept {
@@ -50,7 +51,7 @@ class Acceptor {
     TimePoint until{};
   };
 
-  /// Who is told by a listener: one for those in the clear, one for those that speak TLS.
+  /// Receives the events of listeners: one object for cleartext, one for TLS.
   struct ListenerSink final : io::AcceptSink {
     ListenerSink(Acceptor& to, bool speaks_tls) noexcept : owner(to), tls(speaks_tls) {}
     bool ready_to_accept() override { return owner.ready_to_accept(); }
@@ -84,8 +85,8 @@ class Acceptor {
   std::vector<std::unique_ptr<io::Listener>> listeners_;
   io::Task room_task_;
   io::Timer room_timer_;
-  TimePoint waits_until_{};   // newcomers, for room
-  TimePoint refuse_until_{};  // nobody made room: they are not kept waiting
+  TimePoint waits_until_{};   // new connections stay in the kernel's queue until then
+  TimePoint refuse_until_{};  // no place became free: new connections are refused at once
   io::Timer lingering_timer_;
   std::array<Lingering, kLingeringMax> lingering_sockets_;
   std::size_t lingering_first_ = 0;

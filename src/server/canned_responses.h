@@ -4,12 +4,12 @@
 
 namespace weir::inline v0::server {
 
-/// A whole response of the server's own with "connection: close": a literal, so that it needs no
-/// memory. Statuses it does not know become 400. Every 503 of the server has one reason: a place
-/// (for a connection, a stream, a buffer) is missing.
+/// A fixed response of the server with "connection: close": a literal, so it needs no memory. An
+/// unknown status becomes 400. Every 503 of the server has the same reason: no place is free (for a
+/// connection, a stream or a buffer).
 [[nodiscard]] std::string_view canned_close(unsigned status) noexcept;
 
-/// The overload answer on a connection that goes on.
+/// The overload answer on a connection that stays open.
 [[nodiscard]] std::string_view canned_503_keep() noexcept;
 
 }  // namespace weir::inline v0::server

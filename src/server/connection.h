@@ -28,12 +28,12 @@ class TlsEntry;
 
 /// One accepted socket: transport below, session above, and between them input, output, deadlines.
 ///
-/// It reads when the session wants input, drives the session, flushes once per round, and then
-/// settles: what to watch, which lists to be in, when to look again. Sessions and handlers ask for
-/// its end by fail() or finish(); it ends when nobody is inside it any more.
+/// It reads when the session wants input, runs the session, flushes once per round, and then
+/// updates what to watch, which lists it is in, and its timer. Sessions and handlers end it with
+/// fail() or finish(); it ends when no call into it is active any more.
 ///
-/// Thread-safety: its loop's. Lifetime: a place in the server's slab, from accept until the socket
-/// has told that it is closed.
+/// Thread-safety: its loop's thread. Lifetime: a place in the server's slab, from accept until the
+/// socket has reported that it is closed.
 class Connection final : public io::SocketEvents {
  public:
   struct Arrival {
@@ -45,10 +45,10 @@ class Connection final : public io::SocketEvents {
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  /// Which protocol the peer will speak: it shows by its first bytes, or was agreed on before them.
+  /// The protocol of the peer: found from its first bytes, or agreed on before them.
   enum class Protocol : std::uint8_t { kUndecided, kHttp1, kHttp2 };
 
-  /// On the shard's loop. False: the kernel would not have it; the connection is to be discarded.
+  /// On the shard's loop. False: the kernel refused the socket; discard the connection.
   [[nodiscard]] bool open(io::Fd fd);
 
   // For the session.
@@ -62,11 +62,11 @@ class Connection final : public io::SocketEvents {
   [[nodiscard]] bool critical() const noexcept { return session_->critical(); }
   [[nodiscard]] bool unused() const noexcept { return session_->unused(); }
   [[nodiscard]] TimePoint opened_at() const noexcept { return opened_at_; }
-  /// The connection ends as soon as nobody is inside it.
+  /// The connection ends as soon as no call into it is active.
   void fail(CloseReason reason) noexcept;
   [[nodiscard]] bool failed() const noexcept { return ending_ != CloseReason::kNone; }
-  /// The connection ends when its output is out. With `linger`, input is read and thrown away until
-  /// the peer has seen it: closing on unread bytes would take the last words from it.
+  /// The connection ends when its output is sent. With `linger`, input is read and discarded until
+  /// the peer has received the output: closing with unread bytes would reset the connection.
   struct CloseMode {
     CloseReason reason = CloseReason::kFinished;
     bool linger = false;
@@ -75,11 +75,11 @@ class Connection final : public io::SocketEvents {
   [[nodiscard]] bool finishing() const noexcept { return close_mode_.reason != CloseReason::kNone; }
   /// drive() later in this turn, unless it runs now.
   void schedule() noexcept;
-  /// Keeps what follows the last response from being read as a reset.
+  /// Prevents that the peer gets a reset instead of the last response.
   void reset_on_close() noexcept { socket_.reset_on_close(); }
 
-  // For the transport, before any byte was read: what ALPN chose. A preface after that is a request
-  // like any other to HTTP/1, and a request is no preface to HTTP/2.
+  // For the transport, before any byte was read: the protocol that ALPN chose. After that, HTTP/1
+  // reads a preface as a request, and HTTP/2 does not accept a request as a preface.
   void begin_http1() noexcept { protocol_ = Protocol::kHttp1; }
   void begin_http2();
   [[nodiscard]] Protocol protocol() const noexcept { return protocol_; }
@@ -87,19 +87,19 @@ class Connection final : public io::SocketEvents {
   [[nodiscard]] io::Socket& socket() noexcept { return socket_; }
   void use(io::Transport& transport) noexcept { transport_ = &transport; }
   void use_cleartext() noexcept { transport_ = &plain_; }
-  /// It is done: HTTP as the two agreed.
+  /// The handshake is done: starts HTTP with the protocol agreed on.
   void begin_http(io::TlsProtocol agreed);
 
   // For the shard.
   [[nodiscard]] bool tls() const noexcept { return tls_; }
   void drive();
-  void resume_output(WriteBuffer* handed);  // with as many buffers as it waited for
+  void resume_output(WriteBuffer* handed);  // with as many buffers as it needs
   void close_now(CloseReason reason);
   void drain();
   [[nodiscard]] TimePoint blocked_since() const noexcept { return blocked_since_; }
   [[nodiscard]] TimePoint idle_since() const noexcept { return idle_since_; }
-  /// When it began to say what it has not finished saying: a head, a preface, a TLS greeting.
-  /// TimePoint::max() if it is not about to.
+  /// When the head, preface or ClientHello that is not complete began; TimePoint::max() if there is
+  /// none.
   [[nodiscard]] TimePoint incomplete_since() const noexcept;
   void settle_lists(TimePoint now);
 
@@ -107,9 +107,9 @@ class Connection final : public io::SocketEvents {
   ListHook<Connection> idle_hook;
   bool idle_as_newcomer = false;  // in which list of the shard idle_hook is
   ListHook<Connection> incomplete_hook;
-  ListHook<Connection> blocked_hook;  // output does not move
-  ListHook<Connection> writer_hook;   // waits for one write buffer …
-  ListHook<Connection> several_hook;  // … or for several at once
+  ListHook<Connection> blocked_hook;  // blocked on the client
+  ListHook<Connection> writer_hook;   // blocked on one write buffer …
+  ListHook<Connection> several_hook;  // … or on several at once
 
  private:
   void on_readable() override;
@@ -156,11 +156,11 @@ class Connection final : public io::SocketEvents {
   io::Access access_;
   Protocol protocol_ = Protocol::kUndecided;
   bool driving_ = false;
-  bool closed_ = false;  // nothing happens here any more …
-  bool gone_ = false;    // … and the loop has let go of the socket
+  bool closed_ = false;  // the connection has ended …
+  bool gone_ = false;    // … and the loop has released the socket
   bool lingering_ = false;
-  bool backlog_ = false;  // the session has more to do with what is there
-  bool blocked_ = false;  // the socket said "again" to a write
+  bool backlog_ = false;  // the session has not processed all input
+  bool blocked_ = false;  // blocked on the socket: a write returned kAgain
   bool half_closed_ = false;
   bool tls_;
   bool staged_ = false;  // the region is a small one, for a ClientHello

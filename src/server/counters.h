@@ -11,7 +11,7 @@
 
 namespace weir::inline v0::server {
 
-/// A number that one loop writes and any_waiting reads.
+/// A number that one loop writes and any thread reads.
 class LoopCounter {
  public:
   void operator+=(std::uint64_t n) noexcept { set(get() + n); }
@@ -27,17 +27,17 @@ class LoopCounter {
   std::atomic<std::uint64_t> value_{0};
 };
 
-/// What one loop has done and holds.
+/// The counters and gauges of one loop.
 struct LoopCounters {
   LoopCounter connections;  // open now
   LoopCounter idle;         // of those, between requests
   LoopCounter regions_leased;
   LoopCounter regions_leased_peak;
-  LoopCounter pending_writes;  // connections waiting for a write buffer
-  LoopCounter backpressured;   // connections whose output is blocked
+  LoopCounter pending_writes;  // connections blocked on the write pool
+  LoopCounter backpressured;   // connections blocked on their client
   LoopCounter backpressured_peak;
-  LoopCounter backpressure_full;  // had to drop one because the list was full
-  LoopCounter oldest_blocked_ns;  // since when, on the time line; 0: none
+  LoopCounter backpressure_full;  // connections closed because the list was full
+  LoopCounter oldest_blocked_ns;  // since when it is blocked; 0: none
   LoopCounter accepted, requests, tunnels;
   LoopCounter bytes_received, bytes_sent, bytes_moved;
   LoopCounter critical_shed;
@@ -55,7 +55,7 @@ struct LoopCounters {
   void count(CloseReason reason) noexcept { ++closed[static_cast<std::size_t>(reason)]; }
   void count(RefuseReason reason) noexcept { ++refused[static_cast<std::size_t>(reason)]; }
   void add_to(ServerStats& stats) const noexcept;
-  /// Adds what `other` has counted (not what it holds: that is gone with its loop).
+  /// Adds the counters of `other` (not its gauges, which end with its loop).
   void take_over(const LoopCounters& other) noexcept;
 };
 

@@ -7,11 +7,11 @@
 
 namespace weir::inline v0::server {
 
-/// Holds a transfer to a minimum rate, window by window: a window that brings fewer bytes than
-/// rate × window (or none at all) is too slow. Bytes beyond need do not count for later windows, so
-/// nobody can save up for a pause.
+/// Checks a minimum rate, window by window: a window with fewer bytes than rate × window (or none
+/// at all) is too slow. Bytes beyond the minimum do not count for later windows, so a fast start
+/// does not allow a pause.
 ///
-/// Thread-safety: none. Pure: `now` is told.
+/// Thread-safety: none. Pure: `now` is an argument.
 class RateGuard {
  public:
   struct Rule {
@@ -36,7 +36,7 @@ class RateGuard {
   [[nodiscard]] TimePoint deadline() const noexcept {
     return running_ ? ends_at_ : TimePoint::max();
   }
-  /// True when the window that has ended was too slow. Begins the next one otherwise.
+  /// True if the window that has ended was too slow; otherwise the next window begins.
   [[nodiscard]] bool too_slow(TimePoint now, const Rule& rule) noexcept {
     if (!running_ || now < ends_at_) return false;
     if (bytes_ < rule.bytes_needed()) return true;

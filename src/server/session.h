@@ -5,40 +5,40 @@
 
 namespace weir::inline v0::server {
 
-/// The protocol on a connection (a TLS handshake, HTTP/1, HTTP/2): takes bytes from the
-/// connection's input, calls the handler, puts bytes into the connection's output.
+/// The protocol on a connection (TLS handshake, HTTP/1, HTTP/2): reads the connection's input,
+/// calls the handler, and writes the connection's output.
 ///
-/// The connection drives it: advance, flush, on_flushed, again while they say so. It never closes
-/// the connection itself: it asks (Connection::fail, Connection::finish).
+/// The connection calls advance, flush and on_flushed, again while they return true. The session
+/// does not close the connection itself: it calls Connection::fail or Connection::finish.
 class Session {
  public:
-  /// Uses the input as far as it can. True: something was done, call again after a flush.
+  /// Processes the input as far as possible. True: progress was made; call again after a flush.
   [[nodiscard]] virtual bool advance(TimePoint now) = 0;
-  /// After a flush, complete or not. True: something was done, flush again.
+  /// Called after a flush, complete or not. True: progress was made; flush again.
   [[nodiscard]] virtual bool on_flushed(TimePoint now) = 0;
   /// The peer ended its side.
   virtual void on_end_of_input(TimePoint now) = 0;
-  /// The peer ended its side, or broke, while nothing was read.
+  /// The peer ended its side, or the connection was reset, while reads were off.
   virtual void on_disconnected(TimePoint now) = 0;
-  /// The connection dies: every open stream is told. Once.
+  /// The connection ends: every open stream is aborted. Called once.
   virtual void end_streams(CloseReason reason) = 0;
 
-  /// More input would be used now.
+  /// Whether more input would be processed now.
   [[nodiscard]] virtual bool wants_input() const noexcept = 0;
-  /// Between requests: may be closed without hurting any_waiting.
+  /// Whether there is no request in progress, so that the connection may be closed.
   [[nodiscard]] virtual bool idle() const noexcept = 0;
-  /// When the request began whose head is not complete; TimePoint::max() if there is none.
+  /// When the incomplete head began; TimePoint::max() if there is none.
   [[nodiscard]] virtual TimePoint head_since() const noexcept { return TimePoint::max(); }
-  /// No request has come yet.
+  /// Whether no request has arrived yet.
   [[nodiscard]] virtual bool unused() const noexcept = 0;
-  /// Its work may use reserved places.
+  /// Whether it may use reserved places.
   [[nodiscard]] virtual bool critical() const noexcept = 0;
-  /// A handler waits for room in the output.
+  /// Whether a handler is blocked on room in the output.
   [[nodiscard]] virtual bool wants_room() const noexcept = 0;
   /// When on_deadline() is due; TimePoint::max() for never.
   [[nodiscard]] virtual TimePoint deadline() const noexcept = 0;
   virtual void on_deadline(TimePoint now) = 0;
-  /// The server drains: no further request after those under way.
+  /// The server drains: accept no further requests after those in progress.
   virtual void on_drain() = 0;
 
  protected:

@@ -28,10 +28,10 @@ namespace weir::inline v0::server {
 
 /// One loop's part of a server: its connections, its lists, its handler, its tick.
 ///
-/// Every tick it judges pressure and obeys: closes idle connections, oldest first (one whose head
-/// is late counts as idle), and those whose output is blocked; answers the arena queue; returns
-/// cold memory at the sweep. Thread-safety: its loop's, but hand_over(), counters and load(), which
-/// are any_waiting's.
+/// At every tick it evaluates pressure and does what the decision says: closes idle connections,
+/// longest idle first (one whose head is late counts as idle), and those that are blocked on their
+/// client. It answers the queue of pending streams, and gives unused memory back at the sweep.
+/// Thread-safety: its loop's thread, except hand_over(), counters and load(): any thread.
 class LoopShard {
  public:
   LoopShard(ServerShared& shared, io::Loop& loop, std::uint32_t index,
@@ -41,14 +41,14 @@ class LoopShard {
   ~LoopShard();
 
   void start();
-  /// Closes everything; `done` is called when nothing of this shard is on the loop.
+  /// Closes everything; calls `done` when the loop uses nothing of this shard any more.
   void stop(io::Callback<> done);
   void drain();
 
-  /// Takes an accepted socket with its place, from the accepting loop. Never fails: there is room
-  /// for as many as there are places.
+  /// Takes an accepted socket with its place, from the accepting loop. It never fails: there is
+  /// room for every place.
   void hand_over(io::Fd fd, Connection& connection);
-  /// Connections here or on their way.
+  /// Connections of this loop, including those that are being handed over.
   [[nodiscard]] std::uint32_t load() const noexcept {
     return load_.load(std::memory_order_relaxed);
   }
@@ -77,9 +77,9 @@ class LoopShard {
   void set_incomplete(Connection& connection, bool incomplete);
   void set_blocked(Connection& connection, bool blocked, bool moved);
   [[nodiscard]] WriteBufferQueue& writers() noexcept { return writers_; }
-  /// A pool said no: pressure is judged before the turn ends.
+  /// A pool was empty: pressure is evaluated before the turn ends.
   void on_exhausted() noexcept;
-  /// Memory for a stream, by the rules of pressure. kPending: `waiter` is queued.
+  /// An arena for a stream, as the pressure decision allows. kPending: `waiter` is queued.
   struct ArenaGrant {
     std::byte* memory = nullptr;
     bool pending = false;
@@ -89,9 +89,9 @@ class LoopShard {
 
   void on_opened(Connection& connection);
   void on_closed(Connection& connection);
-  /// Closes the oldest idle connection, soon. From any thread.
+  /// Closes the longest idle connection soon. From any thread.
   void request_room() noexcept { loop_.post(room_task_); }
-  /// Closes up to `count` idle connections, oldest first.
+  /// Closes up to `count` idle connections, longest idle first.
   std::uint32_t close_idle(std::uint32_t count, TimePoint quiet_since, CloseReason reason);
 
  private:
@@ -122,10 +122,10 @@ class LoopShard {
   std::vector<http::HeaderView> headers_;
 
   IntrusiveList<Connection, &Connection::all_hook> all_;
-  // Idle, longest in front: those who never asked for anything, and the others.
+  // Idle connections, longest idle first: those without any request yet, and the others.
   IntrusiveList<Connection, &Connection::idle_hook> silent_;
   IntrusiveList<Connection, &Connection::idle_hook> idle_;
-  // In the middle of a head, longest in front; among the idle after config().stall_grace.
+  // Connections with an incomplete head, oldest first; idle after config().stall_grace.
   IntrusiveList<Connection, &Connection::incomplete_hook> incomplete_;
   IntrusiveList<Connection, &Connection::blocked_hook> blocked_connections_;
   WriteBufferQueue writers_;

@@ -32,9 +32,9 @@ struct TlsShared;
 
 /// The places for connections, of all loops.
 ///
-/// Promises: ordinary arrivals leave `reserved` places to critical ones. After want(), the task is
-/// posted when a place comes back.
-/// Thread-safety: any. Cost: a mutex pair, when a connection opens or closes.
+/// Promises: non-critical connections leave `reserved` places to critical ones. After want(), the
+/// task is posted when a place becomes free.
+/// Thread-safety: any thread. Cost: a mutex pair, when a connection opens or closes.
 class ConnectionTable {
  public:
   struct Shape {
@@ -44,13 +44,13 @@ class ConnectionTable {
   };
   explicit ConnectionTable(const Shape& shape);
 
-  /// Or why there is no place. Critical arrivals are not counted to their source.
+  /// A place, or why there is none. Critical connections are not counted for their source.
   [[nodiscard]] Result<Connection*, RefuseReason> acquire(LoopShard& shard,
                                                           const Connection::Arrival& arrival);
   void release(Connection& connection);
   [[nodiscard]] bool has_room(bool critical) const;
 
-  /// Post `freed` to `on`, once, when the next place comes back.
+  /// Posts `freed` to `on`, once, when the next place becomes free.
   void want(io::Loop& on, io::Task& freed);
   void unwant();
   [[nodiscard]] PoolStats stats() const;
@@ -79,7 +79,7 @@ struct ServerShared {
   RegionPool regions;
   WritePool writes;
   ArenaPool arenas;
-  std::unique_ptr<TlsShared> tls;  // when some listener speaks it; made before anything runs
+  std::unique_ptr<TlsShared> tls;  // if there is a TLS listener; made before start
   ConnectionTable connections;
 
   // HTTP/2.
@@ -90,19 +90,19 @@ struct ServerShared {
   StreamPlaces streams;  // of every protocol
   H2StreamPool h2_streams;
 
-  std::vector<LoopShard*> shards;  // filled before anything runs
+  std::vector<LoopShard*> shards;  // filled before start
   std::atomic<std::uint64_t> next_stream_id{1};
   std::atomic<std::uint32_t> backpressured{0};  // connections, of all loops
   std::atomic<PressureLevel> level{PressureLevel::kNormal};
   std::atomic<bool> draining{false};
-  std::atomic<bool> collecting{false};  // some loop gathers write buffers for one of its own
+  std::atomic<bool> collecting{false};  // a loop collects write buffers for one connection
 };
 
-/// What the pools and lists of all loops look like now.
-/// Thread-safety: any. Cost: three mutex pairs and a few loads per loop.
+/// The current state of the pools and lists of all loops.
+/// Thread-safety: any thread. Cost: three mutex pairs and a few loads per loop.
 [[nodiscard]] PressureState collect_pressure(const ServerShared& shared, TimePoint now) noexcept;
 
-/// evaluate_pressure() of that, with the level published.
+/// evaluate_pressure() of that state; also publishes the level.
 PressureDecision judge_pressure(ServerShared& shared, TimePoint now) noexcept;
 
 }  // namespace weir::inline v0::server

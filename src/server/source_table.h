@@ -8,13 +8,14 @@
 
 namespace weir::inline v0::server {
 
-/// How many connections each source has open: an IPv4 address, or an IPv6 /64, since whoever has
-/// one address of it has them all. Unix sockets have no source and are not counted.
+/// The number of open connections per source: an IPv4 address or an IPv6 /64, because a site
+/// usually has all addresses of a /64. Unix sockets have no source and are not counted.
 ///
-/// Promises: as many sources as `connections` can be told apart, so it is never full; memory is
-/// taken at construction. Where an entry lies depends on the secret, so that nobody can choose
-/// addresses that collide.
-/// Thread-safety: none, the owner serialises. Cost: O(1), a probe or two in a table half empty.
+/// Promises: it has room for as many sources as `connections`, so it is never full; memory is
+/// allocated at construction. The position of an entry depends on a secret, so a client cannot
+/// choose addresses that collide.
+/// Thread-safety: none; the owner serialises calls. Cost: O(1): one or two probes, because half of
+/// the table is empty.
 class SourceTable {
  public:
   struct Shape {
@@ -30,17 +31,17 @@ class SourceTable {
 
   explicit SourceTable(const Shape& shape);
 
-  /// False, and nothing counted, when the source has as many as it may.
+  /// False, and nothing is counted, if the source has reached its cap.
   [[nodiscard]] bool enter(const io::Address& peer) noexcept;
   void leave(const io::Address& peer) noexcept;
   [[nodiscard]] std::uint32_t count_of(const io::Address& peer) const noexcept;
   [[nodiscard]] std::uint32_t sources() const noexcept { return used_; }
-  /// Places in the table for so many connections.
+  /// The number of table entries for that many connections.
   [[nodiscard]] static std::uint32_t places_for(std::uint32_t connections) noexcept;
 
  private:
   [[nodiscard]] std::uint32_t home(const Entry& entry) const noexcept;
-  /// Where the source is, or the free place where it would be.
+  /// The entry of the source, or the free entry where it would be.
   [[nodiscard]] std::uint32_t find(const Entry& wanted) const noexcept;
   void close_gap(std::uint32_t hole) noexcept;
 

@@ -9,11 +9,11 @@
 
 namespace weir::inline v0::server {
 
-/// How many requests are read or answered at once: over all connections, loops and protocols.
+/// The places for concurrent requests, over all connections, loops and protocols.
 ///
-/// Promises: never more than `count` are taken, ordinary ones leave `reserved` to critical ones,
-/// under any interleaving. A place that could not be had is counted.
-/// Thread-safety: any. Cost: a compare-exchange to take, a subtraction to give back.
+/// Promises: under any interleaving, at most `count` are taken, and non-critical requests leave
+/// `reserved` places to critical ones. A failed attempt to take a place is counted.
+/// Thread-safety: any thread. Cost: a compare-exchange to take, a subtraction to give back.
 class StreamPlaces {
  public:
   struct Shape {

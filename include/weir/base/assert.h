@@ -1,9 +1,10 @@
 #pragma once
 
-/// WEIR_ASSERT(condition): a broken promise inside Weir ends the process, in release too.
+/// WEIR_ASSERT(condition): a bug inside Weir ends the process, also in release builds.
 ///
-/// Promises: the condition is evaluated exactly once; a false one prints file, line and text to
-/// stderr and aborts. Never use it on input: bad input is a value (see result.h).
+/// Promises: the condition is evaluated exactly once. If it is false, file, line and text are
+/// printed to stderr and the process aborts. Do not use it on input: bad input is a value
+/// (result.h).
 /// Cost: one predictable branch.
 
 namespace weir::inline v0 {

@@ -12,8 +12,8 @@ namespace weir::inline v0 {
 
 /// A number of bytes.
 ///
-/// Promises: arithmetic saturates (at the largest value, or at 0 for a difference), so a sum of
-/// bounds that does not fit can only look too large, never small.
+/// Promises: arithmetic saturates (at the largest value, or at 0 for a difference), so a sum that
+/// overflows may be too large, but never too small.
 class ByteSize {
  public:
   constexpr ByteSize() noexcept = default;
@@ -57,7 +57,7 @@ class ByteSize {
   return ByteSize(std::uint64_t{1} << 30U) * n;
 }
 
-/// Why a text is no byte size.
+/// Why a text is not a byte size.
 enum class ByteSizeFault : std::uint8_t {
   kEmpty,
   kNotANumber,   // does not start with a digit: "x", "-1", "+1"
@@ -79,7 +79,7 @@ inline constexpr std::string_view kByteSizeSyntax =
 /// "1536KiB"), else bytes ("1000B").
 [[nodiscard]] std::string to_string(ByteSize size);
 
-/// For people: one decimal, rounded half up ("1.5 GiB", "815.2 MiB"); whole below 1 KiB ("17 B").
+/// A short text for people: one decimal, rounded half up ("1.5 GiB"); whole below 1 KiB ("17 B").
 [[nodiscard]] std::string to_human(ByteSize size);
 
 }  // namespace weir::inline v0

@@ -17,7 +17,7 @@ void check_range(ConfigErrors& errors, std::string_view key, std::uint64_t value
 void check_range(ConfigErrors& errors, std::string_view key, Duration value, Duration low,
                  Duration high);
 
-/// Any unsigned integer type, without ambiguity between the overloads above.
+/// The same for any unsigned integer type; avoids ambiguity between the overloads above.
 template <std::unsigned_integral T>
 void check_range(ConfigErrors& errors, std::string_view key, T value, T low, T high) {
   check_range(errors, key, std::uint64_t{value}, std::uint64_t{low}, std::uint64_t{high});
@@ -26,7 +26,7 @@ void check_range(ConfigErrors& errors, std::string_view key, T value, T low, T h
 /// Adds an error with free text for rules between two values: "below critical_watermark (0.95)".
 void add_error(ConfigErrors& errors, std::string_view key, std::string value, std::string allowed);
 
-/// Appends `inner`, each key prefixed: validate() of a struct inside a struct.
+/// Appends the errors of a nested struct, each key with a prefix.
 void append_errors(ConfigErrors& errors, std::string_view prefix, ConfigErrors inner);
 
 }  // namespace weir::inline v0

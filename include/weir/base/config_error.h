@@ -5,8 +5,8 @@
 
 namespace weir::inline v0 {
 
-/// One thing that is wrong with a configuration, in the operator's words. The layer that validates
-/// fills key, value and allowed; the reader of the file adds file and line.
+/// One error in a configuration, in the operator's terms. The layer that validates sets key, value
+/// and allowed; the reader of the file adds file and line.
 struct ConfigError {
   std::string key{};      // "admission.limit.initial"
   std::string value{};    // what was given, printed
@@ -17,7 +17,8 @@ struct ConfigError {
   bool operator==(const ConfigError&) const = default;
 };
 
-/// Every fault found, not only the first: an operator mends a file in one go. Empty means valid.
+/// All errors found, not only the first, so that an operator can fix them at once. Empty means
+/// valid.
 using ConfigErrors = std::vector<ConfigError>;
 
 }  // namespace weir::inline v0

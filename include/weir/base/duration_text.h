@@ -9,12 +9,12 @@
 
 namespace weir::inline v0 {
 
-/// Why a text is no duration.
+/// Why a text is not a duration.
 enum class DurationFault : std::uint8_t {
   kEmpty,
   kNotANumber,   // does not start with a digit: "x", "-1s"
   kNotWhole,     // "1.5s": write 1500ms
-  kMissingUnit,  // "500": of what?
+  kMissingUnit,  // "500"
   kUnknownUnit,  // also "1m30s": one number, one unit
   kOverflow,     // beyond 2^63 - 1 ns, about 292 years
 };

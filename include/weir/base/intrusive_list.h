@@ -7,9 +7,9 @@
 
 namespace weir::inline v0 {
 
-/// The links of one list membership, a member of the element. An element may carry several.
+/// The links of one list membership, a member of the element. An element may have several.
 ///
-/// Promises: knows whether it is linked; dying, or being copied, while linked is caught or refused.
+/// Promises: knows whether it is linked. Destroying it while linked aborts; it cannot be copied.
 template <class T>
 class ListHook {
  public:
@@ -32,10 +32,10 @@ class ListHook {
 /// A doubly linked list through a member of its elements, oldest in front:
 /// `struct Conn { ListHook<Conn> idle; }; IntrusiveList<Conn, &Conn::idle> idle_list;`
 ///
-/// Promises: never allocates; inserting what is linked, or removing what is not in this list,
-/// aborts. Removing an element during iteration is fine once the iterator has moved past it.
-/// Thread-safety: none, the owner serialises. Cost: O(1) for all but clear() and iteration.
-/// Lifetime: elements belong to somebody else; the list unlinks them when it dies.
+/// Promises: never allocates. Inserting an element that is linked, or removing one that is not in
+/// this list, aborts. An element may be removed during iteration once the iterator has passed it.
+/// Thread-safety: none; the owner serialises calls. Cost: O(1), except clear() and iteration.
+/// Lifetime: the list does not own its elements; it unlinks them when it is destroyed.
 template <class T, ListHook<T> T::*Hook>
 class IntrusiveList {
  public:
@@ -90,7 +90,7 @@ class IntrusiveList {
     --size_;
   }
 
-  /// Unlinks and returns the first element, nullptr if there is none.
+  /// Unlinks and returns the first element; nullptr if there is none.
   T* pop_front() {
     T* element = first_;
     if (element != nullptr) remove(*element);

@@ -12,7 +12,7 @@
 namespace weir::inline v0 {
 
 /// An IPv4 or IPv6 address, without port. A v4-mapped v6 address (::ffff:a.b.c.d), as a dual-stack
-/// listener reports it, is kept as the v4 address that it is: see normalized().
+/// listener reports it, is stored as a v4 address: see normalized().
 struct IpAddress {
   std::array<std::uint8_t, 16> bytes{};  // network order; the first 4 for v4, the rest zero
   bool v6 = false;
@@ -46,11 +46,11 @@ class IpText {
 [[nodiscard]] IpText text_of(const IpAddress& address) noexcept;
 [[nodiscard]] std::string to_string(const IpAddress& address);
 
-/// Why a text is no range.
+/// Why a text is not a range.
 enum class IpRangeFault : std::uint8_t {
   kBadAddress,
   kBadLength,  // not 0 to 32, or 0 to 128 for v6
-  kHostBits,   // "10.1.2.3/8": which one was meant, the address or 10.0.0.0/8?
+  kHostBits,   // "10.1.2.3/8": may mean the address or 10.0.0.0/8
 };
 
 /// What parse_ip_range() accepts, for the `allowed` field of a ConfigError.
@@ -59,8 +59,9 @@ inline constexpr std::string_view kIpRangeSyntax =
 
 /// All addresses that begin with the first `bits` bits of `base`.
 ///
-/// Promises: v4 ranges contain v4 and v4-mapped addresses only, v6 ranges never contain them: ::/0
-/// is not "everybody". Thread-safety: a value. Cost of contains(): at most 16 byte compares.
+/// Promises: a v4 range contains only v4 and v4-mapped addresses, and a v6 range contains none of
+/// them, so ::/0 does not contain v4 addresses. Thread-safety: a value. Cost of contains(): at most
+/// 16 byte comparisons.
 struct IpRange {
   IpAddress base;
   std::uint8_t bits = 0;

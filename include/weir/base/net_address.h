@@ -16,7 +16,7 @@ enum class NetAddressKind : std::uint8_t {
   kUnix,  // a path (in `text`); a leading '@' means the abstract namespace
 };
 
-/// Where to listen or to connect, as an operator writes it. Nothing is resolved here.
+/// An address to listen on or to connect to, as an operator writes it. Names are not resolved here.
 struct NetAddress {
   NetAddressKind kind = NetAddressKind::kAny;
   IpAddress ip;
@@ -25,15 +25,15 @@ struct NetAddress {
 
   bool operator==(const NetAddress&) const = default;
 
-  /// Whether one can listen there; a name cannot say which of its addresses is meant.
+  /// Whether it can be used to listen; a host name cannot, because it may have several addresses.
   [[nodiscard]] bool can_listen() const noexcept { return kind != NetAddressKind::kName; }
-  /// Whether one can connect there.
+  /// Whether it can be used to connect.
   [[nodiscard]] bool can_connect() const noexcept {
     return kind == NetAddressKind::kUnix || (kind != NetAddressKind::kAny && port != 0);
   }
 };
 
-/// Why a text is no address.
+/// Why a text is not an address.
 enum class NetAddressFault : std::uint8_t {
   kEmpty,
   kNoPort,   // "127.0.0.1", "[::1]"

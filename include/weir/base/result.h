@@ -18,10 +18,10 @@ struct unexpected {
 template <class E>
 unexpected(E) -> unexpected<E>;
 
-/// Either a T or the reason why there is none. Method names are those of std::expected, so that it
-/// can become an alias of it.
+/// Either a T or the reason why there is none. The methods have the names of std::expected, so that
+/// Result can become an alias of it.
 ///
-/// Promises: never empty; reading the side that is not there aborts. Throws nothing of its own.
+/// Promises: never empty; reading the alternative that is not set aborts. It throws nothing itself.
 /// Thread-safety: as T and E. Cost: sizeof(T) + a tag, no allocation.
 template <class T, class E>
 class [[nodiscard]] Result {

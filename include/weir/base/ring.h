@@ -10,10 +10,11 @@ namespace weir::inline v0 {
 
 /// A first-in-first-out queue with a capacity fixed at construction.
 ///
-/// Promises: one allocation, at construction; a push onto a full ring changes nothing, leaves its
-/// argument untouched and says so. Elements are destroyed when popped. Capacity 0 is always full.
-/// Thread-safety: none, the owner serialises. Cost: O(1) for all but clear() and destruction.
-/// Lifetime: references die when their element is popped.
+/// Promises: one allocation, at construction. A push onto a full ring changes nothing, does not
+/// touch its argument and returns false. Elements are destroyed when popped. A ring of capacity 0
+/// is always full.
+/// Thread-safety: none; the owner serialises calls. Cost: O(1), except clear() and destruction.
+/// Lifetime: a reference is valid until its element is popped.
 template <class T>
 class Ring {
  public:
@@ -50,7 +51,7 @@ class Ring {
     return true;
   }
 
-  /// Takes the oldest element out. The ring must not be empty.
+  /// Removes and returns the oldest element. The ring must not be empty.
   T pop_front() {
     T* slot = &front();
     T value = std::move(*slot);

@@ -9,7 +9,7 @@
 
 namespace weir::inline v0 {
 
-/// SplitMix64: turns a counter into well mixed words; used to spread a 64-bit seed over a state.
+/// SplitMix64: turns a counter into well mixed words; used to expand a 64-bit seed to a state.
 [[nodiscard]] constexpr std::uint64_t splitmix64(std::uint64_t& state) noexcept {
   std::uint64_t z = (state += 0x9E3779B97F4A7C15U);
   z = (z ^ (z >> 30U)) * 0xBF58476D1CE4E5B9U;
@@ -17,11 +17,12 @@ namespace weir::inline v0 {
   return z ^ (z >> 31U);
 }
 
-/// A seeded random stream (xoshiro256++), passed as an argument so that every decision replays.
+/// A seeded random stream (xoshiro256++), passed as an argument so that every decision can be
+/// replayed.
 ///
-/// Promises: equal seeds give equal streams with every compiler and library (no std distribution is
-/// involved, and the only floating point step is exact). Copying copies the position. Not for
-/// secrets: outputs reveal the state.
+/// Promises: equal seeds give equal streams with every compiler and library (it uses no std
+/// distribution, and its only floating point step is exact). Copying copies the position. Do not
+/// use it for secrets: its outputs reveal the state.
 /// Thread-safety: none; give every owner its own, by fork(). Cost: about 1 ns a draw, 32 bytes.
 class Rng {
  public:
@@ -49,8 +50,8 @@ class Rng {
     return result;
   }
 
-  /// Uniform in [0, n), without bias: multiply-shift, redrawing the few words that would favour
-  /// some results. n must be positive.
+  /// Uniform in [0, n), without bias: multiply-shift; the few words that would cause a bias are
+  /// drawn again. n must be positive.
   constexpr std::uint64_t below(std::uint64_t n) {
     WEIR_ASSERT(n > 0);
     Wide product = Wide{next_u64()} * n;
@@ -78,7 +79,7 @@ class Rng {
   /// True with probability p: never at 0 or below (or NaN), always at 1 or above. Draws once.
   constexpr bool chance(double p) noexcept { return unit() < p; }
 
-  /// A child stream, independent of what this one draws next; moves this one on by four draws.
+  /// A child stream, independent of the later draws of this one; advances this one by four draws.
   constexpr Rng fork() noexcept {
     Rng child(0);
     for (std::uint64_t& word : child.state_) {
@@ -86,7 +87,7 @@ class Rng {
       word ^= splitmix64(drawn);
     }
     if ((child.state_[0] | child.state_[1] | child.state_[2] | child.state_[3]) == 0) {
-      child = Rng(0);  // the one state that would stay at zero
+      child = Rng(0);  // the all-zero state would produce only zeros
     }
     return child;
   }

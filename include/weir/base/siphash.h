@@ -7,7 +7,7 @@
 
 namespace weir::inline v0 {
 
-/// The secret of a SipHash. Drawn once at start from the system's randomness and never told.
+/// The secret key of a SipHash. Drawn once at start from the system's randomness, never published.
 struct SipKey {
   std::uint64_t k0 = 0;  // first eight bytes, little-endian
   std::uint64_t k1 = 0;
@@ -20,11 +20,11 @@ struct Hash128 {
   bool operator==(const Hash128&) const = default;
 };
 
-/// SipHash-2-4: a keyed hash for names that strangers choose (actors, paths, headers), so that
-/// nobody without the key can make many of them collide. The 128-bit form is for tables that keep
-/// the hash in place of the name.
+/// SipHash-2-4: a keyed hash for names that clients choose (actors, paths, headers). A client that
+/// does not know the key cannot cause collisions. The 128-bit form is for tables that store the
+/// hash instead of the name.
 ///
-/// Promises: the reference function, on either byte order. Thread-safety: pure.
+/// Promises: equal to the reference function, on either byte order. Thread-safety: pure.
 /// Cost: four times a mutex pair for 32 bytes; no allocation.
 [[nodiscard]] std::uint64_t siphash64(SipKey key, std::span<const std::byte> data) noexcept;
 [[nodiscard]] Hash128 siphash128(SipKey key, std::span<const std::byte> data) noexcept;

@@ -10,7 +10,7 @@
 
 namespace weir::inline v0 {
 
-/// Names one object in a Slab. The zero handle names none. Fits a 64-bit user-data word.
+/// Identifies one object in a Slab. The zero handle identifies none. Fits into a 64-bit word.
 struct SlabHandle {
   std::uint32_t index = 0;
   std::uint32_t generation = 0;  // odd while the object lives; 0 in the zero handle
@@ -26,14 +26,14 @@ struct SlabHandle {
   }
 };
 
-/// A fixed number of places for objects of type T, found by handles that know when they are stale.
+/// A fixed number of places for objects of type T, found by handles; a stale handle is detected.
 ///
-/// Promises: all memory is taken at construction, and places never used are never touched, so they
-/// cost no physical memory. A handle whose object is gone finds nothing (until its place has been
-/// reused 2^31 times). Releasing twice, or with a stale or foreign handle, aborts. The place freed
-/// last is used first. Objects never move.
-/// Thread-safety: none, the owner serialises. Cost: O(1) for all, beside T's own.
-/// Lifetime: objects still held are destroyed with the slab.
+/// Promises: all memory is reserved at construction. Places that were never used are not touched,
+/// so they cost no physical memory. A handle whose object was released finds nothing (until its
+/// place has been reused 2^31 times). Releasing twice, or with a stale or foreign handle, aborts.
+/// The place freed last is used first. Objects never move.
+/// Thread-safety: none; the owner serialises calls. Cost: O(1) plus the cost of T's own operations.
+/// Lifetime: objects that are still held are destroyed with the slab.
 template <class T>
 class Slab {
  public:
@@ -52,7 +52,7 @@ class Slab {
     if (objects_ != nullptr) std::allocator<T>().deallocate(objects_, stats_.capacity);
   }
 
-  /// Makes a T from the arguments; the zero handle, and nothing made, when every place is taken.
+  /// Constructs a T from the arguments; returns the zero handle if every place is taken.
   template <class... Args>
   [[nodiscard]] SlabHandle acquire(Args&&... args) {
     const bool reuse = free_count_ > 0;
@@ -83,13 +83,13 @@ class Slab {
   /// Destroys the object and frees its place. The handle must be live.
   void release(SlabHandle handle) {
     WEIR_ASSERT(valid(handle));
-    ++generations_[handle.index];  // stale before T's destructor runs: it cannot be found half dead
+    ++generations_[handle.index];  // before T's destructor runs, so that it finds nothing
     std::destroy_at(objects_ + handle.index);
     free_[free_count_++] = handle.index;
     --stats_.used;
   }
 
-  /// The handle of a living object of this slab.
+  /// The handle of an object of this slab.
   [[nodiscard]] SlabHandle handle_of(const T* object) const {
     const std::ptrdiff_t offset = object - objects_;
     WEIR_ASSERT(offset >= 0 && offset < static_cast<std::ptrdiff_t>(fresh_));
@@ -98,7 +98,7 @@ class Slab {
     return {index, generations_[index]};
   }
 
-  /// Calls f(T&) for every living object; f may release the one it is given.
+  /// Calls f(T&) for every object; f may release that object.
   template <class F>
   void for_each(F&& f) {
     for (std::uint32_t i = 0; i < fresh_; ++i) {

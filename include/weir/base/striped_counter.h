@@ -7,16 +7,16 @@
 
 namespace weir::inline v0 {
 
-/// The stripe of the calling thread: threads are dealt out over the stripes in order of first use.
+/// The stripe of the calling thread: threads get stripes in turn, in order of first use.
 [[nodiscard]] std::size_t claim_stripe() noexcept;
 
-/// A counter that many threads add to without fighting over one cache line.
+/// A counter that many threads can add to without contention on one cache line.
 ///
-/// Promises: no addition is lost; sum() is exact once the adders have stopped (and the reader knows
-/// it), and while they run lies between what was added before and after the call. It is no
-/// synchronisation: a sum says nothing about other memory.
-/// Thread-safety: any member, any thread. Cost: add() one relaxed addition, on a line of its own
-/// for up to 16 threads; sum() reads 16 lines; 1 KiB of memory.
+/// Promises: no addition is lost. sum() is exact after the adding threads have stopped (and the
+/// reader has synchronised with them); while they run, it lies between the values before and after
+/// the call. A sum does not synchronise other memory.
+/// Thread-safety: any member, any thread. Cost: add() is one relaxed addition, on a separate cache
+/// line for up to 16 threads; sum() reads 16 cache lines; 1 KiB of memory.
 class StripedCounter {
  public:
   void add(std::int64_t delta) noexcept {

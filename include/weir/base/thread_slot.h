@@ -6,8 +6,8 @@
 
 namespace weir::inline v0 {
 
-/// Slots that statistics are split over. All but the last belong to one live thread each; threads
-/// beyond that share the last.
+/// The number of slots for statistics. Each slot except the last belongs to one live thread; all
+/// further threads share the last.
 inline constexpr std::uint32_t kThreadSlots = 32;
 inline constexpr std::uint32_t kSharedSlot = kThreadSlots - 1;
 
@@ -17,8 +17,8 @@ inline constinit thread_local std::uint32_t cached = kUnclaimed;
 std::uint32_t claim() noexcept;
 }  // namespace thread_slot_detail
 
-/// The calling thread's slot in [0, kThreadSlots). It is handed back when the thread ends, and the
-/// next owner sees all that this one wrote.
+/// The calling thread's slot in [0, kThreadSlots). It is released when the thread ends, and its
+/// next owner sees everything that this thread wrote.
 /// Cost: a thread-local read after the first call.
 [[nodiscard]] inline std::uint32_t this_thread_slot() noexcept {
   const std::uint32_t slot = thread_slot_detail::cached;
@@ -26,7 +26,7 @@ std::uint32_t claim() noexcept;
 }
 
 /// Adds to a counter of the calling thread's slot. An exclusive slot has one writer, so a plain
-/// read and write suffice (no locked instruction); the shared one needs an atomic addition.
+/// read and write are enough (no locked instruction); the shared slot needs an atomic addition.
 /// Readers on other threads see a value that only grows.
 template <class T>
 void slot_add(std::atomic<T>& counter, T delta, std::uint32_t slot) noexcept {

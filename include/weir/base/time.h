@@ -9,8 +9,9 @@ namespace weir::inline v0 {
 /// A span of time: signed 64-bit nanoseconds, about ±292 years.
 using Duration = std::chrono::duration<std::int64_t, std::nano>;
 
-/// Tags Weir's one time line. It has no now(): code below `io` cannot read a clock, it is told the
-/// time. `io` fills it from the monotonic clock, the simulator from its event queue.
+/// The clock type of all of Weir's time points. It has no now(): code below `io` does not read a
+/// clock, it gets the time as an argument. `io` takes it from the monotonic clock, the simulator
+/// from its event queue.
 struct Timeline {
   using rep = Duration::rep;
   using period = Duration::period;
@@ -18,10 +19,10 @@ struct Timeline {
   static constexpr bool is_steady = true;
 };
 
-/// An instant on that line. Instants compare and subtract; the zero instant means "never set".
+/// A point in time. Points compare and subtract; the zero point means "never set".
 using TimePoint = std::chrono::time_point<Timeline, Duration>;
 
-/// The instant `ns` nanoseconds after the line's origin; for adapters and tests.
+/// The point `ns` nanoseconds after the origin of the clock; for adapters and tests.
 [[nodiscard]] constexpr TimePoint time_from_ns(std::int64_t ns) noexcept {
   return TimePoint(Duration(ns));
 }

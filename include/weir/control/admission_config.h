@@ -14,15 +14,15 @@
 
 namespace weir::inline v0::control {
 
-/// What a rule does with its verdict.
-///   kOff      the rule is not looked at
-///   kShadow   it decides and counts what it would have refused, and refuses nothing
-///   kEnforce  it refuses
+/// What a rule does when its condition holds.
+///   kOff      the rule is not evaluated
+///   kShadow   the rule counts what it would refuse, and refuses nothing
+///   kEnforce  the rule refuses
 enum class RuleMode : std::uint8_t { kOff, kShadow, kEnforce };
 
 inline constexpr std::array<std::string_view, 3> kRuleModeNames = {"off", "shadow", "enforce"};
 
-/// One word, so that a decision reads all modes at once.
+/// The modes of all rules in one word, so that a decision reads all of them at once.
 struct alignas(8) RuleModes {
   RuleMode deadline = RuleMode::kEnforce;
   RuleMode memory = RuleMode::kEnforce;
@@ -35,12 +35,12 @@ struct alignas(8) RuleModes {
   bool operator==(const RuleModes&) const = default;
 };
 
-/// Most bytes one actor can be charged with: 42 bits of its budget word.
+/// The most bytes that can be charged to one actor: 42 bits of its budget word.
 inline constexpr std::uint64_t kActorBytesMax = (std::uint64_t{1} << 42U) - 1U;
 inline constexpr std::uint32_t kActorTableMax = 1U << 24U;
 
-/// Every number of the admission rules. All may change while requests are in flight, except the
-/// sizes marked "at start", which lay out memory.
+/// All settings of the admission rules. All may change while requests are in flight, except the
+/// sizes marked "at start", which determine the memory layout.
 struct AdmissionConfig {
   std::uint32_t max_concurrent = 1024;  // one bound over all scopes; critical is not counted
   std::uint32_t per_peer_limit = 64;    // in flight or waiting, per trusted peer
@@ -55,7 +55,7 @@ struct AdmissionConfig {
   Duration normal_wait_max = std::chrono::milliseconds(50);
   std::uint32_t waiting_max = 256;   // per scope
   std::uint32_t streams_max = 4096;  // units that moved to streaming, over all scopes
-  double warn_threshold = 0.8;       // a class at this share of its bound is worth a warning
+  double warn_threshold = 0.8;       // a class at this share of its bound causes a warning
 
   ClassRules classes;
   LimitConfig limit;
@@ -67,7 +67,7 @@ struct AdmissionConfig {
 
   bool operator==(const AdmissionConfig&) const = default;
 
-  /// Entries that can be pinned at once: whoever is in flight, streaming or waiting.
+  /// The number of entries that can be in use at once: in flight, streaming or waiting.
   [[nodiscard]] std::uint64_t pinned_max() const noexcept {
     return std::uint64_t{max_concurrent} + streams_max + std::uint64_t{waiting_max} * scopes_max;
   }

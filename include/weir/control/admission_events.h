@@ -10,7 +10,7 @@
 
 namespace weir::inline v0::control {
 
-/// A scope's limit moved, and why.
+/// The limit of a scope changed.
 struct LimitChange {
   std::string_view scope;
   std::uint32_t old_limit = 0;
@@ -21,8 +21,8 @@ struct LimitChange {
   LimitReason reason = LimitReason::kHold;
 };
 
-/// Requests were refused. At most one of these per reason and second; `count` says how many it
-/// stands for.
+/// Requests were refused. At most one notice per reason and second; `count` is the number of
+/// refusals that it reports.
 struct RefusalNotice {
   std::string_view scope;
   Reason reason = Reason::kAdmitted;
@@ -31,7 +31,7 @@ struct RefusalNotice {
   double memory_usage = 0;
 };
 
-/// A class reached warn_threshold of what it may hold.
+/// A class reached the share warn_threshold of its bound.
 struct ClassWarning {
   std::string_view scope;
   Priority priority = Priority::kNormal;
@@ -45,8 +45,8 @@ struct MemoryNotice {
   double usage = 0;
 };
 
-/// Receives what is worth a log line. Called outside all locks, on whatever thread noticed it;
-/// implementations must be thread-safe, quick, and must not call back into the controller.
+/// Receives events that an application may want to log. Called without locks held, on any thread.
+/// Implementations must be thread-safe and fast, and must not call the controller.
 class EventSink {
  public:
   EventSink() = default;

@@ -9,12 +9,12 @@
 
 namespace weir::inline v0::control {
 
-/// Which limit a request is held against: what one limit protects. Made by add_scope().
+/// The scope of a request: what one limit protects, usually one service. Made by add_scope().
 enum class ScopeId : std::uint16_t { kFirst = 0 };
 
-/// Whom work is billed to, or which trusted node sent it: the keyed hash of a name, never the name
-/// itself, so that a name of a megabyte costs no more than a short one. Make it with
-/// AdmissionController::identify(). A default-made Identity is "nobody": the check is skipped.
+/// An actor or a peer: the keyed hash of its name, not the name itself, so a long name costs no
+/// more than a short one. Make it with AdmissionController::identify(). A default-constructed
+/// Identity means "none": its check is skipped.
 struct Identity {
   Hash128 key{};
   std::string_view label;  // for the top-10 lists; cut at 40 bytes; read during the call only
@@ -27,19 +27,19 @@ struct AdmissionRequest {
   Priority priority = Priority::kNormal;
   ScopeId scope = ScopeId::kFirst;
   Identity peer{};          // a trusted node; not an actor
-  Identity actor{};         // whom the work is billed to
+  Identity actor{};         // the party that the request is charged to
   std::uint64_t bytes = 0;  // held for this request from the start
-  std::uint32_t cost = 1;   // weight against the limit
+  std::uint32_t cost = 1;   // units of the limit that it takes
   TimePoint deadline{};     // zero: none
   bool hedge = false;       // a second attempt: admitted last
 };
 
-/// How an admitted request ended, as the limiter must see it.
-///   kOk        a latency sample
-///   kIgnored   the client went away: no sample, unless it was slower than the baseline, which
-///              counts as "at least this slow"
-///   kOverload  the protected service said so (refused, timed out, 503): shrinks the limit
-///   kError     failed for another reason: no sample
+/// How an admitted request ended, for the limiter.
+///   kOk        gives a latency sample
+///   kIgnored   the client disconnected: no sample, unless it took longer than the baseline;
+///              then it counts as "at least this slow"
+///   kOverload  the protected service was overloaded (refused, timed out, 503): shrinks the limit
+///   kError     the request failed for another reason: no sample
 enum class Outcome : std::uint8_t { kOk, kIgnored, kOverload, kError };
 
 }  // namespace weir::inline v0::control

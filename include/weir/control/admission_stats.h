@@ -33,8 +33,8 @@ struct ClassStats {
   WaitHistogram waited;         // of those that waited and were admitted
 };
 
-/// One scope at one instant. Counters never go backwards; numbers of different fields may be a few
-/// decisions apart.
+/// The state of one scope. Counters never decrease. The fields are read one after the other, so
+/// they may differ by a few decisions.
 struct ScopeStats {
   std::string_view name;
   std::array<ClassStats, kPriorityCount> classes{};

@@ -8,7 +8,7 @@
 
 namespace weir::inline v0::control {
 
-/// When a second attempt at a read may be sent, and how many of them.
+/// When a second attempt of a read may be sent, and how many.
 struct HedgeConfig {
   bool enabled = true;
   double budget_pct = 0.10;               // tokens each request deposits

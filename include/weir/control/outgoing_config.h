@@ -7,11 +7,11 @@
 
 namespace weir::inline v0::control {
 
-/// Bounds of the queues between this process and those it sends to, one queue per destination.
+/// Bounds of the outgoing queues, one queue per destination.
 struct OutgoingConfig {
   std::uint32_t queue_size = 500;               // items of one destination
   std::uint32_t overflow_size = 100;            // items of its overflow ring
-  std::uint32_t max_destinations = 1000;        // queues; an idle one makes room for a new one
+  std::uint32_t max_destinations = 1000;        // queues; a new one replaces an idle one
   std::uint64_t queue_bytes_max = 16U << 20U;   // bytes of one destination
   std::uint64_t total_bytes_max = 256U << 20U;  // bytes of all
 

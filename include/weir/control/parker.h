@@ -4,13 +4,13 @@
 
 namespace weir::inline v0::control {
 
-/// How a thread sleeps until it is woken or an instant has come. Control reads no clock and blocks
-/// no thread by itself: whoever wants the blocking form of admission brings one of these
-/// (io/thread_parker.h has the usual one; tests and simulations bring their own).
+/// Blocks a thread until it is woken or a time is reached. The controller reads no clock and blocks
+/// no thread itself; a caller of the blocking admit() passes a Parker (io/thread_parker.h has the
+/// usual one; tests and simulations have their own).
 ///
-/// Promises to keep: an unpark() before park_until() makes that call return at once (a wake-up is
-/// never lost); spurious returns are fine. unpark() may come from any thread and must not call into
-/// the admission controller. One thread parks at a time.
+/// An implementation must promise: an unpark() before park_until() makes that call return at once
+/// (no wake-up is lost). Spurious returns are allowed. unpark() may be called on any thread and
+/// must not call the admission controller. Only one thread parks at a time.
 class Parker {
  public:
   Parker() = default;
@@ -18,7 +18,7 @@ class Parker {
   Parker& operator=(const Parker&) = delete;
   virtual ~Parker() = default;
 
-  /// Sleeps until unpark() or `until`; returns the time at which it woke.
+  /// Blocks until unpark() or `until`; returns the time at which it returns.
   virtual TimePoint park_until(TimePoint until) noexcept = 0;
   virtual void unpark() noexcept = 0;
 };

@@ -10,13 +10,13 @@ namespace weir::inline v0::control {
 
 class AdmissionController;
 
-/// One admitted request: owns its unit of the limit, its actor's and peer's count and its bytes
-/// until finish() or destruction.
+/// One admitted request: holds its units of the limit, the count of its actor and peer, and its
+/// bytes until finish() or destruction.
 ///
-/// Promises: whatever happens (finished, destroyed, the handler threw, the rules changed meanwhile)
-/// exactly what was taken is given back, once. A destroyed permit feeds no sample.
-/// Thread-safety: one owner at a time; may cross threads. Cost: 48 bytes; no allocation.
-/// Lifetime: the controller must outlive it (it asserts that).
+/// Promises: whatever happens (finished, destroyed, the handler threw, the rules changed), exactly
+/// what was taken is given back, once. A permit that is destroyed without finish() gives no sample.
+/// Thread-safety: one owner at a time; may move between threads. Cost: 48 bytes; no allocation.
+/// Lifetime: the controller must outlive it (asserted by the controller).
 class [[nodiscard]] Permit {
  public:
   Permit() noexcept = default;
@@ -32,17 +32,17 @@ class [[nodiscard]] Permit {
 
   [[nodiscard]] explicit operator bool() const noexcept { return taken_.owner != nullptr; }
 
-  /// Gives everything back and feeds one sample: the time from grant to now, or, after
-  /// to_streaming(), nothing more (that sample was taken there).
+  /// Gives everything back and records one latency sample, from grant to `now`. After
+  /// to_streaming() it records none, because the sample was taken there.
   void finish(Outcome outcome, TimePoint now) && noexcept;
 
-  /// The response headers are out: takes the latency sample and moves the unit from the limit to
-  /// streams_max, so that a long body does not occupy the limit. Actor and bytes stay held. False:
-  /// streams_max is reached and the unit stays where it is. A second call changes nothing.
+  /// Call it when the response headers are sent. It takes the latency sample and moves the units
+  /// from the limit to streams_max, so that a long body does not occupy the limit. The actor's
+  /// count and the bytes stay held. False: streams_max is reached, and the units stay in the limit.
+  /// A second call changes nothing.
   bool to_streaming(TimePoint now) noexcept;
 
-  /// Charges more bytes, at once or not at all; false means the budget is full and the request
-  /// should end.
+  /// Charges more bytes, all or none. False: the budget is used up and the request should end.
   [[nodiscard]] bool try_grow(std::uint64_t bytes) noexcept;
   void shrink(std::uint64_t bytes) noexcept;
 
@@ -56,7 +56,7 @@ class [[nodiscard]] Permit {
 
   static constexpr std::uint32_t kNoEntry = ~std::uint32_t{0};
 
-  /// What to give back. The permit remembers it, so a change of rules cannot unbalance the books.
+  /// What to give back. It is recorded here, so a change of rules cannot make the counts wrong.
   struct Taken {
     AdmissionController* owner = nullptr;
     TimePoint granted_at{};

@@ -12,16 +12,16 @@
 
 namespace weir::inline v0::control {
 
-/// A request parked for a permit. The caller owns the memory (a field of its request object), so
-/// waiting allocates nothing.
+/// A request that waits for a permit. The caller owns the memory (a field of its request object),
+/// so waiting does not allocate.
 ///
-/// Life: idle → waiting → ready (granted or refused) → collected, or waiting → cancelled.
-/// `on_ready` fires once, on the thread that freed the slot, under a lock of the waiting room: it
-/// may only enqueue and wake; it must not call the controller. The owner then calls
-/// AdmissionController::collect() from its own thread. It does not fire for a waiter that
-/// cancel() won, nor for one that enter() decided at once.
-/// Thread-safety: enter and collect by the owner; cancel by any thread, at any time but while the
-/// owner enters the waiter again.
+/// States: idle → waiting → ready (granted or refused) → collected, or waiting → cancelled.
+/// `on_ready` is called once, on the thread that freed the unit, under a lock of the waiting room.
+/// It may only enqueue a task and wake its owner; it must not call the controller. The owner then
+/// calls AdmissionController::collect() on its own thread. It is not called for a waiter that
+/// cancel() cancelled, nor for one that enter() decided at once.
+/// Thread-safety: enter() and collect() by the owner; cancel() by any thread, at any time except
+/// while the owner enters the waiter again.
 class Waiter {
  public:
   using Ready = void (*)(Waiter&) noexcept;
@@ -32,12 +32,12 @@ class Waiter {
       : on_ready_(on_ready), context_(context) {}
   Waiter(const Waiter&) = delete;
   Waiter& operator=(const Waiter&) = delete;
-  /// A waiter that is in line, or ready and not collected, holds something: it must not die.
+  /// A waiter must not be destroyed while it waits, or is ready and not collected.
   ~Waiter() { WEIR_ASSERT(state() == State::kIdle || state() == State::kCancelled); }
 
   [[nodiscard]] State state() const noexcept { return state_.load(std::memory_order_acquire); }
   [[nodiscard]] void* context() const noexcept { return context_; }
-  /// May be put off meanwhile (AdmissionController::forgive_pauses).
+  /// When the wait expires; may be extended while it waits (AdmissionController::forgive_pauses).
   [[nodiscard]] TimePoint expires_at() const noexcept {
     return time_from_ns(expires_ns_.load(std::memory_order_relaxed));
   }

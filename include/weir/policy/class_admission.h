@@ -10,7 +10,7 @@
 
 namespace weir::inline v0::policy {
 
-/// The largest count one class can hold: counts live in 14 bits of one word.
+/// The largest count of one class: a count has 14 bits of a word.
 inline constexpr std::uint32_t kClassUnitsMax = (1U << 14U) - 1U;
 
 /// What is in flight, per class, in units of cost. Critical is counted but never compared.
@@ -43,8 +43,8 @@ struct ClassRules {
   [[nodiscard]] ConfigErrors validate() const;
 };
 
-/// The seat count up to which a class may fill the scope: ceil(share × limit), at least 1, so that
-/// a limit of 1 still serves every class.
+/// The number of units up to which a class may fill the scope: ceil(share × limit), at least 1, so
+/// that a limit of 1 still serves every class.
 [[nodiscard]] constexpr std::uint32_t share_bound(std::uint32_t limit,
                                                   std::uint32_t permille) noexcept {
   const std::uint64_t product = std::uint64_t{limit} * permille;
@@ -58,7 +58,8 @@ struct ClassRequest {
   std::uint32_t cost = 1;
 };
 
-/// The cost that is charged: a request dearer than its whole share is served alone, not never.
+/// The cost that is charged. A request that costs more than its whole share is charged the share
+/// and served alone; otherwise it would never be served.
 [[nodiscard]] constexpr std::uint32_t charged_cost(std::uint32_t cost, std::uint32_t bound,
                                                    std::uint32_t cap) noexcept {
   const std::uint32_t ceiling = cap == 0 ? bound : std::min(bound, cap);
@@ -68,8 +69,8 @@ struct ClassRequest {
 /// Decides the class cap, then the share of the limit (`bound` = share_bound of this request).
 ///
 /// Promises: total and pure; kCritical is always admitted; if `cost` is at most charged_cost(), an
-/// admitted request never lifts its class above its cap nor the scope above `bound`.
-/// Cost: a few compares; it is evaluated inside a compare-exchange loop.
+/// admitted request never raises its class above its cap nor the scope above `bound`.
+/// Cost: a few comparisons; it is called inside a compare-exchange loop.
 [[nodiscard]] constexpr Reason decide_class(const ClassCounts& counts, const ClassRequest& request,
                                             std::uint32_t bound, std::uint32_t cap) noexcept {
   if (request.priority == Priority::kCritical) return Reason::kAdmitted;

@@ -27,7 +27,8 @@ inline constexpr std::array<std::string_view, 5> kLimitKindNames = {"fixed", "ai
   return std::nullopt;
 }
 
-/// How one scope's concurrency limit is found. The smaller of this limit and max_concurrent binds.
+/// How the concurrency limit of one scope is set. The smaller of this limit and max_concurrent
+/// applies.
 struct LimitConfig {
   LimitKind policy = LimitKind::kAuto;
   std::uint32_t initial_limit = 128;
@@ -38,7 +39,7 @@ struct LimitConfig {
   double vegas_beta = 8.0;    // shrink above it
   double aimd_backoff = 0.9;  // factor on overload
 
-  /// min(min_limit, initial_limit): an operator who starts below the minimum means it.
+  /// min(min_limit, initial_limit): an initial limit below the minimum lowers the minimum.
   [[nodiscard]] std::uint32_t effective_min() const noexcept {
     return initial_limit < min_limit ? initial_limit : min_limit;
   }
@@ -49,7 +50,8 @@ struct LimitConfig {
   [[nodiscard]] ConfigErrors validate() const;
 };
 
-/// The policy of that kind. `rng` jitters re-measurement; by value: seeded, replayable.
+/// Creates the policy of that kind. `rng` gives the jitter of probes; it is seeded, so a run can be
+/// replayed.
 [[nodiscard]] std::unique_ptr<LimitPolicy> make_limit_policy(const LimitConfig& config, Rng rng);
 
 }  // namespace weir::inline v0::policy

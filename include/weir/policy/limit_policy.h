@@ -8,38 +8,38 @@
 
 namespace weir::inline v0::policy {
 
-/// One closed measurement window of one scope: what the limiter learns from. Built by control's
-/// SampleWindow, replayed by tests and scenarios.
+/// One closed measurement window of one scope, the input of a limiter. Control's SampleWindow makes
+/// it; tests and scenarios replay it.
 struct LimitSample {
   TimePoint opened_at{};
   TimePoint closed_at{};
   std::uint32_t sample_count = 0;     // latencies in this window
-  std::uint32_t abandoned_count = 0;  // of those: the client left, so it would have been longer
+  std::uint32_t abandoned_count = 0;  // of those: the client left before the end
   Duration latency_avg{};             // of those; zero when there are none
   Duration latency_min{};
   Duration latency_p10{};  // within 4 %: from a log histogram
   Duration latency_p50{};
   Duration latency_p90{};
   std::uint32_t in_flight = 0;       // units when the window closed
-  std::uint32_t in_flight_max = 0;   // peak: an idle window must not grow the limit
+  std::uint32_t in_flight_max = 0;   // peak; the limit must not grow in an idle window
   std::uint32_t overload_count = 0;  // finished with Outcome::kOverload
-  std::uint32_t refused_count = 0;   // refused or made to wait by the limit
+  std::uint32_t refused_count = 0;   // refused or waiting because of the limit
 };
 
-/// Why the limit is what it is now.
+/// The reason for the current limit.
 enum class LimitReason : std::uint8_t {
-  kHold,        // inside the band: nothing to do
-  kNoSamples,   // an empty or too thin window decides nothing
+  kHold,        // the queue is inside the target range
+  kNoSamples,   // the window has too few samples
   kGrow,        // no queue, and the limit was used
-  kNotUsed,     // would grow, but nobody used the limit
-  kQueueing,    // latency says that work queues
-  kOverload,    // the protected service said "overload"
+  kNotUsed,     // would grow, but the limit was not used
+  kQueueing,    // latency shows a queue
+  kOverload,    // the protected service reported overload
   kAtFloor,     // would shrink, is at the minimum
   kAtCeiling,   // would grow, is at the maximum
   kStarting,    // exponential start
-  kProbe,       // lowered for a moment to learn the baseline anew
-  kProbeEnded,  // the probe is over, back to work
-  kPeakBound,   // held to a multiple of the recent peak in flight
+  kProbe,       // lowered for a short time to measure the baseline
+  kProbeEnded,  // the probe is over
+  kPeakBound,   // bounded by a multiple of the recent peak in flight
   kConfigured,  // set by configuration
 };
 
@@ -48,14 +48,14 @@ enum class LimitReason : std::uint8_t {
 struct LimitDecision {
   std::uint32_t limit = 0;
   LimitReason reason = LimitReason::kHold;
-  double queue_estimate = 0;  // requests that wait inside the protected service
-  Duration baseline{};        // latency without queueing, as believed now; zero when unknown
-  /// Latencies of requests granted before this instant are to be left out of coming windows.
+  double queue_estimate = 0;  // requests queued inside the protected service
+  Duration baseline{};        // latency without a queue; zero if unknown
+  /// Later windows must leave out the latencies of requests granted before this time.
   TimePoint samples_from{};
 };
 
-/// When a window closes: at `duration`, or earlier once `early_close_samples` (0 = never) came in
-/// and `duration_min` passed.
+/// When a window closes: after `duration`, or earlier when it has `early_close_samples` (0 = never)
+/// and `duration_min` has passed.
 struct WindowRules {
   Duration duration = std::chrono::seconds(1);
   Duration duration_min = std::chrono::milliseconds(100);
@@ -68,12 +68,12 @@ struct LimitBounds {
   std::uint32_t max = 1024;
 };
 
-/// Turns closed windows into a concurrency limit: fixed, AIMD, Vegas, gradient, auto.
+/// Computes a concurrency limit from closed windows: fixed, AIMD, Vegas, gradient, auto.
 ///
-/// Promises: the limit stays in [min(min, initial), max] and is at least 1; equal construction and
-/// equal windows give equal limits. Reads no clock, writes no log or metric: the caller publishes
-/// what it returns.
-/// Thread-safety: none, the owner serialises. Cost: O(1), no allocation.
+/// Promises: the limit stays in [min(min, initial), max] and is at least 1; the same construction
+/// and the same windows give the same limits. It reads no clock and writes no log or metric; the
+/// caller publishes what it returns.
+/// Thread-safety: none; the owner serialises calls. Cost: O(1), no allocation.
 class LimitPolicy {
  public:
   LimitPolicy() = default;
@@ -83,9 +83,9 @@ class LimitPolicy {
 
   [[nodiscard]] virtual LimitDecision on_window(const LimitSample& window) noexcept = 0;
   [[nodiscard]] virtual std::uint32_t limit() const noexcept = 0;
-  /// How the owner should cut windows for this policy from now on.
+  /// When the owner should close windows for this policy from now on.
   [[nodiscard]] virtual WindowRules window_rules() const noexcept = 0;
-  /// Live reconfiguration; the limit is clamped into the new bounds at once.
+  /// Changes the bounds at run time; the limit is clamped to them at once.
   virtual void set_bounds(const LimitBounds& bounds) noexcept = 0;
   [[nodiscard]] virtual std::string_view name() const noexcept = 0;
 };

@@ -12,10 +12,10 @@
 namespace weir::inline v0::policy {
 
 /// How full the memory is that the process may use.
-///   kNormal     everybody is admitted
-///   kPressured  above the first threshold: low is shed, by low_priority_shed_ratio
-///   kCritical   above the second: normal and low are shed
-/// Critical and high are never refused for memory.
+///   kNormal     all classes are admitted
+///   kPressured  above the first threshold: the share low_priority_shed_ratio of low is shed
+///   kCritical   above the second threshold: normal and low are shed
+/// Critical and high are never refused because of memory.
 enum class MemoryLevel : std::uint8_t { kNormal, kPressured, kCritical };
 
 [[nodiscard]] constexpr std::string_view name_of(MemoryLevel level) noexcept {
@@ -27,16 +27,16 @@ enum class MemoryLevel : std::uint8_t { kNormal, kPressured, kCritical };
 struct MemoryRules {
   double memory_pressure_threshold = 0.85;
   double memory_critical_threshold = 0.95;
-  double low_priority_shed_ratio = 1.0;  // of low requests, above the first threshold
-  double leave_margin = 0.03;            // a level is left this far below where it is entered
+  double low_priority_shed_ratio = 1.0;  // the share of low that is shed above the first threshold
+  double leave_margin = 0.03;            // a level is left this far below its threshold
 
   bool operator==(const MemoryRules&) const = default;
   [[nodiscard]] ConfigErrors validate() const;
 };
 
 /// The level after a reading. A level is entered above its threshold T and left at T − leave_margin
-/// or below, so usage that swings around T does not flap. A reading that is no number counts as 0:
-/// memory that cannot be read must not stop a service (the reader reports it).
+/// or below, so usage around T does not change the level repeatedly. A reading that is not a number
+/// counts as 0: memory that cannot be read must not stop a service (the reader reports it).
 [[nodiscard]] constexpr MemoryLevel next_memory_level(MemoryLevel before, double usage,
                                                       const MemoryRules& rules) noexcept {
   const auto holds = [usage, &rules](double threshold, bool already) {
@@ -51,18 +51,18 @@ struct MemoryRules {
   return MemoryLevel::kNormal;
 }
 
-/// Spreads a share of refusals evenly over a counted sequence: of any N requests in a row (by
-/// ordinal), exactly floor or ceil of ratio × N are shed. Not random: two runs agree, and a small
-/// sample is as fair as a large one. The ratio is held in millionths.
+/// Spreads a share of refusals evenly over a counted sequence: of any N consecutive requests (by
+/// ordinal), exactly floor or ceil of ratio × N are shed. It is not random: every run gives the
+/// same result, and the share is right for few requests too. The ratio is stored in millionths.
 class ShedShare {
  public:
   constexpr ShedShare() noexcept = default;
   constexpr explicit ShedShare(double ratio) noexcept : per_million_(rounded(ratio)) {}
 
-  /// Is the request of this ordinal (0, 1, 2, …; the caller's counter) among those shed?
+  /// Whether the request with this ordinal (0, 1, 2, …; the caller's counter) is shed.
   [[nodiscard]] constexpr bool sheds(std::uint64_t ordinal) const noexcept {
-    // Request n is shed when the line y = ratio × x passes a whole number between n and n + 1. The
-    // pattern repeats every million, so the counter may run on for ever (and wrap once in an age).
+    // Request n is shed if a whole number lies between ratio × n and ratio × (n + 1). The pattern
+    // repeats every million requests, so the counter may grow without bound and may wrap.
     const std::uint64_t n = ordinal % kMillion;
     return (n + 1) * per_million_ / kMillion > n * per_million_ / kMillion;
   }

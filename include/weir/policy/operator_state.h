@@ -8,7 +8,7 @@
 
 namespace weir::inline v0::policy {
 
-/// What an operator calls the state of a scope.
+/// The state of a scope as operators see it.
 ///   kHealthy     every class has room
 ///   kPressured   low is at its bound
 ///   kOverloaded  normal is at its bound; only high and critical get through
@@ -19,8 +19,8 @@ enum class OperatorState : std::uint8_t { kHealthy, kPressured, kOverloaded };
   return kNames[static_cast<std::size_t>(state)];
 }
 
-/// The state in which a newcomer of cost 1 would find the scope, given the bound and cap of normal
-/// and of low.
+/// The bounds and caps of normal and low, from which the state of a scope is computed for a new
+/// request of cost 1.
 struct StateBounds {
   std::uint32_t normal_bound = 1;
   std::uint32_t normal_cap = 0;
@@ -39,7 +39,7 @@ struct StateBounds {
   return OperatorState::kHealthy;
 }
 
-/// The same, from the rules and the limit in force.
+/// The same, computed from the rules and the limit in force.
 [[nodiscard]] constexpr OperatorState operator_state(const ClassCounts& counts,
                                                      const ClassRules& rules,
                                                      std::uint32_t limit) noexcept {

@@ -10,8 +10,8 @@
 
 namespace weir::inline v0::policy {
 
-/// How near the server's fixed pools are to their bounds. Ordered: a higher level never accepts
-/// what a lower one refuses.
+/// How close the server's fixed pools are to their bounds. Ordered: a higher level never accepts
+/// what a lower level refuses.
 enum class PressureLevel : std::uint8_t { kNormal, kElevated, kHigh, kCritical };
 
 [[nodiscard]] constexpr std::string_view name_of(PressureLevel level) noexcept {
@@ -19,7 +19,7 @@ enum class PressureLevel : std::uint8_t { kNormal, kElevated, kHigh, kCritical }
   return kNames[static_cast<std::size_t>(level)];
 }
 
-/// The reason of a level: the fullest pool.
+/// The reason for a level: the fullest pool.
 enum class PressureSource : std::uint8_t { kNone, kWriteSlab, kArenas, kPendingStreams, kHandles };
 
 [[nodiscard]] constexpr std::string_view name_of(PressureSource source) noexcept {
@@ -28,8 +28,8 @@ enum class PressureSource : std::uint8_t { kNone, kWriteSlab, kArenas, kPendingS
   return kNames[static_cast<std::size_t>(source)];
 }
 
-/// What the server measured at one instant. Usages are used / capacity; outside [0, 1] they are
-/// clamped, and one that is no number counts as 1: an unknown pool is taken for a full one.
+/// What the server measured. A usage is used / capacity, clamped to [0, 1]. A usage that is not a
+/// number counts as 1: a pool with unknown usage is treated as full.
 struct PressureState {
   double tcp_write_slab_usage = 0;
   double arena_slab_usage = 0;
@@ -37,7 +37,7 @@ struct PressureState {
   double handle_slab_usage = 0;  // connections
 
   std::uint32_t active_connections = 0;
-  std::uint32_t idle_connections = 0;  // of those, the ones without a request
+  std::uint32_t idle_connections = 0;  // of those, without a request in progress
   std::uint32_t backpressure_queue_len = 0;
   std::uint32_t pending_stream_count = 0;
 
@@ -66,11 +66,11 @@ struct PressureDecision {
   PressureSource source = PressureSource::kNone;  // kNone at kNormal
 
   bool accept_connection = true;
-  double connection_shed_probability = 0;  // the server draws against it, in [0, 1)
+  double connection_shed_probability = 0;  // the server draws a number in [0, 1) for each
 
-  // For handlers that need an arena; streaming handlers are not concerned.
+  // For handlers that need an arena; streaming handlers are not affected.
   bool accept_stream = true;
-  bool use_pending_queue = false;  // not now, but it may wait for an arena
+  bool use_pending_queue = false;  // the stream may be pending until an arena is free
 
   bool drop_oldest_backpressure = false;
   bool drop_oldest_pending_stream = false;
@@ -85,21 +85,21 @@ struct PressureDecision {
 ///   u < 0.7 high      NORMAL    accept all
 ///   u < high          ELEVATED  accept, shed (u − 0.7 high) / (0.3 high) × 0.3 of new connections
 ///   u < critical      HIGH      no new connections
-///   u ≥ critical      CRITICAL  and drop the oldest connection waiting for a write buffer
+///   u ≥ critical      CRITICAL  also drop the connection that is blocked longest on the write pool
 /// Streams, from arena usage a and pending usage p: a < high accept; a < critical queue while
 /// p < high, else refuse; a ≥ critical refuse. Entries older than their timeout are dropped at any
 /// level.
 ///
-/// While there are idle connections, connection usage blocks nobody: new connections are judged by
-/// the other three pools, and the longest idle one makes room. (With idle_connections = 0 all four
-/// count.)
+/// While there are idle connections, connection usage does not block new ones: they are judged by
+/// the other three pools, and the longest idle connection is closed. (With idle_connections = 0 all
+/// four pools count.)
 ///
-/// connections_to_timeout, with need(line) = the fewest closures that bring connection usage below
-/// the line:
+/// connections_to_timeout, where need(x) is the smallest number of closures that brings connection
+/// usage below x:
 ///   NORMAL          0
 ///   ELEVATED, HIGH  need(0.7 high), at most the idle ones
-///   CRITICAL        the larger of that and need(high), at least 1 and at most all: now those
-///                   that made no progress for longest are closed though they are not idle
+///   CRITICAL        the larger of that and need(high), at least 1 and at most all: the connections
+///                   without progress for the longest time are closed even if they are not idle
 ///
 /// Promises: total (any numbers, valid configuration or not) and monotone: raising one usage never
 /// lowers the level or the shed probability, and never turns accept_connection or accept_stream on.

@@ -8,8 +8,8 @@
 
 namespace weir::inline v0::policy {
 
-// Every reason to refuse, once: enumerator, stable name, HTTP status, gRPC status code, whether a
-// client may be told to come back (pushback). In the order in which admission checks them.
+// All reasons for a refusal: enumerator, stable name, HTTP status, gRPC status code, and whether
+// the answer may have a retry hint (pushback). In the order in which admission checks them.
 #define WEIR_REASONS(X)                             \
   X(kDeadline, "deadline", 504, 4, false)           \
   X(kMemory, "memory", 503, 8, true)                \
@@ -33,7 +33,7 @@ struct ReasonFacts {
   std::string_view name;   // label of metrics, value of x-weir-reason
   std::uint16_t http = 0;  // status of the answer
   std::uint8_t grpc = 0;   // numeric gRPC status
-  bool pushback = false;   // may the answer carry a retry hint
+  bool pushback = false;   // the answer may have a retry hint
 };
 
 inline constexpr std::array kReasonFacts = {ReasonFacts{"admitted", 200, 0, false},

@@ -9,34 +9,35 @@
 
 namespace weir::inline v0::policy {
 
-/// How fast work leaves, and how much must leave before a newcomer's turn.
+/// How many requests finish per second, and how many must finish before a new request is served.
 struct DrainState {
   double drained_per_second = 0;  // requests finished, measured lately
   std::uint32_t ahead = 0;        // waiting, plus one
   bool fresh = false;             // measured within the last few windows, and something finishes
 };
 
-/// When a newcomer's turn would come: ahead / rate; nothing when the rate says nothing. At most an
-/// hour, which stands for "not in any useful time".
+/// The expected wait of a new request: ahead / rate; nullopt if the rate is not known. At most one
+/// hour, which means "too long to be useful".
 [[nodiscard]] std::optional<Duration> expected_wait(const DrainState& drain) noexcept;
 
 /// The bounds of the hint that a refused client gets.
 struct RetryHintRules {
   Duration hint_min = std::chrono::milliseconds(50);
-  Duration hint_unknown = std::chrono::milliseconds(100);  // when the drain rate says nothing
+  Duration hint_unknown = std::chrono::milliseconds(100);  // if the drain rate is unknown
   Duration hint_max = std::chrono::seconds(30);
-  double jitter = 0.5;  // the hint is stretched by up to this share
+  double jitter = 0.5;  // the hint is lengthened by up to this share
 
   bool operator==(const RetryHintRules&) const = default;
   [[nodiscard]] ConfigErrors validate() const;
 };
 
-/// When a refused client should come back: uniform in [w, w × (1 + jitter)], where w is the
-/// expected wait (hint_unknown if there is none) within [hint_min, hint_max / (1 + jitter)].
+/// The time after which a refused client should try again: uniform in [w, w × (1 + jitter)], where
+/// w is the expected wait (hint_unknown if there is none), clamped to [hint_min, hint_max / (1 +
+/// jitter)].
 ///
-/// Promises: within [hint_min, hint_max] for valid rules; never shorter than the wait it is made
-/// from unless hint_max says so; spread even at the bounds, because clients told one instant come
-/// back at one instant. Draws from `rng` exactly once.
+/// Promises: within [hint_min, hint_max] for valid rules; not shorter than the expected wait unless
+/// hint_max requires it; also spread at the bounds, so that clients do not all return at the same
+/// time. Draws from `rng` exactly once.
 [[nodiscard]] Duration retry_hint(const DrainState& drain, const RetryHintRules& rules,
                                   Rng& rng) noexcept;
 
@@ -48,7 +49,7 @@ struct RetryHintRules {
   return ns / kSecond + (ns % kSecond != 0 ? 1 : 0);
 }
 
-/// The value of the millisecond hints, rounded up: a client must not come early.
+/// The value of the millisecond hints, rounded up, so that clients do not return too early.
 [[nodiscard]] constexpr std::int64_t retry_after_millis(Duration hint) noexcept {
   constexpr std::int64_t kMilli = 1'000'000;
   const std::int64_t ns = hint.count();

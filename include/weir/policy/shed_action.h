@@ -9,17 +9,17 @@
 
 namespace weir::inline v0::policy {
 
-/// How a request came in, as far as an answer is concerned.
+/// Whether the sender of a request expects an answer.
 enum class Transport : std::uint8_t {
-  kDatagram,  // nobody was promised an answer
-  kStream,    // somebody waits for one
+  kDatagram,  // the sender does not expect an answer
+  kStream,    // the sender waits for an answer
 };
 
-/// What becomes of a request for which there is no room.
+/// What to do with a request that cannot be served now.
 enum class ShedAction : std::uint8_t {
   kExecute,        // critical: never shed
-  kDropSilently,   // count it and say nothing
-  kReplyWithHint,  // refuse now, and say when to come back
+  kDropSilently,   // count it and send no answer
+  kReplyWithHint,  // refuse now, with a retry hint
 };
 
 [[nodiscard]] constexpr std::string_view name_of(ShedAction action) noexcept {

@@ -12,12 +12,12 @@
 
 namespace weir::inline v0::server {
 
-/// What a stream has received while its handler would not take it: body bytes, then perhaps
-/// trailers, in one leased block.
+/// What a stream has received while its handler has paused: body bytes, then perhaps trailers, in
+/// one leased block.
 ///
-/// A peer is told that it may send what still fits, so put() cannot find it full.
-/// Promises: bytes come out in the order they went in. Trailers come out as they went in.
-/// Thread-safety: none. Cost: one copy of bytes that have to wait; nothing for those that do not.
+/// The window of the stream is the free room, so put() always finds room.
+/// Promises: bytes and trailers are returned in order and unchanged.
+/// Thread-safety: none. Cost: one copy of the bytes that are stored.
 class BodyLease {
  public:
   struct Shape {
@@ -35,7 +35,7 @@ class BodyLease {
     begin_ = end_ = trailers_end_ = 0;
     trailer_count_ = 0;
   }
-  /// The block, or nullptr; what was in it is forgotten.
+  /// Returns the block, or nullptr; its content is dropped.
   [[nodiscard]] std::byte* detach() noexcept {
     begin_ = end_ = 0;
     return std::exchange(block_, nullptr);
@@ -55,7 +55,7 @@ class BodyLease {
     std::memcpy(block_ + end_, bytes.data(), bytes.size());
     end_ += static_cast<std::uint32_t>(bytes.size());
   }
-  /// The oldest bytes, at most so many. They stay until consume().
+  /// The oldest bytes, at most that many. They stay until consume().
   [[nodiscard]] std::span<const std::uint8_t> front(std::size_t most) const noexcept {
     const std::size_t n = size() < most ? size() : most;
     return {reinterpret_cast<const std::uint8_t*>(block_) + begin_, n};
@@ -73,7 +73,7 @@ class BodyLease {
       ++trailer_count_;
     }
   }
-  /// Trailers kept here, read into `storage` (room for as many as were put).
+  /// The stored trailers, read into `storage` (with room for as many as were put).
   void read_trailers(std::span<http::HeaderView> storage, http::HeaderList& out) const {
     out.reset(storage);
     std::uint32_t at = 0;

@@ -13,9 +13,9 @@
 
 namespace weir::inline v0::server {
 
-/// A stream that waits for an arena. Embedded in the stream; in the queue at most once.
+/// A pending stream. Embedded in the stream; in the queue at most once.
 struct ArenaWaiter {
-  /// Told on the waiter's own loop: the arena, or nullptr when the wait was too long.
+  /// Called on the stream's loop: the arena, or nullptr if the stream was pending for too long.
   class Owner {
    public:
     virtual void on_arena_ready(std::byte* arena) = 0;
@@ -31,11 +31,11 @@ struct ArenaWaiter {
   std::byte* granted = nullptr;
 };
 
-/// The arenas of all loops, and the queue of streams that wait for one.
+/// The arenas of all loops, and the queue of pending streams.
 ///
-/// Promises: at most `pending_max` wait; the oldest is served first, and only while usage stays
-/// below the high watermark; each waiter is answered once, on its own loop, or cancelled. A
-/// cancelled waiter that had been served gives its arena to the next.
+/// Promises: at most `pending_max` streams are pending. The oldest is served first, and only while
+/// usage stays below the high watermark. Each stream is answered once, on its own loop, or
+/// cancelled. If a cancelled stream already had an arena, the next one gets it.
 /// Thread-safety: any loop. Cost: a mutex pair.
 class ArenaPool {
  public:
@@ -46,17 +46,17 @@ class ArenaPool {
   };
   explicit ArenaPool(const Shape& shape);
 
-  /// Where answers for a loop's waiters are posted.
+  /// Where the answers for a loop's streams are posted.
   void attach(std::uint32_t loop, io::Loop& on, io::Task& answers) noexcept;
 
   [[nodiscard]] std::byte* acquire(std::uint32_t loop, io::Access access) noexcept;
   void release(std::uint32_t loop, std::byte* arena) noexcept;
 
-  /// False, and counted, if the queue is full.
+  /// False if the queue is full, which is counted.
   [[nodiscard]] bool enqueue(ArenaWaiter& waiter, TimePoint now) noexcept;
   void cancel(ArenaWaiter& waiter) noexcept;
-  /// Tells this loop's waiters that were served or are older than `timeout`; returns how many were
-  /// too old.
+  /// Answers this loop's streams that were served or are older than `timeout`; returns how many
+  /// were too old.
   std::uint32_t answer(std::uint32_t loop, TimePoint now, Duration timeout);
 
   [[nodiscard]] PoolStats stats() const noexcept { return blocks_.stats(); }

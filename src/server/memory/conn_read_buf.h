@@ -17,7 +17,7 @@ class ReadSpan {
     consumed_ = 0;
   }
 
-  /// Where the next bytes go; an empty span with a null pointer when there is no room.
+  /// Where the next bytes go; an empty span with a null pointer if there is no room.
   [[nodiscard]] std::span<std::byte> space() const noexcept {
     if (len_ == memory_.size()) return {};
     return memory_.subspan(len_);
@@ -32,7 +32,7 @@ class ReadSpan {
   void consume(std::size_t bytes) {
     WEIR_ASSERT(bytes <= len_ - consumed_);
     consumed_ += bytes;
-    if (consumed_ == len_) consumed_ = len_ = 0;  // empty: the whole span is room again, for free
+    if (consumed_ == len_) consumed_ = len_ = 0;  // empty: the whole span is free, nothing moves
   }
   /// Moves what is left to the start; returns how many bytes were moved.
   std::size_t compact() noexcept;
@@ -48,13 +48,13 @@ class ReadSpan {
   std::size_t consumed_ = 0;
 };
 
-/// What a connection has received and not used yet: an encrypted part, filled from the socket and
-/// drained by TLS, and a decrypted one, filled by TLS (or, in cleartext, by the socket) and parsed
-/// in place. It owns no memory: a region is leased while bytes are pending.
+/// The bytes that a connection has received and not processed: an encrypted part, filled from the
+/// socket and drained by TLS, and a decrypted part, filled by TLS (or, in cleartext, by the socket)
+/// and parsed in place. It owns no memory: a region is leased while it contains bytes.
 ///
-/// Promises: bytes come out in the order they went in; a full part gives no room (null), which is
-/// back-pressure, never an error. Views die at compact() and at detach().
-/// Thread-safety: none. Cost: O(1) but compact(), which moves what is left.
+/// Promises: bytes are returned in order. A full part returns no room (null), which is
+/// back-pressure and not an error. Views are valid until compact() and detach().
+/// Thread-safety: none. Cost: O(1), except compact(), which moves the remaining bytes.
 class ConnReadBuf {
  public:
   void attach(std::span<std::byte> encrypted, std::span<std::byte> decrypted) noexcept {
@@ -62,12 +62,12 @@ class ConnReadBuf {
     decrypted_.attach(decrypted);
     attached_ = true;
   }
-  /// Gives the region up; nothing may be pending.
+  /// Releases the region, which must be empty.
   void detach() {
     WEIR_ASSERT(empty());
     discard();
   }
-  /// Gives the region up whatever is in it.
+  /// Releases the region and drops its content.
   void discard() noexcept {
     attach({}, {});
     attached_ = false;

@@ -11,14 +11,14 @@
 
 namespace weir::inline v0::server {
 
-/// The read regions of a server: one per connection it may have.
+/// The read regions of a server: one per possible connection.
 ///
-/// Thread-safety: any thread. Cost: a mutex pair, when a connection opens or closes only.
+/// Thread-safety: any thread. Cost: a mutex pair, only when a connection opens or closes.
 class RegionPool {
  public:
   explicit RegionPool(BlockPool::Shape shape) : pool_(shape), capacity_(shape.block_count) {}
 
-  /// The index of a region nobody has.
+  /// The index of a region that is not in use.
   [[nodiscard]] std::uint32_t take() noexcept;
   void give(std::uint32_t region) noexcept;
   std::uint32_t trim(std::uint32_t regions_max) noexcept;
@@ -39,12 +39,13 @@ struct ReadRegion {
   std::uint32_t index = 0;
 };
 
-/// The regions of one loop: exactly as many as it has connections, so that a lease never fails and
-/// nobody can starve another. Leases are last-in-first-out: a few regions stay hot, the rest cold.
+/// The regions of one loop: exactly as many as it has connections, so a lease never fails and no
+/// connection can take another's region. Leases are last-in-first-out, so few regions stay in use.
 ///
-/// Promises: adopt() when a connection opens, abandon() when it closes; between them lease() always
-/// succeeds. sweep() returns the memory of regions that were not used since the sweep before.
-/// Thread-safety: its loop. Cost: lease and release are a few instructions.
+/// Promises: call adopt() when a connection opens and abandon() when it closes; in between, lease()
+/// always succeeds. sweep() gives back the memory of regions that were not used since the last
+/// sweep.
+/// Thread-safety: its loop's thread. Cost: lease and release are a few instructions.
 class RegionStack {
  public:
   explicit RegionStack(RegionPool& pool);
@@ -70,12 +71,12 @@ class RegionStack {
 
   RegionPool& pool_;
   std::uint32_t capacity_;
-  std::vector<std::uint32_t> ring_;    // free regions, coldest at bottom_
+  std::vector<std::uint32_t> ring_;    // free regions, least recently used at bottom_
   std::vector<std::uint8_t> touched_;  // by region: may hold physical memory
   std::uint32_t bottom_ = 0;
   std::uint32_t free_ = 0;
   std::uint32_t owned_ = 0;
-  std::uint32_t free_min_ = 0;  // since the last sweep: so many at the bottom were not used
+  std::uint32_t free_min_ = 0;  // this many at the bottom were not used since the last sweep
 };
 
 }  // namespace weir::inline v0::server

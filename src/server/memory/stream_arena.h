@@ -11,22 +11,22 @@ namespace weir::inline v0::server {
 
 class LoopShard;
 
-/// One stream's arena: asked for, waited for, held, given back.
+/// The arena of one stream: not requested, pending, held or released.
 ///
-/// Promises: at most one arena at a time, at most one wait; release() ends both, and after it
-/// nothing is told. Its owner wants_events of the end of a wait by on_arena_ready() and hands that
-/// here. Thread-safety: its loop only. Cost: what ArenaPool costs.
+/// Promises: at most one arena and at most one pending request at a time; release() ends both, and
+/// no callback follows. The owner gets the result by on_arena_ready() and passes it here.
+/// Thread-safety: its loop's thread. Cost: that of ArenaPool.
 class StreamArena {
  public:
   StreamArena(LoopShard& shard, ArenaWaiter::Owner& owner) noexcept;
 
   [[nodiscard]] ArenaAnswer acquire(io::Access access, ArenaWait wait);
-  /// The end of a wait: memory, or nullptr when it was too long, which is counted.
+  /// The result of a pending request: memory, or nullptr after a timeout, which is counted.
   void on_ready(std::byte* memory) noexcept;
   void release() noexcept;
 
   [[nodiscard]] bool waiting() const noexcept { return waiting_; }
-  /// Null while nothing is held.
+  /// nullptr if no arena is held.
   [[nodiscard]] Arena* held() const noexcept { return memory_ != nullptr ? &arena_ : nullptr; }
 
  private:
@@ -34,7 +34,7 @@ class StreamArena {
 
   LoopShard& shard_;
   ArenaWaiter waiter_;
-  mutable Arena arena_;  // Stream::arena() is const, what one does with an arena is not
+  mutable Arena arena_;  // Stream::arena() is const, but using an arena changes it
   std::byte* memory_ = nullptr;
   bool waiting_ = false;
 };

@@ -14,21 +14,21 @@ namespace weir::inline v0::server {
 
 struct ServerShared;
 
-/// The connections of one loop that wait for write buffers, and whose turn it is.
+/// The queue of one loop's connections that are blocked on the write pool.
 ///
-/// Most need one, to go on with a stream: they stand in line, and each buffer that the pool hands
-/// to this loop goes to the one in front, who queues again when it is still hungry. Some need
-/// several at once (a response that must be whole). If many of them gathered buffers they could
-/// hold them against each other for ever, so in the whole server one at a time does: it stands in
-/// line like the others, and when it is in front it stays there until it has as many as it needs.
+/// Most of them need one buffer to continue a stream. Each buffer that the pool assigns to this
+/// loop goes to the first connection in the queue, which queues again if it needs more. Some need
+/// several buffers at once (a response that must be sent whole). If many of them collected buffers,
+/// they could block each other for ever, so only one at a time collects in the whole server: it is
+/// in the queue like the others, and when it is first it stays there until it has enough.
 ///
-///   `line_`      each waits for one buffer; the gatherer, if it is of this loop, for several
-///   `several_`    waits until it may be the gatherer
+///   `line_`      each needs one buffer; the collector, if it is on this loop, needs several
+///   `several_`    connections that need several buffers and are not the collector yet
 ///
-/// Promises: who waits longest is served first, of both kinds; nobody waits for a tick; buffers
-/// that were gathered for one who does not want them any more go back at once.
-/// Thread-safety: its loop's, but wake_several(), flush_soon() and several_count(), which are
-/// any_waiting's. Cost: O(1) to enter and to leave; a mutex pair when the number of buffers wanted
+/// Promises: in both queues the longest blocked connection is served first; none has to wait for a
+/// tick; collected buffers that are no longer needed go back at once.
+/// Thread-safety: its loop's thread, except wake_several(), flush_soon() and several_count(): any
+/// thread. Cost: O(1) to enter and to leave; a mutex pair when the number of buffers wanted
 /// changes.
 class WriteBufferQueue {
  public:
@@ -38,13 +38,14 @@ class WriteBufferQueue {
   WriteBufferQueue& operator=(const WriteBufferQueue&) = delete;
 
   void start();
-  /// Whether the connection waits now; how much for, its output says.
+  /// Updates whether the connection is blocked on the pool; its outbox says how many buffers it
+  /// needs.
   void set_waiting(Connection& connection, bool waits);
   [[nodiscard]] bool any_waiting() const noexcept { return !line_.empty(); }
 
-  /// Nobody gathers any more: perhaps somebody here would.
+  /// The collector is done: a connection of this loop may be the next one.
   void wake_several() noexcept { loop_.post(wake_several_task_); }
-  /// Somebody waits: free buffers that this loop keeps for itself go back to the pool.
+  /// A connection is blocked on the pool: free buffers in this loop's cache go back to the pool.
   void flush_soon() noexcept { loop_.post(flush_task_); }
   [[nodiscard]] std::uint32_t several_count() const noexcept { return several_count_.load(); }
 

@@ -9,7 +9,7 @@
 
 namespace weir::inline v0::server {
 
-/// One write buffer and how much of it is filled and sent. Lives beside the memory, not in it.
+/// One write buffer and how much of it is filled and sent. It is stored separately from the memory.
 struct WriteBuffer {
   std::byte* data = nullptr;
   WriteBuffer* next = nullptr;
@@ -24,8 +24,8 @@ struct WriteBuffer {
   }
 };
 
-/// The write slab: bounds all output that waits for clients, across all connections. Exhaustion is
-/// back-pressure: the asker waits in its loop's queue and is resumed in turn.
+/// The write slab: bounds the unsent output of all connections. If it is empty, a connection is
+/// blocked in its loop's queue and resumed in turn.
 ///
 /// Thread-safety, cost: as SharedBlocks.
 class WritePool {
@@ -38,7 +38,7 @@ class WritePool {
   [[nodiscard]] WriteBuffer* acquire(std::uint32_t loop, io::Access access) noexcept {
     return fresh(blocks_.acquire(loop, access));
   }
-  /// One that was handed to the loop for a waiter, or nullptr.
+  /// A buffer that was assigned to this loop for a blocked connection, or nullptr.
   [[nodiscard]] WriteBuffer* take_handed(std::uint32_t loop) noexcept {
     return fresh(blocks_.take_handed(loop));
   }

@@ -10,16 +10,17 @@
 
 namespace weir::inline v0::server {
 
-/// How many TLS handshakes may be under way at once, over all loops, and who is next.
+/// The slots for concurrent TLS handshakes over all loops, and the queue for them.
 ///
-/// A handshake holds some ten times the memory of the connection that comes of it, so it needs a
-/// slot. Without one a connection waits, in order of arrival, with nothing but the few bytes it has
-/// sent; a slot that comes back goes to the one in front, critical ones before all others.
+/// A handshake needs about ten times the memory of the established connection, so it needs a slot.
+/// Without one a connection is queued in order of arrival and holds only the bytes that it has
+/// sent. A slot that is given back goes to the first in the queue, critical ones first.
 ///
-/// Promises: never more than `count` are held; ordinary ones leave `reserved` to critical ones. A
-/// slot is handed over, not offered: nobody overtakes one who waits.
-/// Thread-safety: any. Cost: a mutex pair; a handshake costs a thousand times that.
-/// Lifetime: outlives every Entrant.
+/// Promises: never more than `count` slots are held; non-critical connections leave `reserved`
+/// slots to critical ones. A free slot is given directly to the first in the queue, so none is
+/// overtaken.
+/// Thread-safety: any thread. Cost: a mutex pair; a handshake costs a thousand times that.
+/// Lifetime: must outlive every Entrant.
 class HandshakeSlots {
  public:
   struct Shape {
@@ -29,7 +30,7 @@ class HandshakeSlots {
   };
   explicit HandshakeSlots(Shape shape);
 
-  /// A connection that wants to shake hands; embedded in its owner.
+  /// A connection that needs a slot; embedded in its owner.
   class Entrant {
    public:
     enum class State : std::uint8_t { kOutside, kWaiting, kGranted, kInside };
@@ -39,7 +40,7 @@ class HandshakeSlots {
    protected:
     Entrant(std::uint32_t loop, bool critical) noexcept : loop_(loop), critical_(critical) {}
     virtual ~Entrant() = default;
-    /// On its loop: the slot it waited for is its own.
+    /// Called on its loop: it has a slot now.
     virtual void on_slot() = 0;
 
    private:
@@ -49,18 +50,18 @@ class HandshakeSlots {
     bool critical_;
   };
 
-  /// Before anything else of that loop: where `granted` runs when slots were handed to entrants of
-  /// this loop. It calls tell().
+  /// Call it first for each loop: `granted` is posted to the loop when its entrants got slots; it
+  /// calls tell().
   void attach(std::uint32_t loop, io::Loop& on, io::Task& granted) noexcept;
-  /// Calls on_slot() of every entrant of this loop who got one.
+  /// Calls on_slot() of every entrant of this loop that got a slot.
   void tell(std::uint32_t loop);
 
-  /// True: it has a slot. False: it waits, and on_slot() will tell.
+  /// True: it has a slot. False: it is queued, and on_slot() follows.
   [[nodiscard]] bool enter(Entrant& entrant);
-  /// Gives back the slot, or the place in the queue; nothing when it has neither.
+  /// Gives back the slot or the place in the queue; does nothing if it has neither.
   void leave(Entrant& entrant);
 
-  /// used: slots held; exhausted: how often somebody had to wait.
+  /// used: slots held; exhausted: how often a connection was queued.
   [[nodiscard]] PoolStats stats() const;
   [[nodiscard]] std::uint32_t waiting() const;
 

@@ -15,16 +15,16 @@ class Connection;
 class LoopShard;
 
 /// The first session of a connection to a TLS listener: from its first byte to the end of the
-/// handshake. Then HTTP takes over.
+/// handshake. Then the HTTP session begins.
 ///
-///   state     meaning                          holds                     leaves by
-///   kHello    the ClientHello is on its way    a stage of 2 KB           its end, or enough of it
-///   kWaiting  all handshake slots are taken    the stage                 a slot
+///   state     meaning                          holds                     ends with
+///   kHello    the ClientHello is incomplete    a stage buffer of 2 KB    its end, or enough of it
+///   kWaiting  all handshake slots are taken    the stage buffer          a slot
 ///   kShaking  the handshake                    a slot, a TLS object      its end
 ///   kOver     it failed, or was never TLS      nothing
 ///
-/// Everything has one deadline, counted from the accept. A client that says HTTP in the clear is
-/// told so in HTTP; one that fails gets its TLS alert.
+/// All states have one deadline, counted from the accept. A client that sends plain HTTP gets an
+/// HTTP answer that says so; a failed handshake gets its TLS alert.
 class TlsEntry final : public Session, private HandshakeSlots::Entrant {
  public:
   TlsEntry(Connection& connection, LoopShard& shard) noexcept;
@@ -38,7 +38,7 @@ class TlsEntry final : public Session, private HandshakeSlots::Entrant {
   void on_disconnected(TimePoint now) override;
   void end_streams(CloseReason reason) override;
   bool wants_input() const noexcept override;
-  /// Half a greeting is nothing: under pressure its place is given to somebody else.
+  /// A connection with an incomplete ClientHello counts as idle under pressure.
   bool idle() const noexcept override { return state_ == State::kHello; }
   bool unused() const noexcept override { return true; }
   bool critical() const noexcept override;

@@ -7,10 +7,10 @@
 
 namespace weir::inline v0::server {
 
-/// What a server's TLS context is made of.
+/// The inputs of a server's TLS context.
 [[nodiscard]] io::TlsSetup tls_setup(const io::TlsConfig& config, bool http2_spoken);
 
-/// A fault of certificates or keys in the operator's words: key, file, and what is wrong with it.
+/// An error of a certificate or key for the operator: key, file, and what is wrong.
 [[nodiscard]] ConfigError tls_fault(const io::TlsConfig& config, const io::TlsSetupError& error);
 
 }  // namespace weir::inline v0::server

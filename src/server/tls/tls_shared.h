@@ -15,13 +15,15 @@
 
 namespace weir::inline v0::server {
 
-/// What all loops share of TLS: certificates, handshake slots, a place per connection.
+/// The TLS state that all loops share: certificates, handshake slots, a stage buffer per
+/// connection.
 ///
-/// Thread-safety: any. Cost: a mutex pair, when a connection opens, shakes hands or closes.
+/// Thread-safety: any thread. Cost: a mutex pair, when a connection opens, does its handshake or
+/// closes.
 struct TlsShared {
   TlsShared(const ServerConfig& config, std::uint32_t loops, io::TlsContext::Ptr made);
 
-  /// What handshakes that begin now use.
+  /// The TLS context for new handshakes.
   [[nodiscard]] io::TlsContext::Ptr context() const;
   void set_context(io::TlsContext::Ptr made);
 
@@ -31,7 +33,7 @@ struct TlsShared {
   static constexpr std::size_t kStageBytes = io::kClientHelloStage;
 
   HandshakeSlots slots;
-  RegionPool stages;  // one per connection, leased while its ClientHello is on its way
+  RegionPool stages;  // one per connection, leased until its ClientHello is complete
 
  private:
   mutable std::mutex mutex_;

@@ -10,19 +10,19 @@ namespace weir::inline v0::config {
 /// One option that a reload would change.
 struct ConfigChange {
   std::string key;     // "admission.max_concurrent", "upstream.app.endpoints", "route[0].path"
-  std::string before;  // as TOML; empty when it did not exist
-  std::string after;   // as TOML; empty when it is gone
+  std::string before;  // as TOML; empty if it did not exist
+  std::string after;   // as TOML; empty if it was removed
   bool live = false;   // whether a reload is enough
 
   bool operator==(const ConfigChange&) const = default;
 };
 
-/// What differs, in the order of the table. Upstreams are matched by name: one that appears or
-/// disappears is one change that needs a restart. Routes are matched by position.
+/// The differences, in the order of the table. Upstreams are matched by name; adding or removing
+/// one is one change that needs a restart. Routes are matched by position.
 [[nodiscard]] std::vector<ConfigChange> diff(const Config& before, const Config& after);
 
-/// `before` with every live option of `after`: what is in force once a reload is done. Upstreams
-/// stay the same ones, routes are those of `after`.
+/// `before` with every live option of `after`: the configuration in force after a reload. The set
+/// of upstreams does not change; the routes are those of `after`.
 [[nodiscard]] Config with_live_options(const Config& before, const Config& after);
 
 }  // namespace weir::inline v0::config

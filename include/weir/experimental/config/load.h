@@ -15,30 +15,30 @@ struct EnvironmentVariable {
 };
 using Environment = std::vector<EnvironmentVariable>;
 
-/// The variables of this process whose names begin with WEIR_. Not while another thread changes
-/// them.
+/// The environment variables whose names begin with WEIR_. Do not call it while another thread
+/// changes the environment.
 [[nodiscard]] Environment process_environment();
 
-/// A configuration, and everything that is wrong with it. Only a configuration without errors may
-/// be used; with errors it holds the defaults wherever a value could not be taken.
+/// A configuration and all its errors. Use it only if it has no errors; otherwise a field whose
+/// value was refused has its default.
 struct LoadedConfig {
   Config config;
   ConfigErrors errors;
-  ConfigErrors warnings;           // of config.warnings(), with their places
-  ConfigErrors unknown_variables;  // of the environment, misspelt it seems; also to be warned of
+  ConfigErrors warnings;           // of config.warnings(), with file and line
+  ConfigErrors unknown_variables;  // misspelt environment variables; warn about them too
 
   [[nodiscard]] bool ok() const noexcept { return errors.empty(); }
 };
 
-/// Reads weir.toml, then lets the environment override it, then validates.
+/// Reads weir.toml, applies the environment variables, and validates the result.
 ///
-/// Promises: total: any text gives a result, none throws; all faults are reported at once, each
-/// with file, line, key, value and what is allowed; keys and sections that are not in the table
-/// are errors, and name the nearest known one. `file` is only a name for messages.
+/// Promises: any text gives a result, none throws; all errors are reported at once, each with file,
+/// line, key, value and what is allowed; unknown keys and sections are errors that suggest the
+/// nearest known name. `file` is used only in messages.
 [[nodiscard]] LoadedConfig load_config(std::string_view toml, const std::string& file,
                                        const Environment& environment = {});
 
-/// The same for a file on disk; one that cannot be read is one error. At most 4 MiB.
+/// The same for a file on disk of at most 4 MiB; a file that cannot be read gives one error.
 [[nodiscard]] LoadedConfig load_config_file(const std::string& path,
                                             const Environment& environment = {});
 

@@ -6,12 +6,12 @@
 
 namespace weir::inline v0::config {
 
-/// A complete weir.toml with every option at its default, each with a comment that says what it
-/// does, in which range, and whether a reload is enough. Loading it gives a default Config.
+/// A complete weir.toml with every option at its default, each with a comment: what it does, its
+/// range, and whether a reload is enough. Loading it gives a default Config.
 /// [[upstream]] and [[route]], of which there are none by default, are shown commented out.
 [[nodiscard]] std::string print_defaults();
 
-/// A configuration as TOML without comments; loading it gives it back.
+/// A configuration as TOML without comments; loading it gives the same configuration.
 [[nodiscard]] std::string print_config(const Config& config);
 
 }  // namespace weir::inline v0::config

@@ -13,8 +13,8 @@
 
 namespace weir::inline v0::config {
 
-/// Everything weir.toml can say, as the structs that the layers take. A default-constructed one is
-/// what an empty file means; it has no upstream.
+/// The content of weir.toml, as the config structs of the layers. A default-constructed Config
+/// equals an empty file; it has no upstream.
 ///
 /// Thread-safety: a value. Every field that is an option has one row in options.def.
 struct Config {
@@ -36,17 +36,17 @@ struct Config {
 
   bool operator==(const Config&) const = default;
 
-  /// `admission` with one scope per upstream, and a table with room for all who wait in them: what
-  /// the controller is made from.
+  /// `admission` with one scope per upstream and tables large enough for all waiters of all scopes:
+  /// the configuration of the controller.
   [[nodiscard]] AdmissionConfig admission_for_scopes() const;
 
-  /// `routes`; when there are none, one that leads everything to the only upstream.
+  /// `routes`; if there are none, one route that sends everything to the only upstream.
   [[nodiscard]] std::vector<gateway::RouteConfig> routes_in_force() const;
 
-  /// Every fault of every struct and between them, keys as in the file ("actors.inflight_max",
+  /// All errors of the structs and between them, with keys as in the file ("actors.inflight_max",
   /// "upstream[0].name").
   [[nodiscard]] ConfigErrors validate() const;
-  /// What is allowed but unwise, in the same form.
+  /// Settings that are allowed but not recommended, in the same form.
   [[nodiscard]] ConfigErrors warnings() const;
 };
 

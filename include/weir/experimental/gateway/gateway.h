@@ -12,8 +12,8 @@
 
 namespace weir::inline v0::gateway {
 
-/// What went wrong, in words for the operator. Whoever knows how the gateway was configured adds
-/// what to do about it.
+/// What went wrong, in words for the operator. The caller adds what to do about it, because it
+/// knows how the gateway was configured.
 struct GatewayError {
   enum class About : std::uint8_t { kListen, kTls, kAdmin, kBudget, kUpstream, kLog };
   About about = About::kListen;
@@ -22,10 +22,10 @@ struct GatewayError {
 
 /// What a reload did.
 struct ReloadReport {
-  std::string refused;  // why nothing was changed; empty when something may have
+  std::string refused;                         // why the reload was refused; empty if it was not
   std::vector<config::ConfigChange> applied;   // in force now
-  std::vector<config::ConfigChange> deferred;  // need a restart: the old values stay
-  std::string trouble;                         // what did not work beside; empty when all did
+  std::vector<config::ConfigChange> deferred;  // need a restart; the old values stay in force
+  std::string trouble;                         // what else failed; empty if nothing did
 
   [[nodiscard]] bool ok() const noexcept { return refused.empty(); }
 };
@@ -45,10 +45,11 @@ struct GatewayStatus {
 
 /// A reverse proxy that admits or refuses each request before its body is read.
 ///
-/// Promises: holds never more memory than gateway_budget() says; allocates nothing per request;
+/// Promises: never holds more memory than gateway_budget() says; allocates nothing per request;
 /// every request is answered by its upstream, refused with a reason, or aborted, and counted as
-/// exactly one of these. start() takes over listening sockets at once or not at all.
-/// Thread-safety: one owner. Lifetime: stop() before it dies, or its destructor does.
+/// exactly one of these. start() takes all listening sockets or none.
+/// Thread-safety: one owner. Lifetime: call stop() before destruction; otherwise the destructor
+/// does.
 class Gateway {
  public:
   /// `config` must be valid: validate() is empty (asserted).
@@ -59,21 +60,21 @@ class Gateway {
 
   [[nodiscard]] Result<void, GatewayError> start();
 
-  /// Where clients connect, as text, in the order of the configuration.
+  /// The addresses that clients connect to, as text, in the order of the configuration.
   [[nodiscard]] std::vector<std::string> listening() const;
-  /// The same, where TLS is spoken.
+  /// The same for TLS.
   [[nodiscard]] std::vector<std::string> tls_listening() const;
-  /// Where the admin endpoint is; empty when there is none.
+  /// The address of the admin endpoint; empty if there is none.
   [[nodiscard]] std::string admin_listening() const;
 
-  /// Puts the live options of `next` in force and says which others need a restart. `next` must be
+  /// Applies the live options of `next` and reports which others need a restart. `next` must be
   /// valid.
   ReloadReport reload(const config::Config& next);
-  /// A reload that could not be read; counted.
+  /// Counts a reload whose file could not be read.
   void note_failed_reload() noexcept;
 
-  /// Stops accepting and lets requests finish; readiness turns to "draining". True when no client
-  /// is left before the time is over. May be called again to go on waiting.
+  /// Stops accepting and lets requests finish; readiness becomes "draining". True if no client is
+  /// left before the time is over. May be called again to wait longer.
   bool drain(Duration at_most);
   void stop();
 

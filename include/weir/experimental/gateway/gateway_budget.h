@@ -11,25 +11,25 @@
 
 namespace weir::inline v0::gateway {
 
-/// Everything that a gateway of this configuration can hold at most: the server's holders, then
-/// its own.
+/// The most memory that a gateway of this configuration can hold: the server's holders, then its
+/// own.
 [[nodiscard]] MemoryBudget gateway_budget(const config::Config& config);
 
-/// The most descriptors it can have open: clients, upstreams, admin, and a few for itself.
+/// The most descriptors it can have open: clients, upstreams, admin, and a few others.
 [[nodiscard]] std::uint64_t gateway_descriptors(const config::Config& config);
 
-/// The server configuration that a gateway really runs: it streams, so it needs no arenas.
+/// The server configuration that a gateway runs with: it streams bodies, so it needs no arenas.
 [[nodiscard]] ServerConfig gateway_server_config(const config::Config& config);
 
-/// What speaks against starting: the ceiling is above the stated memory_max, or above the limit of
-/// the cgroup. Empty when nothing does. `cgroup_limit`: nothing when there is none.
+/// Why the gateway must not start: the ceiling is above memory_max, or above the limit of the
+/// cgroup. Empty if it may start. `cgroup_limit`: nullopt if there is none.
 [[nodiscard]] std::string budget_objection(const config::Config& config,
                                            std::optional<std::uint64_t> cgroup_limit);
 
-/// The smallest limit of the cgroups around this process, if any has one.
+/// The smallest memory limit of this process's cgroup and its ancestors, if one has a limit.
 [[nodiscard]] std::optional<std::uint64_t> own_cgroup_limit(const io::MemorySource& source = {});
 
-/// One line per addend that is not 0: bytes, holder, count × bytes each, what decides them.
+/// One line per addend that is not 0: bytes, holder, count × bytes each, the options that set them.
 [[nodiscard]] std::string to_table(const std::vector<MemoryAddend>& addends);
 
 }  // namespace weir::inline v0::gateway

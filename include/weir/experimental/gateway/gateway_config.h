@@ -18,7 +18,7 @@
 
 namespace weir::inline v0::gateway {
 
-/// Which requests leave a line in the access log.
+/// Which requests are written to the access log.
 enum class AccessLog : std::uint8_t { kOff, kErrors, kSampled, kAll };
 inline constexpr std::array<std::string_view, 4> kAccessLogNames = {"off", "errors", "sampled",
                                                                     "all"};
@@ -26,18 +26,19 @@ inline constexpr std::array<std::string_view, 4> kAccessLogNames = {"off", "erro
   return kAccessLogNames[static_cast<std::size_t>(log)];
 }
 
-/// What the gateway tells an upstream of where a request came from.
-///   kOff     nothing, and what the client claimed is removed
-///   kSet     the client's address; what came is kept before it only from trust.proxies
+/// What the gateway tells an upstream about the client's address.
+///   kOff     nothing; the client's own forwarding headers are removed
+///   kSet     the client's address; earlier addresses are kept only if one of trust.proxies sent
+///   them
 enum class Forwarded : std::uint8_t { kOff, kSet };
 inline constexpr std::array<std::string_view, 2> kForwardedNames = {"off", "set"};
 
-/// For the operator: the admin endpoint, the access log, how long a drain may take.
+/// Settings for the operator: the admin endpoint, the access log, the drain.
 struct AdminConfig {
   std::optional<NetAddress> listen = NetAddress{
       .kind = NetAddressKind::kIp, .ip = {.bytes = {127, 0, 0, 1}}, .text = {}, .port = 9901};
   AccessLog access_log = AccessLog::kErrors;
-  double access_log_sample = 0.01;    // share of requests, when sampled
+  double access_log_sample = 0.01;    // share of requests, if sampled
   std::string access_log_file = "-";  // "-": standard output
   Duration drain_timeout = std::chrono::seconds(30);
 
@@ -45,8 +46,8 @@ struct AdminConfig {
   [[nodiscard]] ConfigErrors validate() const;
 };
 
-/// Whose headers count. Peers may name class, actor and deadline of a request; proxies only the
-/// client's address. Nobody is trusted unless listed.
+/// Which senders are trusted. Peers may set class, actor and deadline of a request; proxies only
+/// the client's address. A sender that is not listed is not trusted.
 struct TrustConfig {
   std::vector<IpRange> peers;
   std::vector<std::string> peer_certificates;  // subjects; "*": every verified one
@@ -56,7 +57,7 @@ struct TrustConfig {
   bool operator==(const TrustConfig&) const = default;
 };
 
-/// How actors are told apart; their budgets are in AdmissionConfig.
+/// How actors are identified; their budgets are in AdmissionConfig.
 struct ActorsConfig {
   std::vector<IdentityKind> identity = {IdentityKind::kCertificate, IdentityKind::kBearer,
                                         IdentityKind::kApiKey, IdentityKind::kHeader};

@@ -15,12 +15,12 @@
 
 namespace weir::inline v0::gateway {
 
-/// Whom a request is billed to: the first kind in a list that the request can prove.
+/// How the actor of a request is found: the first kind in a list that the request contains.
 ///   kCertificate  subject of the client's certificate
 ///   kBearer       token of the Authorization header, hashed
 ///   kApiKey       value of [actors] api_key_header, hashed
 ///   kHeader       x-weir-actor, from trusted peers only
-///   kAddress      the client's address, v6 by /64: behind NAT it punishes crowds
+///   kAddress      the client's address (v6: the /64); behind NAT many users share one
 enum class IdentityKind : std::uint8_t { kCertificate, kBearer, kApiKey, kHeader, kAddress };
 
 inline constexpr std::array<std::string_view, 5> kIdentityKindNames = {
@@ -29,7 +29,7 @@ inline constexpr std::array<std::string_view, 5> kIdentityKindNames = {
   return kIdentityKindNames[static_cast<std::size_t>(kind)];
 }
 
-/// Which requests go to which upstream, and what they are worth. The first route that matches wins.
+/// Which requests go to which upstream, with class and cost. The first route that matches is used.
 struct RouteConfig {
   std::string host;                  // "example.com", "*.example.com"; empty: any
   std::string path;                  // this path exactly
@@ -37,7 +37,7 @@ struct RouteConfig {
   std::vector<std::string> methods;  // empty: any
   std::string upstream;
   std::optional<Priority> priority;    // unset: from trusted peers' headers, else normal
-  std::uint64_t max_body = 0;          // bytes; beyond: 413; 0: no bound of its own
+  std::uint64_t max_body = 0;          // bytes; larger: 413; 0: no bound
   std::uint32_t cost = 1;              // units of the limit that one request takes
   std::vector<IdentityKind> identity;  // empty: as in [actors]
 

@@ -5,8 +5,8 @@
 
 namespace weir::inline v0::http {
 
-/// The field names that Weir itself reads, writes or removes; all others are kOther. Codecs
-/// recognise them while they parse, so that nobody compares a name again.
+/// The field names that Weir reads, writes or removes; all others are kOther. Codecs recognise them
+/// while parsing, so names are compared only once.
 enum class FieldId : std::uint8_t {
   kOther = 0,
   // message framing and routing
@@ -45,7 +45,7 @@ enum class FieldId : std::uint8_t {
   kCookie,
   kSetCookie,
   kXApiKey,
-  // the way a request came
+  // the path of a request through proxies
   kForwarded,
   kVia,
   kXForwardedFor,
@@ -84,11 +84,11 @@ static_assert(static_cast<unsigned>(FieldId::kCount) <= 64, "a set of fields is 
   return std::uint64_t{1} << static_cast<unsigned>(id);
 }
 
-/// Fields that end at this hop whatever Connection says (RFC 9110 §7.6.1 and the de facto ones).
-/// Transfer-Encoding is among them: each hop frames anew.
+/// Fields that are never forwarded, whatever Connection says (RFC 9110 §7.6.1 and common practice).
+/// Transfer-Encoding is among them: each hop has its own framing.
 [[nodiscard]] bool is_hop_by_hop(FieldId id) noexcept;
 
-/// Fields that must not stand in a trailer section: framing, routing, authentication, request
+/// Fields that are not allowed in a trailer section: framing, routing, authentication, request
 /// modifiers, content description (RFC 9110 §6.5.1).
 [[nodiscard]] bool is_forbidden_in_trailers(FieldId id) noexcept;
 
@@ -98,7 +98,7 @@ static_assert(static_cast<unsigned>(FieldId::kCount) <= 64, "a set of fields is 
 /// Visible ASCII, space, tab and bytes from 0x80; no other control byte. May be empty.
 [[nodiscard]] bool is_valid_field_value(std::string_view value) noexcept;
 
-/// ASCII only, as protocol elements are.
+/// Ignores the case of ASCII letters only, as for protocol elements.
 [[nodiscard]] bool equals_ignore_case(std::string_view a, std::string_view b) noexcept;
 
 }  // namespace weir::inline v0::http

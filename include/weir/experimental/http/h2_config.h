@@ -12,28 +12,28 @@
 
 namespace weir::inline v0::http {
 
-/// What a peer may do that costs us work before any useful work is done. Each adds its weight to
-/// the connection's glitch score. Names are stable: they are metric labels.
+/// Something a peer does that costs work before any useful work is done. Each kind adds its weight
+/// to the connection's glitch score. The names are stable: they are metric labels.
 enum class H2Glitch : std::uint8_t {
-  kEarlyReset,             // it reset a request that we had not begun to answer
-  kRefusedStream,          // it opened more streams than it may
-  kClosedStreamFrame,      // a frame for a stream that is over
-  kWindowUpdateZero,       // WINDOW_UPDATE by nothing: we must reset the stream
-  kWindowOverflow,         // WINDOW_UPDATE beyond 2^31-1: we must reset the stream
-  kBadPriority,            // PRIORITY of a wrong length: we must reset the stream
-  kSelfDependency,         // a stream that depends on itself: we must reset it
-  kFlowControl,            // DATA beyond the stream's window: we must reset it
+  kEarlyReset,             // a request was reset before its response began
+  kRefusedStream,          // a stream beyond the limit
+  kClosedStreamFrame,      // a frame for a stream that has ended
+  kWindowUpdateZero,       // WINDOW_UPDATE by 0: the stream must be reset
+  kWindowOverflow,         // WINDOW_UPDATE beyond 2^31-1: the stream must be reset
+  kBadPriority,            // PRIORITY of a wrong length: the stream must be reset
+  kSelfDependency,         // a stream that depends on itself: it must be reset
+  kFlowControl,            // DATA beyond the stream's window: it must be reset
   kMalformedMessage,       // a request or trailer section that RFC 9113 §8 forbids
-  kContentLengthMismatch,  // DATA that is not as long as content-length said
+  kContentLengthMismatch,  // DATA whose length differs from content-length
   kHeadersTooLarge,        // a header list beyond the limits in bytes or in fields
-  kSmallFragment,          // a header block cut into needlessly small frames
-  kEmptyFrame,             // DATA or CONTINUATION without content that ends nothing
+  kSmallFragment,          // a header block split into very small frames
+  kEmptyFrame,             // DATA or CONTINUATION without content and without an end flag
   kPriorityFlood,          // PRIORITY beyond its budget
   kSettingsFlood,          // SETTINGS beyond its budget
   kPingFlood,              // PING beyond its budget
   kWindowUpdateFlood,      // WINDOW_UPDATE beyond its budget
   kUnknownFrame,           // frames of unknown type beyond their budget
-  kUngrantedData,          // DATA for a stream whose body nobody takes
+  kUngrantedData,          // DATA for a stream whose body is not read
   kCount,
 };
 inline constexpr std::size_t kH2GlitchCount = static_cast<std::size_t>(H2Glitch::kCount);
@@ -52,19 +52,19 @@ inline constexpr std::array<std::string_view, kH2GlitchCount> kH2GlitchNames = {
   return kH2GlitchNames[static_cast<std::size_t>(glitch)];
 }
 
-/// How many frames of one kind are free: `burst` at once, then as many as time or work bring.
+/// How many frames of one kind are free: `burst` at once, then more with time or with work done.
 struct H2FrameBudget {
   std::uint32_t burst = 0;
-  std::uint32_t per_second = 0;      // brought by time
-  std::uint32_t per_stream = 0;      // brought by each request
-  std::uint32_t per_frame_sent = 0;  // brought by each DATA frame that we send
+  std::uint32_t per_second = 0;      // added per second
+  std::uint32_t per_stream = 0;      // added by each request
+  std::uint32_t per_frame_sent = 0;  // added by each DATA frame that is sent
 
   bool operator==(const H2FrameBudget&) const = default;
 };
 
-/// Everything that bounds one HTTP/2 connection. The same bounds hold for connections to upstreams.
+/// All bounds of one HTTP/2 connection. The same bounds apply to connections to upstreams.
 ///
-/// Thread-safety: a value. validate() names every fault, keys as in the configuration file.
+/// Thread-safety: a value. validate() returns all errors, with the keys of the configuration file.
 struct H2Limits {
   // Streams and windows.
   std::uint32_t concurrent_streams_max = 100;
@@ -75,8 +75,8 @@ struct H2Limits {
   // 32). Too long on the wire ends the connection, too large when decoded is answered with 431.
   std::uint32_t header_block_bytes_max = 32 * 1024;
   std::uint32_t header_fragments_max = 16;
-  std::uint32_t small_fragment_bytes = 1024;  // smaller ones that end nothing …
-  std::uint32_t small_fragments_free = 4;     // … are glitches, but for so many per block
+  std::uint32_t small_fragment_bytes = 1024;  // smaller frames without an end flag …
+  std::uint32_t small_fragments_free = 4;     // … are glitches, except this many per block
   std::uint32_t header_list_bytes_max = 16 * 1024;
   std::uint32_t header_count_max = 100;
   std::uint32_t uri_bytes_max = 8 * 1024;
@@ -84,19 +84,19 @@ struct H2Limits {
   std::uint32_t trailer_count_max = 32;
   std::uint32_t settings_entries_max = 32;
 
-  // Memory: all that the codec allocates for one connection, and frames that wait to be sent.
+  // Memory: all that the codec allocates for one connection, and frames that are not sent yet.
   std::uint32_t session_bytes_max = 112 * 1024;
-  std::uint32_t outbound_frames_max = 64;    // never more; reading stops at half of it
-  std::uint32_t late_frames_per_reset = 16;  // frames under way when we reset a stream: free
+  std::uint32_t outbound_frames_max = 64;    // reading stops at half of it
+  std::uint32_t late_frames_per_reset = 16;  // frames still arriving after a reset: free
 
-  // The glitch score: sinks by so much a second, GOAWAY at a share of the limit, end at the limit.
+  // The glitch score: decreases per second; GOAWAY at a share of the limit, closed at the limit.
   std::uint32_t glitch_limit = 1000;
   std::uint32_t glitch_decay_per_second = 33;
   std::uint32_t glitch_goaway_percent = 75;
   std::array<std::uint8_t, kH2GlitchCount> glitch_weights = {1, 1, 1, 2, 2, 2, 2, 2, 2, 2,
                                                              2, 5, 5, 1, 2, 1, 1, 1, 1};
 
-  // Frames that are free while they are few.
+  // Budgets of frames that are free.
   H2FrameBudget priority_budget = {.burst = 64, .per_second = 1, .per_stream = 4};
   H2FrameBudget settings_budget = {.burst = 16, .per_second = 1};
   H2FrameBudget ping_budget = {.burst = 64, .per_second = 20, .per_frame_sent = 1};

@@ -7,20 +7,20 @@
 
 namespace weir::inline v0::http::h2 {
 
-/// Why an HTTP/2 connection came to its end. Names are stable: they are metric labels.
+/// Why an HTTP/2 connection ended. The names are stable: they are metric labels.
 enum class SessionEnd : std::uint8_t {
-  kNone,             // it goes on
-  kFinished,         // GOAWAY was said, by us or by the peer, and all streams are over
+  kNone,             // it has not ended
+  kFinished,         // GOAWAY was sent by one side, and all streams have ended
   kBadPreface,       // not HTTP/2
-  kProtocolError,    // a frame where, or as, it may not be
-  kFrameSize,        // a frame larger than it may be, or of a wrong length
+  kProtocolError,    // a frame that is not allowed, or not allowed now
+  kFrameSize,        // a frame that is too large or has a wrong length
   kStreamClosed,     // frames for a stream that the peer itself had ended
   kCompression,      // HPACK does not decode
-  kFlowControl,      // windows exceeded or overflown
+  kFlowControl,      // a window was exceeded or overflowed
   kHeaderBlock,      // a header block too long, or in too many pieces
   kSettings,         // too many entries in one SETTINGS frame
   kGlitches,         // the score reached its limit
-  kOutboundQueue,    // more frames to send than may wait
+  kOutboundQueue,    // too many frames are not sent yet
   kMemory,           // the connection's allocation budget is used up
   kSettingsTimeout,  // our SETTINGS were not acknowledged in time
   kHeaderTimeout,    // a header block was not finished in time

@@ -10,12 +10,12 @@
 
 namespace weir::inline v0::http {
 
-/// One field as it came: views into the bytes it was parsed from.
+/// One field as it was received: views into the bytes it was parsed from.
 ///
-/// Promises (when a codec made it): the name is a token, in the sender's case; the value has no
-/// surrounding blanks and no control byte but tab. `hop_by_hop` covers the fixed list and whatever
-/// Connection named, so a proxy forwards exactly the views where it is false.
-/// Lifetime: of the bytes. They move when the read region is compacted or read into again.
+/// Promises (if a codec made it): the name is a token in the sender's case; the value has no
+/// surrounding blanks and no control byte except tab. `hop_by_hop` is set for the fixed list and
+/// for the names in Connection, so a proxy forwards exactly the fields where it is false.
+/// Lifetime: that of the bytes. They move when the read region is compacted or read into again.
 struct HeaderView {
   std::string_view name;
   std::string_view value;
@@ -23,12 +23,12 @@ struct HeaderView {
   bool hop_by_hop = false;
 };
 
-/// What a request asks for, in the words of HTTP/2's pseudo-headers; the same for both protocols.
+/// What a request asks for, in terms of HTTP/2's pseudo-headers; the same for both protocols.
 ///
 /// `authority` is the Host field or that of an absolute target (they are equal when both are
 /// there), empty for HTTP/1.0 without either. `path` holds the query; it is "*" for OPTIONS * and
 /// empty for CONNECT. Nothing is decoded or normalised.
-/// Lifetime: of the bytes, except `scheme`, which may be a literal.
+/// Lifetime: that of the bytes, except `scheme`, which may be a literal.
 struct RequestMeta {
   std::string_view method;
   std::string_view scheme;
@@ -38,8 +38,8 @@ struct RequestMeta {
 
 enum class BodyStatus : std::uint8_t { kContinue, kComplete };
 
-/// A piece of a body: a view into the bytes it came in. Exactly one piece of a body is kComplete,
-/// the last; it may be empty.
+/// A piece of a body: a view into the bytes received. Only the last piece of a body is kComplete;
+/// it may be empty.
 struct BodyChunk {
   const std::uint8_t* data = nullptr;
   std::size_t len = 0;
@@ -54,7 +54,7 @@ struct BodyChunk {
 
 /// The fields of one head or trailer section, in order, with the first of each known field indexed.
 ///
-/// Cost: find() is two loads. Lifetime: of the storage that was given to the codec, and the bytes.
+/// Cost: find() is two loads. Lifetime: that of the storage given to the codec, and of the bytes.
 class HeaderList {
  public:
   [[nodiscard]] std::span<const HeaderView> all() const noexcept { return fields_; }
@@ -64,7 +64,7 @@ class HeaderList {
   [[nodiscard]] const HeaderView& operator[](std::size_t i) const noexcept { return fields_[i]; }
 
   [[nodiscard]] bool has(FieldId id) const noexcept { return (seen_ & field_bit(id)) != 0; }
-  /// More than one line of this name. One value may still be a list.
+  /// Whether there is more than one line with this name. One line may still contain a list.
   [[nodiscard]] bool repeats(FieldId id) const noexcept { return (again_ & field_bit(id)) != 0; }
   /// The first line of a known field, or nullptr.
   [[nodiscard]] const HeaderView* find(FieldId id) const noexcept {
@@ -76,7 +76,7 @@ class HeaderList {
     return found != nullptr ? found->value : std::string_view{};
   }
 
-  /// For codecs: start over on `storage`; append in order; then fields() are those appended.
+  /// For codecs: starts again with `storage`. Append in order; fields() returns those appended.
   void reset(std::span<HeaderView> storage) noexcept {
     storage_ = storage.data();
     fields_ = {storage_, 0};

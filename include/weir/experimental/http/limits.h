@@ -8,10 +8,10 @@
 
 namespace weir::inline v0::http {
 
-/// What one HTTP message may cost before it is understood. Every bound has an answer of its own, so
-/// that a client is told what was too large; the same bounds hold for upstream responses (502).
+/// The bounds of one HTTP message. Each bound has its own status, which tells the client what was
+/// too large; the same bounds apply to upstream responses (502).
 ///
-/// Lifetime: codecs keep a pointer to it; it outlives them.
+/// Lifetime: codecs keep a pointer to it; it must outlive them.
 struct HttpLimits {
   static constexpr std::uint32_t kHeaderCountCap = 250;  // an index is one byte
   static constexpr std::uint32_t kHeadBytesCap = 1U
@@ -27,8 +27,8 @@ struct HttpLimits {
   std::uint32_t trailer_count_max = 32;              // fields in a trailer section: 431
   std::uint32_t informational_max = 8;               // 1xx before one final response: 502
 
-  /// Every fault, keys prefixed ("server." by default). `region_bytes` is the read region that
-  /// must hold a whole head or a whole trailer section.
+  /// All errors, keys with a prefix ("server." by default). `region_bytes` is the size of the read
+  /// region, which must hold a whole head or a whole trailer section.
   [[nodiscard]] ConfigErrors validate(std::size_t region_bytes,
                                       const std::string& prefix = "server.") const {
     ConfigErrors errors;

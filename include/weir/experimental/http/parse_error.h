@@ -5,14 +5,14 @@
 
 namespace weir::inline v0::http {
 
-/// Why bytes were refused. After any of these the connection is closed: where the message ends is
-/// not known, or the sender cannot be trusted to mean what we read.
+/// Why bytes were refused. The connection is closed after any of these, because the end of the
+/// message is not known, or the message may have been understood differently by the sender.
 enum class ParseError : std::uint8_t {
   kNone = 0,
   // request line
   kBadMethod,           // 400: not a token, or a line that does not start with one
   kMethodTooLong,       // 501
-  kBadTarget,           // 400: a byte that may not be there, or a form the method does not allow
+  kBadTarget,           // 400: a forbidden byte, or a form the method does not allow
   kTargetTooLong,       // 414
   kBadVersion,          // 400
   kUnsupportedVersion,  // 505: well-formed, neither 1.0 nor 1.1
@@ -21,7 +21,7 @@ enum class ParseError : std::uint8_t {
   kBadStatusCode,
   // fields
   kBadLineEnding,  // 400: a CR without LF, or an LF without CR
-  kObsoleteFold,   // 400: a line that continues the one before
+  kObsoleteFold,   // 400: a line that continues the previous one
   kBadFieldName,   // 400: not a token, a blank before the colon, no colon, or a framing field
                    // spelled with underscores
   kBadFieldValue,  // 400: a control byte
@@ -31,16 +31,16 @@ enum class ParseError : std::uint8_t {
   kMissingHost,
   kRepeatedHost,
   kBadHost,
-  kHostMismatch,  // 400: absolute or authority target against Host
+  kHostMismatch,  // 400: absolute or authority target differs from Host
   kBadContentLength,
   kRepeatedContentLength,
   kLengthAndTransferEncoding,
   kBadTransferEncoding,
-  kUnknownTransferCoding,     // 501: a coding under a final chunked that we do not have
+  kUnknownTransferCoding,     // 501: an unknown coding before the final chunked
   kTransferEncodingInHttp10,  // 400
   kBadConnection,             // 400: not a list of tokens, or names a field that may not be removed
   kBadExpect,                 // 417
-  kUnexpectedBody,            // a body, or framing for one, where none may be
+  kUnexpectedBody,            // a body, or framing for one, where none is allowed
   // chunked
   kBadChunkSize,
   kChunkExtensionTooLong,
@@ -49,7 +49,7 @@ enum class ParseError : std::uint8_t {
   kForbiddenTrailer,
   // responses only
   kTooManyInformational,
-  kUnexpectedSwitch,  // 101 that nobody asked for
+  kUnexpectedSwitch,  // 101 without a request for an upgrade
   // end of input
   kTruncated,
   kCount,

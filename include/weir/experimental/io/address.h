@@ -12,8 +12,8 @@ namespace weir::inline v0::io {
 
 enum class Family : std::uint8_t { kUnset, kV4, kV6, kUnix };
 
-/// An IP address with port, or "a Unix socket" (whose path is not kept). 24 bytes, trivial to copy:
-/// one lies in every connection.
+/// An IP address with port, or "a Unix socket" (whose path is not stored). 24 bytes and trivial to
+/// copy, because every connection contains one.
 struct Address {
   std::array<std::uint8_t, 16> ip{};  // network order; the first 4 for v4
   std::uint32_t scope = 0;            // v6 link-local interface
@@ -26,7 +26,7 @@ struct Address {
   [[nodiscard]] std::string to_string() const;
 };
 
-/// Where to listen or to connect: an Address, or the path of a Unix socket.
+/// An address to listen on or to connect to: an Address, or the path of a Unix socket.
 struct SocketName {
   Address address;
   std::string path;  // Unix sockets only; a leading '@' means the abstract namespace
@@ -36,7 +36,7 @@ struct SocketName {
 };
 
 /// Reads "127.0.0.1:80", "[::1]:80", ":80" and "*:80" (all v6 and v4 addresses),
-/// "unix:/run/x.sock", "unix:@name". Numeric only: names are resolved elsewhere.
+/// "unix:/run/x.sock", "unix:@name". Numeric addresses only; resolve.h resolves host names.
 [[nodiscard]] Result<SocketName, IoError> parse_socket_name(std::string_view text);
 
 }  // namespace weir::inline v0::io

@@ -6,8 +6,8 @@ namespace weir::inline v0::io {
 
 /// A function and the object it is called on, in two words: `Callback<int>::to<&Conn::on_x>(conn)`.
 ///
-/// Promises: never allocates; an unset one does nothing when called.
-/// Lifetime: the object outlives the callback's use.
+/// Promises: never allocates; an unset callback does nothing when called.
+/// Lifetime: the object must outlive the use of the callback.
 template <class... Args>
 class Callback {
  public:

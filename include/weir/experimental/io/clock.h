@@ -6,8 +6,8 @@
 
 namespace weir::inline v0::io {
 
-/// The monotonic clock, the origin of every TimePoint outside tests. Cost: about 20 ns. Code that
-/// runs on a Loop asks Loop::now() instead.
+/// The time of the monotonic clock, the source of every TimePoint outside tests. Cost: about 20 ns.
+/// Code that runs on a Loop uses Loop::now() instead.
 [[nodiscard]] TimePoint monotonic_now() noexcept;
 
 /// Seconds since 1970, for Date headers and logs; may jump.

@@ -6,20 +6,20 @@
 
 namespace weir::inline v0::io {
 
-/// Why an IO call gave nothing. kAgain is not a failure: wait for readiness.
+/// Why an IO call moved no bytes. kAgain is not a failure: wait until the socket is ready.
 enum class IoError : std::uint8_t {
-  kAgain,        // nothing now; readiness will be told
+  kAgain,        // not ready; an event follows when it is
   kEof,          // the peer ended its side
-  kReset,        // the peer, or the network, broke the connection
+  kReset,        // the connection was reset by the peer or the network
   kTimedOut,     // the kernel gave up (connect, TCP_USER_TIMEOUT, keep-alive)
-  kRefused,      // nobody listens there
+  kRefused,      // connection refused
   kUnreachable,  // no route
   kNoFds,        // the process or the system has no descriptor left
   kNoMemory,     // the kernel has no buffer left
-  kInUse,        // the address is taken
-  kDenied,       // not permitted
+  kInUse,        // address already in use
+  kDenied,       // permission denied
   kInvalid,      // the address or an argument is wrong
-  kTls,          // what came is not TLS as we accept it
+  kTls,          // invalid TLS
   kOther,
 };
 
@@ -31,7 +31,7 @@ inline constexpr std::array<std::string_view, 13> kIoErrorNames = {
   return kIoErrorNames[static_cast<std::size_t>(error)];
 }
 
-/// The IoError that an errno value means.
+/// The IoError for an errno value.
 [[nodiscard]] IoError io_error_of(int error_number) noexcept;
 
 }  // namespace weir::inline v0::io

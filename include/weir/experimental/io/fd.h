@@ -5,16 +5,16 @@
 
 namespace weir::inline v0::io {
 
-/// Closes a descriptor that nobody owns otherwise.
+/// Closes a descriptor that has no other owner.
 void close_fd(int fd) noexcept;
 
-/// Opens /dev/null where standard input, output or error is closed. Otherwise the next socket would
-/// get that number, and what is printed would be sent to whoever is at its other end. For the first
-/// line of a main().
+/// Opens /dev/null in place of a closed standard input, output or error. Otherwise the next socket
+/// would get that descriptor number, and log output would be sent to its peer. Call it first in
+/// main().
 void fill_standard_descriptors() noexcept;
 
-/// Lets this process have `wanted` descriptors, as far as it may raise its own limit. How many it
-/// may have now.
+/// Raises the descriptor limit of this process to `wanted`, as far as it is allowed. Returns the
+/// limit in force.
 [[nodiscard]] std::uint64_t allow_descriptors(std::uint64_t wanted) noexcept;
 
 /// Owns one file descriptor. Move-only. Thread-safety: as int.

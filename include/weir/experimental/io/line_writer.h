@@ -11,13 +11,13 @@
 
 namespace weir::inline v0::io {
 
-/// Writes lines to a file from a thread of its own, so that a slow disk or a full pipe never holds
-/// up whoever has something to say.
+/// Writes lines to a file on its own thread, so that a slow disk or a full pipe never blocks the
+/// caller.
 ///
-/// Promises: a line is written whole and in order, or dropped whole and counted: never half, never
-/// late because of another. What was accepted before stop() is written, unless the reader of a pipe
-/// takes nothing for a second. Lines are gathered for about 20 ms. A full disk or a reader that is
-/// gone costs lines, never the process.
+/// Promises: a line is written whole and in order, or dropped whole and counted. Lines accepted
+/// before stop() are written, unless the reader of a pipe reads nothing for a second. Lines are
+/// collected for about 20 ms. If the disk is full or the reader closed the pipe, lines are lost,
+/// but the process goes on.
 /// Thread-safety: write(), reopen() and stats() from any thread.
 /// Cost: a mutex pair and a copy per line; twice buffer_bytes of memory, all taken at start.
 class LineWriter {
@@ -27,20 +27,21 @@ class LineWriter {
     std::size_t buffer_bytes = std::size_t{256} * 1024;
   };
   struct Stats {
-    std::uint64_t written = 0;  // lines accepted, and not lost since
+    std::uint64_t written = 0;  // lines accepted and not lost later
     std::uint64_t dropped = 0;
   };
 
-  /// Appends to the file, made with mode 0640 if it is not there. A FIFO needs a reader.
+  /// Appends to the file, which is created with mode 0640 if it does not exist. A FIFO needs a
+  /// reader.
   [[nodiscard]] static Result<std::unique_ptr<LineWriter>, IoError> open(const Options& options);
   LineWriter(const LineWriter&) = delete;
   LineWriter& operator=(const LineWriter&) = delete;
   ~LineWriter();
 
-  /// A line without its newline. False: the buffer is full, the line is dropped.
+  /// Writes a line, given without its newline. False: the buffer is full and the line is dropped.
   bool write(std::string_view line) noexcept;
-  /// Opens the path anew, for every line that is not written yet: a log file was moved away. If it
-  /// cannot be opened, lines go where they went before.
+  /// Opens the path again, for every line that is not written yet, after a log file was renamed. If
+  /// it cannot be opened, lines still go to the old file.
   Result<void, IoError> reopen() noexcept;
   void stop() noexcept;
   [[nodiscard]] Stats stats() const noexcept;

@@ -18,16 +18,16 @@ namespace weir::inline v0::io {
 struct ListenOptions {
   SocketOptions socket;
   std::uint32_t backlog = 4096;
-  std::uint32_t accept_budget = 64;  // sockets accepted per turn, so that requests get their turn
+  std::uint32_t accept_budget = 64;  // sockets accepted per turn, so that requests are served too
   std::uint32_t unix_mode = 0660;    // permissions of a Unix socket's file
-  Duration retry_after = std::chrono::milliseconds(50);  // pause when descriptors have run out
+  Duration retry_after = std::chrono::milliseconds(50);  // pause after descriptors have run out
 };
 
-/// Binds and listens; the options are set here, once, and inherited by every accepted socket. A
-/// Unix socket's file is replaced if nobody listens on it.
+/// Binds and listens. The options are set here once and inherited by every accepted socket. The
+/// file of a Unix socket is replaced if no process listens on it.
 [[nodiscard]] Result<Fd, IoError> listen_on(const SocketName& name, const ListenOptions& options);
 
-/// What the service manager said in the environment when it handed over listening sockets.
+/// The environment variables by which a service manager passes listening sockets.
 struct ListenEnvironment {
   std::string_view fds;    // LISTEN_FDS
   std::string_view pid;    // LISTEN_PID
@@ -38,21 +38,21 @@ struct InheritedSocket {
   Fd fd;
   std::string name;
 };
-/// Takes over those descriptors. Nothing if they were meant for another process. Call it
-/// once: a second call would own them twice.
+/// Takes ownership of those descriptors; returns none if they were meant for another process. Call
+/// it only once: a second call would own them twice.
 [[nodiscard]] std::vector<InheritedSocket> inherited_sockets(const ListenEnvironment& environment);
 
-/// Where a listening descriptor is bound (the port that 0 became).
+/// The address that a listening descriptor is bound to (with the real port if 0 was given).
 [[nodiscard]] SocketName bound_name(int fd);
 
-/// Told by a Listener, on its loop's thread.
+/// The events of a Listener, on its loop's thread.
 class AcceptSink {
  public:
-  /// Asked before each accept. False ends the turn: the sink has paused the listener, or will.
+  /// Called before each accept. False ends the turn: the sink has paused the listener, or will.
   [[nodiscard]] virtual bool ready_to_accept() { return true; }
   virtual void on_accepted(Fd fd, const Address& peer) = 0;
-  /// No descriptor or kernel memory was left. One waiting peer was accepted on a reserve descriptor
-  /// and closed, so that it knows; accepting pauses for `retry_after`.
+  /// No descriptor or kernel memory was free. One peer in the queue was accepted with a reserve
+  /// descriptor and closed, so that it learns of it; accepting pauses for `retry_after`.
   virtual void on_accept_failed(IoError error) = 0;
 
  protected:
@@ -61,11 +61,11 @@ class AcceptSink {
 
 /// Accepts from one listening socket on one loop.
 ///
-/// Promises: at most accept_budget sockets per turn; when descriptors run out it never spins: it
-/// tells, pauses, and recovers by itself.
+/// Promises: at most accept_budget sockets per turn. If descriptors run out, it does not spin: it
+/// reports that, pauses, and continues later.
 /// Thread-safety: its loop's thread. Cost: one accept4 per socket, plus one per burst that finds
-/// nothing (none when the budget ends it). Lifetime: must be closed before it dies; it closes in
-/// `closed`.
+/// nothing (none if the budget ends the burst). Lifetime: must be closed, and `closed` called,
+/// before destruction.
 class Listener {
  public:
   Listener();
@@ -75,7 +75,7 @@ class Listener {
 
   [[nodiscard]] Result<void, IoError> start(Loop& loop, Fd listening, const ListenOptions& options,
                                             AcceptSink& sink);
-  /// Leaves newcomers in the kernel's queue until resume().
+  /// Leaves new connections in the kernel's queue until resume().
   void pause() noexcept;
   void resume() noexcept;
   void close(Callback<> closed) noexcept;

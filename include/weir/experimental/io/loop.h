@@ -12,10 +12,10 @@
 
 namespace weir::inline v0::io {
 
-/// A piece of work that its owner embeds and hands to a Loop; never allocated by the loop.
+/// Work for a Loop, embedded in its owner; the loop does not allocate it.
 ///
-/// Promises: posting it again before it ran does nothing (it runs once, after the last post).
-/// Lifetime: must not die while queued.
+/// Promises: posting it again before it has run does nothing (it runs once, after the last post).
+/// Lifetime: must not be destroyed while queued.
 class Task {
  public:
   Task() = default;
@@ -33,18 +33,18 @@ class Task {
   std::atomic<bool> queued_{false};
 };
 
-/// One event loop, run by one thread: readiness, timers, work from other threads.
+/// One event loop, run by one thread: socket readiness, timers, tasks from other threads.
 ///
-/// A turn is: timers that are due, sockets that are ready, tasks posted by other threads, then
-/// deferred tasks; then the loop sleeps until something happens.
+/// A turn runs timers that are due, sockets that are ready, tasks posted by other threads, and then
+/// deferred tasks. Then the loop blocks until there is an event.
 ///
-/// Promises: now() is read at most twice per turn. A task posted or deferred while the loop runs
-/// is run; what is still queued when the loop dies is forgotten.
-/// Thread-safety: stop(), post() and in_loop_thread() from any thread; all else from the loop's
-/// thread, or before run().
+/// Promises: the clock is read at most twice per turn. A task posted or deferred while the loop
+/// runs is run; tasks that are queued when the loop is destroyed are dropped.
+/// Thread-safety: stop(), post() and in_loop_thread() from any thread; all other members from the
+/// loop's thread, or before run().
 /// Cost: post() is a push and at most one wake-up (none on the loop's own thread); defer(), arm(),
 /// cancel() are a few stores.
-/// Lifetime: outlives its sockets, listeners and timers, which must be closed before it dies.
+/// Lifetime: must outlive its sockets, listeners and timers, which must be closed first.
 class Loop {
  public:
   Loop();
@@ -54,19 +54,20 @@ class Loop {
 
   /// Runs until stop(). May be called again afterwards.
   void run();
-  /// Runs what is ready now and returns, for tests that step a loop by hand. With `wait`, sleeps
-  /// until something is ready first.
+  /// Runs what is ready now and returns, for tests that run a loop step by step. With `wait`, it
+  /// first blocks until something is ready.
   void run_once(bool wait = false);
   void stop() noexcept;
 
   /// The monotonic time of this turn.
   [[nodiscard]] TimePoint now() noexcept;
-  /// Reads the clock again; for code that runs long inside one turn.
+  /// Reads the clock again; for code that runs for a long time within one turn.
   TimePoint refresh_now() noexcept;
 
-  /// Runs `task` on this loop's thread, from any thread; from its own, this is defer().
+  /// Runs `task` on this loop's thread; callable from any thread. On the loop's own thread it is
+  /// defer().
   void post(Task& task) noexcept;
-  /// The same for a closure. It allocates: for starting and stopping, not for requests.
+  /// The same for a closure. It allocates: use it to start and stop, not for requests.
   void post(std::function<void()> work);
   /// Runs `task` later in this turn, after the callback that is running now. Own thread only.
   void defer(Task& task) noexcept;
@@ -76,16 +77,16 @@ class Loop {
   void cancel(Timer& timer) noexcept;
 
   [[nodiscard]] bool in_loop_thread() const noexcept;
-  /// How late the last timer turn was against the earliest deadline it served: a loop that stalls
-  /// shows here. Own thread only.
+  /// How late the last timer turn was, compared with the earliest deadline in it; shows a loop that
+  /// stalls. Own thread only.
   [[nodiscard]] Duration timer_lateness() const noexcept;
-  /// Turns so far; any thread.
+  /// The number of turns so far; any thread.
   [[nodiscard]] std::uint64_t turns() const noexcept;
 
-  /// The calls its sockets use from now on; must outlive the loop. For tests.
+  /// Sets the system calls that its sockets use from now on; must outlive the loop. For tests.
   void use(const Syscalls& calls) noexcept;
 
-  /// The libuv loop inside, for io itself.
+  /// The libuv loop, for io only.
   struct Impl;
   [[nodiscard]] Impl& impl() noexcept { return *impl_; }
 

@@ -10,9 +10,9 @@ namespace weir::inline v0::io {
 
 /// Several loops, one thread each.
 ///
-/// Promises: start() returns when every loop runs; stop() ends and joins them all, and may be
+/// Promises: start() returns when every loop runs; stop() ends and joins all of them, and may be
 /// called twice. Threads are named `name`-0, `name`-1, …
-/// Thread-safety: one owner. Lifetime: stopped when it dies.
+/// Thread-safety: one owner. Lifetime: the destructor stops the loops.
 class LoopThreads {
  public:
   struct Options {
@@ -37,7 +37,7 @@ class LoopThreads {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Cores this process may run on: affinity mask and cgroup quota, at least 1.
+/// The number of cores this process may use, by affinity mask and cgroup quota; at least 1.
 [[nodiscard]] std::uint32_t usable_cores() noexcept;
 
 }  // namespace weir::inline v0::io

@@ -15,28 +15,28 @@ inline constexpr std::array<std::string_view, 4> kMemoryOriginNames = {"none", "
   return kMemoryOriginNames[static_cast<std::size_t>(origin)];
 }
 
-/// Where to look. The prefix stands before /proc and /sys, so that tests can give a fake tree.
+/// Where to read. The prefix is put before /proc and /sys, so that tests can use a fake tree.
 struct MemorySource {
   std::string prefix;  // "" on a real system
 };
 
-/// How much of its memory this process's world uses, as the one who kills it would count.
+/// How much of the available memory is in use, counted as the kernel's OOM killer counts it.
 struct MemoryReading {
   double usage = 0;  // used / limit, in [0, 1]; 0 when unreadable
   std::uint64_t used_bytes = 0;
   std::uint64_t limit_bytes = 0;
-  std::uint64_t smallest_limit_bytes = 0;  // of all cgroups around it; 0 when none has one
+  std::uint64_t smallest_limit_bytes = 0;  // of its cgroup and the ancestors; 0 if none has a limit
   MemoryOrigin origin = MemoryOrigin::kNone;
-  bool readable = false;  // false: nothing could be read; the caller says so once
+  bool readable = false;  // false: nothing could be read; the caller reports it once
 
   bool operator==(const MemoryReading&) const = default;
 };
 
-/// The fullest cgroup among this process's own and its ancestors that have a limit (v2, then v1):
-/// working set, that is usage minus inactive file pages, over that limit. Without any limit, the
-/// host's (MemTotal - MemAvailable) / MemTotal.
+/// The usage of the fullest cgroup with a limit, among this process's cgroup and its ancestors (v2,
+/// then v1): the working set, that is usage minus inactive file pages, divided by the limit.
+/// Without any limit, the host's (MemTotal - MemAvailable) / MemTotal.
 ///
-/// Promises: never throws; whatever stands in those files gives a reading or `readable` = false.
+/// Promises: never throws; any content of those files gives a reading or `readable` = false.
 /// Thread-safety: any thread. Cost: a few files, some 10 µs; meant for a 500 ms poll, not for
 /// requests.
 [[nodiscard]] MemoryReading read_memory(const MemorySource& source = {});

@@ -9,10 +9,10 @@
 
 namespace weir::inline v0::io {
 
-/// Where a configured address is: itself when it is numeric or a path, every address of a host name
-/// in the resolver's order. kUnreachable when the name is not known.
+/// Resolves a configured address: a numeric address or a path gives itself, a host name gives all
+/// its addresses in the resolver's order. kUnreachable if the name is not known.
 ///
-/// Blocks for as long as the system's resolver does: for start-up, never for requests.
+/// Blocks while the system's resolver works: use it at start, never for requests.
 [[nodiscard]] Result<std::vector<SocketName>, IoError> resolve(const NetAddress& address);
 
 }  // namespace weir::inline v0::io

@@ -6,11 +6,11 @@
 
 namespace weir::inline v0::io {
 
-/// What to put into a certificate.
+/// The content of a certificate to be made.
 struct CertificateWish {
   std::vector<std::string> names;  // DNS names or IP addresses; the first is the subject too
   std::int64_t valid_seconds = 7L * 24 * 3600;
-  std::string signer_pem;  // certificate and key of the one who signs; empty: itself
+  std::string signer_pem;  // certificate and key of the signer; empty: self-signed
   bool authority = false;  // may sign others
 };
 
@@ -21,8 +21,8 @@ struct MadeCertificate {
   [[nodiscard]] std::string both() const { return certificate_pem + key_pem; }
 };
 
-/// Makes one, for a demonstration or a test: nobody trusts it unless told to. Empty if OpenSSL
-/// would not.
+/// Makes a certificate for a demonstration or a test; clients do not trust it by default. Empty if
+/// OpenSSL fails.
 [[nodiscard]] MadeCertificate make_certificate(const CertificateWish& wish);
 
 }  // namespace weir::inline v0::io

@@ -7,9 +7,9 @@
 
 namespace weir::inline v0::io {
 
-/// Calls back on a loop when the process gets a signal.
+/// Calls back on a loop when the process receives a signal.
 ///
-/// Thread-safety: its loop's thread. Lifetime: close() before the loop dies.
+/// Thread-safety: its loop's thread. Lifetime: close() before the loop is destroyed.
 class SignalWatcher {
  public:
   SignalWatcher();

@@ -16,10 +16,10 @@
 
 namespace weir::inline v0::io {
 
-/// Bytes moved (at least 1), or why none.
+/// The number of bytes moved (at least 1), or why none were moved.
 using IoResult = Result<std::size_t, IoError>;
 
-/// A piece of a gathered write. Same layout as the kernel's.
+/// A piece of a gathered write. It has the layout of the kernel's struct iovec.
 struct ConstBuffer {
   const std::byte* data = nullptr;
   std::size_t size = 0;
@@ -36,27 +36,27 @@ struct SocketOptions {
   bool operator==(const SocketOptions&) const = default;
 };
 
-/// Told by a Socket, on its loop's thread. Any of them may close the socket.
+/// The events of a Socket, on its loop's thread. Any of them may close the socket.
 class SocketEvents {
  public:
   virtual void on_readable() = 0;
   virtual void on_writable() = 0;
-  /// The peer ended its side while reads were off. Told once.
+  /// The peer ended its side while reads were off. Reported once.
   virtual void on_disconnected() = 0;
 
  protected:
   ~SocketEvents() = default;
 };
 
-/// A stream socket on a loop, by readiness: the owner says when it wants to read and into what, and
-/// names the buffers it writes. Nothing is buffered here; an idle socket pins no memory of ours.
+/// A stream socket on a loop, by readiness: the owner decides when to read and into which buffer,
+/// and passes the buffers to write. The socket buffers nothing, so an idle socket holds no memory.
 ///
-/// Promises: watches exactly what was asked (changing it costs a system call at the next turn,
-/// keeping it costs none). Disconnects are noticed while reads are off. close() makes every later
-/// event impossible; the descriptor is closed after its handle, and `closed` is called once no
-/// kernel event can name this object: only then may the memory be used again. No SIGPIPE.
+/// Promises: watches exactly the requested events (a change costs a system call at the next turn,
+/// no change costs none). Disconnects are noticed while reads are off. After close() there are no
+/// events. The descriptor is closed after its libuv handle, and `closed` is called when no kernel
+/// event can refer to this object any more; only then may its memory be reused. No SIGPIPE.
 /// Thread-safety: its loop's thread. Cost: read and write are one system call each.
-/// Lifetime: must be closed, and `closed` called, before it dies. Lives in slabs: never allocates.
+/// Lifetime: must be closed, and `closed` called, before destruction. Never allocates.
 class Socket {
  public:
   Socket() = default;
@@ -64,7 +64,7 @@ class Socket {
   Socket& operator=(const Socket&) = delete;
   ~Socket();
 
-  /// Takes over a non-blocking descriptor. Watches nothing yet.
+  /// Takes ownership of a non-blocking descriptor. Watches nothing yet.
   [[nodiscard]] Result<void, IoError> open(Loop& loop, Fd fd, SocketEvents& events);
 
   struct Interest {
@@ -75,19 +75,19 @@ class Socket {
   void watch(Interest interest) noexcept;
   [[nodiscard]] Interest watched() const noexcept { return interest_; }
 
-  /// kAgain when nothing is there, kEof at the peer's end. A short read means that the socket was
-  /// empty: another read now would only find kAgain.
+  /// kAgain if there is no data, kEof if the peer ended its side. A short read means that the
+  /// socket is empty: another read now would return kAgain.
   [[nodiscard]] IoResult read(std::span<std::byte> into) noexcept;
   [[nodiscard]] IoResult write(std::span<const std::byte> from) noexcept;
   /// At most kGatherMax pieces.
   [[nodiscard]] IoResult write(std::span<const ConstBuffer> pieces) noexcept;
   static constexpr std::size_t kGatherMax = 16;
 
-  /// After connect(): what became of it, once writable. kAgain is never returned.
+  /// The result of connect(), once the socket is writable. kAgain is never returned.
   [[nodiscard]] Result<void, IoError> connected() noexcept;
-  /// Ends our side, the peer may go on.
+  /// Ends the sending side; the peer may still send.
   void shutdown_write() noexcept;
-  /// Makes close() send a reset instead of an orderly end.
+  /// Makes close() send a reset instead of a FIN.
   void reset_on_close() noexcept;
   void close(Callback<> closed) noexcept;
 
@@ -107,19 +107,19 @@ class Socket {
   int fd_ = -1;
   Interest interest_;
   bool closing_ = false;
-  bool hung_up_ = false;  // told once; do not watch for it again
+  bool hung_up_ = false;  // reported once; do not watch for it again
   bool stopped_ = false;  // by libuv, after an error; interest_ says what was watched
 };
 
-/// Starts a non-blocking connect: give the descriptor to a Socket, watch for write, ask
+/// Starts a non-blocking connect: give the descriptor to a Socket, watch for writability, then call
 /// connected().
 [[nodiscard]] Result<Fd, IoError> connect_to(const SocketName& to, const SocketOptions& options);
 
-/// For a socket that nobody will serve: sends `last_words` as far as the kernel takes them, and
-/// ends our side. Closing it at once could reset it and take the words away: read_off() first,
-/// later.
+/// For a socket that will not be served: sends `last_words` as far as the kernel accepts them, and
+/// ends the sending side. Closing it at once could cause a reset that discards them: call
+/// read_off() first, a little later.
 void say_and_end(int fd, std::string_view last_words) noexcept;
-/// Throws away what the peer has sent, as far as it is there (at most 32 KB).
+/// Reads and discards what the peer has sent so far (at most 32 KB).
 void read_off(int fd) noexcept;
 
 /// The peer of a connected descriptor.

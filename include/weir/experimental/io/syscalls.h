@@ -4,8 +4,8 @@
 
 namespace weir::inline v0::io {
 
-/// The calls through which a loop's sockets meet the kernel; tests put failures here. Each returns
-/// what the system call returns and sets errno.
+/// The system calls of a loop's sockets; tests replace them to cause failures. Each returns what
+/// the system call returns and sets errno.
 struct Syscalls {
   long (*recv)(int fd, void* into, std::size_t size);
   long (*send)(int fd, const void* from, std::size_t size);
@@ -13,7 +13,7 @@ struct Syscalls {
   int (*accept)(int fd, void* address, unsigned* address_size);        // non-blocking, cloexec
 };
 
-/// The real ones.
+/// The real system calls.
 [[nodiscard]] const Syscalls& system_calls() noexcept;
 
 }  // namespace weir::inline v0::io

@@ -7,10 +7,10 @@
 
 namespace weir::inline v0::io {
 
-/// Puts one thread to sleep until a time or until another thread wakes it.
+/// Blocks one thread until a time, or until another thread wakes it.
 ///
 /// Promises: an unpark() before or during park_until() ends it; one unpark() ends at most one park;
-/// several before a park count as one. Never returns early without an unpark().
+/// several before a park count as one. It never returns early without an unpark().
 /// Thread-safety: park_until() from one thread at a time, unpark() from any.
 class ThreadParker {
  public:

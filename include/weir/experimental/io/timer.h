@@ -9,16 +9,17 @@ namespace weir::inline v0::io {
 
 class TimerWheel;
 
-/// One deadline: arm it on a Loop (or a TimerWheel), it calls back once at or after that time.
+/// One timer: after it is armed on a Loop (or a TimerWheel), it calls back once, at or after the
+/// given time.
 ///
-/// Promises: arming an armed timer moves it; a cancelled timer never calls back; the callback may
-/// arm, cancel or destroy any timer, this one included. Never early; at most one wheel tick (1 ms)
-/// plus the loop's own lateness late.
-/// Thread-safety: belongs to its loop's thread. Cost: O(1), no system call, no allocation, 64
-/// bytes. Lifetime: must not be armed when it dies (its owner cancels it).
+/// Promises: arming an armed timer changes its time; a cancelled timer never calls back; the
+/// callback may arm, cancel or destroy any timer, also this one. It is never early, and late by at
+/// most one wheel tick (1 ms) plus the delay of the loop itself.
+/// Thread-safety: its loop's thread. Cost: O(1), no system call, no allocation, 64 bytes.
+/// Lifetime: must not be armed when it is destroyed (its owner cancels it).
 class Timer {
  public:
-  using Fired = Callback<TimePoint>;  // told the loop's now
+  using Fired = Callback<TimePoint>;  // gets the loop's now
 
   Timer() = default;
   explicit Timer(Fired fired) noexcept : fired_(fired) {}
@@ -28,7 +29,7 @@ class Timer {
 
   void on_fire(Fired fired) noexcept { fired_ = fired; }
   [[nodiscard]] bool armed() const noexcept { return slot_ != kIdle; }
-  /// Meaningful while armed.
+  /// Valid only while armed.
   [[nodiscard]] TimePoint deadline() const noexcept { return deadline_; }
 
  private:

@@ -16,8 +16,8 @@ namespace weir::inline v0::io {
 /// Whether clients are asked for a certificate.
 enum class ClientCertificate : std::uint8_t {
   kOff,
-  kOptional,  // asked; without one the client is nobody in particular
-  kRequired,  // without one there is no connection
+  kOptional,  // requested; a client without one has no identity by it
+  kRequired,  // a client without one is refused
 };
 inline constexpr std::array<std::string_view, 3> kClientCertificateNames = {"off", "optional",
                                                                             "required"};
@@ -25,28 +25,28 @@ inline constexpr std::array<std::string_view, 3> kClientCertificateNames = {"off
   return kClientCertificateNames[static_cast<std::size_t>(mode)];
 }
 
-/// What OpenSSL 3.0 holds, measured, with a margin: an idle connection (14 KB), a handshake under
-/// way (109 KB), and for the whole process (algorithms, certificates, what threads keep for reuse).
+/// The measured memory of OpenSSL 3.0 with a margin: an idle connection (14 KB), a handshake
+/// (109 KB), and the whole process (algorithms, certificates, buffers that threads keep for reuse).
 inline constexpr std::uint64_t kTlsIdleBytes = 20 * 1024;
 inline constexpr std::uint64_t kTlsHandshakeBytes = 112 * 1024;
 inline constexpr std::uint64_t kTlsFixedBytes = 4 * 1024 * 1024;
 
-/// How listeners speak TLS. Version 1.2 or newer, always; HTTP/2 and HTTP/1.1 by ALPN.
+/// TLS settings of listeners. Always version 1.2 or newer; HTTP/2 and HTTP/1.1 by ALPN.
 ///
-/// Thread-safety: a value. validate() names every fault; keys are those of the section [tls].
+/// Thread-safety: a value. validate() returns all errors, with the keys of the section [tls].
 struct TlsConfig {
-  std::vector<std::string> listen;  // as ServerConfig::listen; used once there is a certificate
+  std::vector<std::string> listen;  // as ServerConfig::listen; used if there is a certificate
   std::string certificate;          // file with the chain, PEM; the default for unknown names
   std::string private_key;
-  std::string certificate_pem;  // the same as text, in place of files: no option of the file
+  std::string certificate_pem;  // the same as text instead of files; not an option of the file
   std::string private_key_pem;
   std::vector<std::string> more_certificates;  // files with chain and key each, chosen by name
-  std::string client_ca;                       // file with those who sign client certificates
+  std::string client_ca;                       // file with the CAs of client certificates
   ClientCertificate client_certificate = ClientCertificate::kOff;
   bool http2 = true;                                      // offered by ALPN
   Duration handshake_timeout = std::chrono::seconds(10);  // accept to end, absolute
-  std::uint32_t key_updates_per_second = 100;             // more end the connection
-  std::uint64_t memory_budget = 0;  // of the TLS library; 0: what all places together can need
+  std::uint32_t key_updates_per_second = 100;             // more: the connection is closed
+  std::uint64_t memory_budget = 0;  // of the TLS library; 0: the sum of all places' needs
 
   bool operator==(const TlsConfig&) const = default;
   [[nodiscard]] bool enabled() const noexcept {

@@ -11,7 +11,7 @@
 
 namespace weir::inline v0::metrics {
 
-/// What a histogram held at one instant, in the form the text writer takes.
+/// The values of a histogram, in the form that the text writer takes.
 /// counts[i] is the number of observations v with bounds[i-1] < v <= bounds[i]; the last one counts
 /// those above every bound. Not cumulative: the writer accumulates.
 struct HistogramView {
@@ -47,10 +47,10 @@ struct HistogramSnapshot {
 
 /// Counts observations in fixed buckets.
 ///
-/// Promises: a NaN is ignored; every other value lands in exactly one bucket; the reported count is
-/// the sum of the buckets, so that count and buckets agree even while others observe.
-/// Thread-safety: observe and snapshot from any thread; a hot histogram is kept per loop and
-/// merged at the scrape. Cost: a binary search and two relaxed atomic adds; no allocation.
+/// Promises: a NaN is ignored; every other value is counted in exactly one bucket; the reported
+/// count is the sum of the buckets, so count and buckets agree even while other threads observe.
+/// Thread-safety: observe and snapshot from any thread; keep a frequently used histogram per loop
+/// and merge at the scrape. Cost: a binary search and two relaxed atomic adds; no allocation.
 class Histogram {
  public:
   /// `bounds` is copied: strictly ascending, finite, at most kHistogramBoundsMax.
@@ -86,7 +86,7 @@ class Histogram {
   std::atomic<double> sum_{0};
 };
 
-/// Bounds for waits in milliseconds, up to the longest tier of the waiting room.
+/// Bounds for waits in milliseconds, up to the longest waiting time of a class.
 inline constexpr std::array<double, 12> kWaitBoundsMs = {0.1, 0.5, 1,  2.5, 5,   10,
                                                          20,  35,  50, 75,  100, 250};
 

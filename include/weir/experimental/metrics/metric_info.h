@@ -20,7 +20,7 @@ enum class MetricType : std::uint8_t { kCounter, kGauge, kHistogram };
   return "untyped";
 }
 
-/// One metric family: what it is called, which labels its series carry, what it means.
+/// One metric family: its name, its labels, its meaning.
 ///
 /// Promises: nothing is copied; the texts must outlive every use (string literals do).
 struct MetricInfo {

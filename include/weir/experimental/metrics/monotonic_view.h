@@ -6,13 +6,13 @@
 namespace weir::inline v0::metrics {
 
 /// Publishes a counter that is derived from others (a sum over threads, a difference of two totals)
-/// and so may be read a little too low: what it returns never goes backwards.
+/// and so may be read a little too low. The published value never decreases.
 ///
-/// Promises: publish() returns values that never fall, whoever calls it and in whatever order the
-/// readings were taken. A reading below the last one is a torn or late sum and is held at the
-/// last value. A source that starts again at zero (an upstream removed and added by a reload) is
-/// announced by source_replaced(), then its readings continue from the last published value.
-/// Thread-safety: publish from any thread; source_replaced only while nobody publishes.
+/// Promises: publish() returns values that never decrease, on any thread and in any order of the
+/// readings. For a reading below the last one, the last value is returned. If a source starts again
+/// at zero (an upstream removed and added by a reload), call source_replaced(); its readings then
+/// continue from the last published value.
+/// Thread-safety: publish from any thread; source_replaced only while no thread publishes.
 /// Cost: one compare-exchange when the value rises, else a load.
 class MonotonicView {
  public:

@@ -14,12 +14,12 @@ namespace weir::inline v0::metrics {
 
 /// Writes a page of metrics in Prometheus' text exposition format (0.0.4) into a buffer.
 ///
-/// Use: family(info), then its samples, then the next family. Label values stand in the order of
+/// Use: family(info), then its samples, then the next family. Label values are in the order of
 /// info.labels; a bug in the caller (wrong number of values, a sample without a family) aborts.
-/// Promises: HELP and TYPE stand once, before the first sample; label values and help are escaped;
-/// histogram buckets are cumulative and end with +Inf, _sum, _count. What does not fit is left out
-/// whole (a sample, or all lines of one histogram, never half a line) and every later write is
-/// refused as well, so that the page is a clean prefix of the full one.
+/// Promises: HELP and TYPE are written once, before the first sample; label values and help are
+/// escaped; histogram buckets are cumulative and end with +Inf, _sum, _count. A sample or histogram
+/// that does not fit is left out completely, and every later write is refused too, so the page is a
+/// valid prefix of the full page.
 /// Thread-safety: none. Cost: O(bytes written), no allocation, throws nothing.
 /// Lifetime: borrows the buffer and, until the next family(), the texts of `info`.
 class TextWriter {
@@ -28,13 +28,13 @@ class TextWriter {
 
   explicit TextWriter(std::span<char> buffer) noexcept : buffer_(buffer) {}
 
-  /// Starts a family. False when it did not fit.
+  /// Starts a family. False if it does not fit.
   bool family(const MetricInfo& info) noexcept;
 
   bool sample(std::span<const std::string_view> labels, std::uint64_t value) noexcept;
   bool sample(std::span<const std::string_view> labels, double value) noexcept;
   bool sample(std::span<const std::string_view> labels, const HistogramView& value) noexcept;
-  /// The convenient form; any arithmetic type. Signed integers are written as doubles.
+  /// The same for any arithmetic type. Signed integers are written as doubles.
   template <class Value>
   bool sample(std::initializer_list<std::string_view> labels, const Value& value) noexcept {
     const std::span<const std::string_view> values(labels.begin(), labels.size());
@@ -47,9 +47,9 @@ class TextWriter {
     }
   }
 
-  /// What was written so far: whole lines.
+  /// The text written so far: whole lines.
   [[nodiscard]] std::string_view text() const noexcept { return {buffer_.data(), used_}; }
-  /// True once something was left out.
+  /// Whether something was left out.
   [[nodiscard]] bool full() const noexcept { return full_; }
 
  private:

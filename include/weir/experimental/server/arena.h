@@ -11,11 +11,11 @@
 
 namespace weir::inline v0::server {
 
-/// A fixed piece of memory for one request, given out front to back and freed as a whole.
+/// A fixed piece of memory for one request, allocated from front to back and freed as a whole.
 ///
-/// Promises: allocate() and extend() give memory or nullptr / false, never a fallback. What the
-/// stream acquired is released when the stream ends; destructors are not run.
-/// Thread-safety: none. Cost: a few instructions. Lifetime: of the stream that acquired it.
+/// Promises: allocate() and extend() succeed, or return nullptr / false; there is no fallback to
+/// the heap. The arena is released when the stream ends; destructors are not run.
+/// Thread-safety: none. Cost: a few instructions. Lifetime: that of the stream that acquired it.
 class Arena {
  public:
   Arena() = default;
@@ -36,13 +36,13 @@ class Arena {
     used_ += new_size - size;
     return true;
   }
-  /// A T made in the arena, or nullptr.
+  /// A T constructed in the arena, or nullptr.
   template <class T, class... Args>
   [[nodiscard]] T* make(Args&&... args) {
     void* at = allocate(sizeof(T), alignof(T));
     return at == nullptr ? nullptr : ::new (at) T(std::forward<Args>(args)...);
   }
-  /// A copy of `text` that lives as long as the arena; a null view when there is no room.
+  /// A copy of `text` that is valid as long as the arena; a null view if there is no room.
   [[nodiscard]] std::string_view copy(std::string_view text) {
     void* at = allocate(text.size(), 1);
     if (at == nullptr) return {};

@@ -7,31 +7,31 @@
 
 namespace weir::inline v0::server {
 
-/// Why a connection, and with it its streams, ended. Names are stable: they are metric labels.
+/// Why a connection and its streams ended. The names are stable: they are metric labels.
 enum class CloseReason : std::uint8_t {
-  kNone,              // still open
-  kClient,            // the client ended it between requests
-  kFinished,          // we said "connection: close" and the response is out
-  kIdle,              // idle timeout
-  kIdlePressure,      // idle, and its place was needed
-  kHeaderTimeout,     // the head did not come in time
-  kBodyTimeout,       // the body came slower than the minimum rate
-  kWriteTimeout,      // the client read slower than the minimum rate
-  kTunnelIdle,        // a tunnel carried nothing for too long
-  kBackpressure,      // its output was blocked for too long, or it was the oldest blocked one
-  kParseError,        // not HTTP as we accept it
-  kReadError,         // the kernel reported an error on read
-  kWriteError,        // the kernel reported an error on write
-  kClientAbort,       // the client went away during a request
-  kUnreadBody,        // answered before its body had come, and the rest is not worth reading
-  kReset,             // the handler reset the stream
-  kTunnelEnd,         // both sides of a tunnel ended
-  kShutdown,          // the server stops
-  kTls,               // the TLS layer failed
-  kHandshake,         // the TLS handshake failed, or the client left in it
-  kHandshakeTimeout,  // the TLS handshake was not done in time
-  kNotTls,            // something else on a port that speaks TLS
-  kProtocol,          // HTTP/2: the peer broke the protocol, or one of its bounds
+  kNone,           // still open
+  kClient,         // the client ended it between requests
+  kFinished,       // the response with "connection: close" was sent
+  kIdle,           // idle timeout
+  kIdlePressure,   // idle, and its place was needed
+  kHeaderTimeout,  // the head did not arrive in time
+  kBodyTimeout,    // the body arrived slower than the minimum rate
+  kWriteTimeout,   // the client read slower than the minimum rate
+  kTunnelIdle,     // a tunnel was silent for too long
+  kBackpressure,   // blocked on its client for too long, or the longest blocked one under pressure
+  kParseError,     // invalid HTTP
+  kReadError,      // the kernel reported an error on read
+  kWriteError,     // the kernel reported an error on write
+  kClientAbort,    // the client disconnected during a request
+  kUnreadBody,     // answered before its body was complete, and the rest is too long to read
+  kReset,          // the handler reset the stream
+  kTunnelEnd,      // both sides of a tunnel ended
+  kShutdown,       // the server is stopping
+  kTls,            // the TLS layer failed
+  kHandshake,      // the TLS handshake failed, or the client disconnected during it
+  kHandshakeTimeout,  // the TLS handshake was not completed in time
+  kNotTls,            // another protocol on a TLS listener
+  kProtocol,          // HTTP/2: the peer violated the protocol or a bound
   kCount,
 };
 inline constexpr std::array<std::string_view, static_cast<std::size_t>(CloseReason::kCount)>
@@ -47,17 +47,17 @@ inline constexpr std::array<std::string_view, static_cast<std::size_t>(CloseReas
   return kCloseReasonNames[static_cast<std::size_t>(reason)];
 }
 
-/// Why the server itself refused something before a handler saw it, or for want of memory.
+/// Why the server itself refused something, before a handler saw it or because a pool was empty.
 enum class RefuseReason : std::uint8_t {
   kConnections,    // no place, and no idle connection to close
-  kPressure,       // accept was shed at HIGH or CRITICAL
-  kPressureShare,  // accept was shed by chance at ELEVATED
+  kPressure,       // a new connection was refused at HIGH or CRITICAL
+  kPressureShare,  // a new connection was refused at random at ELEVATED
   kNoFds,          // accept failed: no descriptor
   kNoMemory,       // accept failed: no kernel memory
   kArena,          // no arena, and no place in the queue
-  kArenaTimeout,   // waited too long for an arena
+  kArenaTimeout,   // pending for too long
   kOverload503,    // a handler answered send_503()
-  kBadRequest,     // a parse error was answered (4xx, 5xx)
+  kBadRequest,     // a parse error (4xx, 5xx)
   kHandshake,      // no handshake slot
   kStreams,        // no stream slot
   kBodyLease,      // no body lease

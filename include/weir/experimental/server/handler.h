@@ -19,38 +19,39 @@ enum class HttpVersion : std::uint8_t { k10, k11, k2 };
 
 /// A request whose head is complete. The same for every protocol.
 ///
-/// Lifetime: all views die when on_headers() returns; copy what is needed later.
+/// Lifetime: all views are valid until on_headers() returns; copy what is needed later.
 struct ServerRequest {
   http::RequestMeta meta;
-  const http::HeaderList* headers = nullptr;  // all fields, in order, pseudo-headers not among them
+  const http::HeaderList* headers = nullptr;  // all fields in order, without pseudo-headers
   io::Address peer;
-  TimePoint received_at{};                   // of the turn in which the head was complete
-  std::optional<std::uint64_t> body_length;  // 0 without a body; nothing when it is not known yet
+  TimePoint received_at{};                   // when the head was complete
+  std::optional<std::uint64_t> body_length;  // 0 without a body; nullopt if not known yet
   http::Method method = http::Method::kOther;
   HttpVersion version = HttpVersion::k11;
-  bool expect_continue = false;  // the client waits for 100; sent as soon as a body is wanted
-  bool upgrade = false;          // 101 may be answered: the stream becomes a tunnel
-  bool te_trailers = false;      // response trailers will be understood
-  bool secure = false;           // it came over TLS
+  bool expect_continue = false;  // the client waits for 100; sent when the body is read
+  bool upgrade = false;          // 101 is allowed: the stream becomes a tunnel
+  bool te_trailers = false;      // the client accepts response trailers
+  bool secure = false;           // received over TLS
   /// Subject of the client's verified certificate ("CN=worker-7,O=Example"); empty without one.
   std::string_view peer_certificate;
 };
 
-/// What the server calls for each stream (one request and its response), on the loop that owns the
-/// connection. Order:
+/// The callbacks of the server for each stream (one request and its response), on the loop that
+/// owns the connection. Order:
 ///
 ///   on_headers, on_header* , (on_body | on_trailers)*, on_complete   the request
 ///   on_writable*                                                     when there is room again
-///   on_finished | on_abort                                           exactly one, always, last
+///   on_finished | on_abort                                           always exactly one, as the
+///   last
 ///
-/// on_body's last piece has chunk.last(); a request without body gets none at all, on_complete
-/// follows at once. After 101 (or 2xx to CONNECT) the stream is a tunnel: on_body brings raw bytes,
-/// chunk.last() is the peer's end. Between on_headers and the end the stream stays valid; a
-/// response may be sent from any of these, or later from the loop's thread.
+/// The last on_body has chunk.last(). A request without a body gets no on_body; on_complete follows
+/// at once. After 101 (or 2xx to CONNECT) the stream is a tunnel: on_body has raw bytes, and
+/// chunk.last() means that the peer ended its side. The stream is valid from on_headers to the end;
+/// a response may be sent from any of these callbacks, or later on the loop's thread.
 ///
-/// Views die when the callback returns. Callbacks must not block and must not throw; they may call
-/// any method of the stream. Nothing is called back from inside a call into the stream, but by
-/// resume()'s later turns: a handler is never re-entered.
+/// Views are valid until the callback returns. Callbacks must not block or throw; they may call any
+/// method of the stream. A call into the stream never calls the handler back (resume() does so
+/// later, in another turn), so a handler is never re-entered.
 /// Thread-safety: each loop has its own Handler, made by the factory given to Server.
 class Handler {
  public:
@@ -65,15 +66,15 @@ class Handler {
   virtual void on_trailers(ServerStream& stream, const http::HeaderList& trailers);
   /// The request is complete.
   virtual void on_complete(ServerStream& stream);
-  /// After kBlocked, or after send_data() took less than it was given: there is room again. Also
-  /// when a paused stream's output is nearly out: time to resume() whoever feeds it.
+  /// There is room again after kBlocked, or after send_data() took less than it was given. Also
+  /// called when the output of a paused stream is almost sent, so that its source can be resumed.
   virtual void on_writable(ServerStream& stream);
-  /// The answer to acquire_arena(ArenaWait::kQueue): the arena, or nullptr when the wait was too
-  /// long (the default then answers 503).
+  /// The result of acquire_arena(ArenaWait::kQueue): the arena, or nullptr if the stream was
+  /// pending for too long (the default implementation then answers 503).
   virtual void on_arena(ServerStream& stream, Arena* arena);
-  /// The last byte of the response was handed to the kernel and the request is over.
+  /// The last byte of the response was handed to the kernel, and the request has ended.
   virtual void on_finished(ServerStream& stream);
-  /// The stream died before that: client gone, deadline, broken request, reset(), shutdown.
+  /// The stream ended earlier: client disconnected, timeout, invalid request, reset(), shutdown.
   virtual void on_abort(ServerStream& stream, CloseReason reason);
 };
 

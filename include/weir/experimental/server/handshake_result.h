@@ -7,17 +7,17 @@
 
 namespace weir::inline v0::server {
 
-/// What became of a connection to a TLS listener before HTTP began.
+/// The result of a TLS handshake on a listener.
 enum class HandshakeResult : std::uint8_t {
   kFull,        // done
-  kResumed,     // done, with a ticket of an earlier one
+  kResumed,     // done, with a session ticket
   kFailed,      // no common version, cipher, protocol; certificate not accepted; garbage
-  kAborted,     // the client left
-  kTimeout,     // the deadline came
-  kNoSlot,      // the deadline came while it waited for a handshake slot
-  kNotTls,      // it never spoke TLS
+  kAborted,     // the client disconnected
+  kTimeout,     // not done at the deadline
+  kNoSlot,      // no handshake slot was free until the deadline
+  kNotTls,      // the client did not use TLS
   kNoMemory,    // the TLS library's budget is used up
-  kSacrificed,  // closed by us before its end: pressure, drain, shutdown
+  kSacrificed,  // closed by the server: pressure, drain, shutdown
   kCount,
 };
 inline constexpr std::array<std::string_view, static_cast<std::size_t>(HandshakeResult::kCount)>

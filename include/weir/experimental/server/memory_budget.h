@@ -18,8 +18,8 @@ struct MemoryAddend {
   [[nodiscard]] std::uint64_t bytes() const noexcept { return count * bytes_each; }
 };
 
-/// The most memory a server of this configuration can hold: every holder, and kernel socket memory
-/// apart, because it is not charged to the process.
+/// The most memory that a server of this configuration can hold, by holder. Kernel socket memory is
+/// separate, because it is not charged to the process.
 struct MemoryBudget {
   std::vector<MemoryAddend> addends;
   std::vector<MemoryAddend> kernel;
@@ -30,19 +30,19 @@ struct MemoryBudget {
 
 [[nodiscard]] MemoryBudget memory_budget(const ServerConfig& config);
 
-/// Holder of what a process needs once, however many servers it has: code, libraries, allocator.
+/// The holder of what a process needs once, for any number of servers: code, libraries, allocator.
 inline constexpr std::string_view kFixedHolder = "fixed";
 
-/// The most that the TLS library may hold, as configured or as computed; 0 without TLS. A program
-/// enforces it by install_tls_memory() (tls_memory.h); without that it is what the bounds on
-/// connections and handshakes amount to, by measurement.
+/// The most memory that the TLS library may hold, as configured or as computed; 0 without TLS. A
+/// program enforces it with install_tls_memory() (tls_memory.h). Without that it is only an
+/// estimate from the measured memory per connection and per handshake.
 [[nodiscard]] std::uint64_t tls_memory_bytes(const ServerConfig& config);
 
 /// memory_budget(config).total_bytes(): the ceiling.
 [[nodiscard]] std::uint64_t worst_case_bytes(const ServerConfig& config);
 
 /// The six classic addends (read buffers, write slab, arenas, pending queue, connection handles,
-/// backpressure list) with round sizes per place: for capacity planning on paper.
+/// backpressure list) with round sizes per place, for capacity planning.
 [[nodiscard]] MemoryBudget paper_budget(const ServerConfig& config);
 
 }  // namespace weir::inline v0::server

@@ -19,65 +19,64 @@
 
 namespace weir::inline v0::server {
 
-/// Where one handler lives.
+/// The loop that a handler belongs to.
 struct HandlerPlace {
   io::Loop& loop;
   std::uint32_t index = 0;  // of the loop
 };
-/// Called once per loop, before it serves.
+/// Called once per loop, before the loop serves requests.
 using HandlerFactory = std::function<std::unique_ptr<Handler>(const HandlerPlace&)>;
 
-/// Whether a newcomer from there is critical: it may take the reserved places, and is not shed.
-/// Called on the accepting loop.
+/// Whether a new connection from this address is critical: it may use the reserved places and is
+/// not shed. Called on the accepting loop.
 using CriticalPeer = std::function<bool(const io::Address&)>;
 
 /// Why a server did not start. `where` names the address or the key.
 struct StartError {
   io::IoError error = io::IoError::kOther;
   std::string where;
-  std::string why;  // of a certificate or key; else the error says it all
+  std::string why;  // of a certificate or key; otherwise empty
 };
 
 /// An HTTP server whose memory has a ceiling known before it starts.
 ///
-/// Promises: holds never more than worst_case_bytes(config) (memory_budget.h); allocates nothing
-/// after start; refuses by answering, never by growing. Stops accepting, finishes what is in flight
-/// and joins on drain() + stop().
-/// Thread-safety: stats() and drain() from any thread; all else from its owner's.
-/// Lifetime: the loops outlive it (or it makes its own). stop() before it dies, or its destructor
-/// does.
+/// Promises: never holds more than worst_case_bytes(config) (memory_budget.h); allocates nothing
+/// after start; when a pool is empty, it refuses and does not grow. drain() and stop() stop
+/// accepting, finish what is in flight, and join.
+/// Thread-safety: stats() and drain() from any thread; all other members from the owner's thread.
+/// Lifetime: the loops must outlive it (or it makes its own). Call stop() before destruction;
+/// otherwise the destructor does.
 class Server {
  public:
   /// With its own loops, config.loops threads. The configuration must be valid: see validate().
   Server(const ServerConfig& config, HandlerFactory factory);
-  /// On loops of the caller, which must run for stop() to return.
+  /// On the caller's loops, which must run until stop() has returned.
   Server(const ServerConfig& config, io::LoopThreads& loops, HandlerFactory factory);
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
   ~Server();
 
-  /// Before start(). Without it nobody is critical when it connects.
+  /// Call it before start(). Without it, no new connection is critical.
   void set_critical_peers(CriticalPeer is_critical);
 
-  /// Binds every address of config.listen, takes over `inherited`, and serves. Refuses (kNoMemory,
-  /// "server.memory_max") when the ceiling is above the configuration's memory_max.
+  /// Binds every address of config.listen, takes ownership of `inherited`, and serves. Fails
+  /// (kNoMemory, "server.memory_max") if the ceiling is above the configuration's memory_max.
   [[nodiscard]] Result<void, StartError> start(std::vector<io::Fd> inherited = {});
-  /// Where it listens, in the order of config.listen, then the inherited ones.
+  /// The addresses it listens on, in the order of config.listen, then the inherited ones.
   [[nodiscard]] std::vector<io::SocketName> addresses() const;
   [[nodiscard]] std::uint16_t port() const;  // of the first TCP address
   /// The same for config.tls.listen.
   [[nodiscard]] std::vector<io::SocketName> tls_addresses() const;
   [[nodiscard]] std::uint16_t tls_port() const;
 
-  /// Reads certificates and keys again, as `next` says; handshakes from now on use them, and
-  /// sessions resume across it. On a fault, which is named, everything stays as it was. Where to
-  /// listen, and the bounds, stay as they are in any case. From any thread.
+  /// Reads the certificates and keys of `next`. Later handshakes use them; sessions still resume.
+  /// On an error nothing changes. Addresses and bounds never change. From any thread.
   [[nodiscard]] Result<void, ConfigError> reload_tls(const io::TlsConfig& next);
 
-  /// Stops accepting; each connection closes when its exchange is over, idle ones at once. True
-  /// when none is left before the time is over.
+  /// Stops accepting. Each connection is closed after its exchange, idle ones at once. True if none
+  /// is left before the time is over.
   bool drain(Duration at_most);
-  /// Closes what is left and returns when nothing of this server is on any loop.
+  /// Closes all connections and returns when no loop uses this server any more.
   void stop();
 
   [[nodiscard]] ServerStats stats() const;

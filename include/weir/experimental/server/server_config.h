@@ -13,18 +13,18 @@
 
 namespace weir::inline v0::server {
 
-/// Everything that bounds the server. All sizes are fixed at start; defaults serve a 1 GB machine.
+/// All bounds of the server. All sizes are fixed at start; the defaults suit a 1 GB machine.
 ///
-/// Thread-safety: a value. validate() names every fault, keys as in the configuration file.
+/// Thread-safety: a value. validate() returns all errors, with the keys of the configuration file.
 struct ServerConfig {
   std::vector<std::string> listen;  // "127.0.0.1:8080", "[::]:8080", ":0", "unix:/run/weir.sock"
   std::uint32_t loops = 0;          // threads; 0: one per core
-  io::TlsConfig tls;                // other addresses, where TLS is spoken
+  io::TlsConfig tls;                // further addresses, for TLS
 
   // Connections.
   std::uint32_t max_connections = 1024;
   std::uint32_t connections_per_source_max = 0;  // of one IPv4 address or IPv6 /64; 0: any number
-  std::uint32_t conn_encrypted_buf_size = 32 * 1024;  // of the TLS library, for records under way
+  std::uint32_t conn_encrypted_buf_size = 32 * 1024;  // of the TLS library, for records in use
   std::uint32_t conn_decrypted_buf_size = 32 * 1024;
   std::uint32_t handshake_slots = 64;
 
@@ -37,22 +37,23 @@ struct ServerConfig {
   std::uint32_t arena_pool_size = 64;
   std::uint32_t arena_size = 4 * 1024 * 1024;
   std::uint32_t streams_max = 2048;           // requests at once, of every protocol
-  std::uint32_t body_lease_pool_size = 256;   // HTTP/2 stream windows open against these …
-  std::uint32_t body_lease_size = 64 * 1024;  // … so far
+  std::uint32_t body_lease_pool_size = 256;   // HTTP/2 stream windows need a lease …
+  std::uint32_t body_lease_size = 64 * 1024;  // … of this size
   std::uint32_t pending_stream_pool_size = 64;
   Duration pending_stream_timeout = std::chrono::seconds(10);
 
   // Clients that do not read.
   std::uint32_t backpressure_list_max = 1000;
   Duration backpressure_timeout = std::chrono::seconds(30);
-  // At CRITICAL, who moved since is not dropped; a head that takes longer yields its place.
+  // At CRITICAL a connection with progress within this time is not closed; one whose head takes
+  // longer counts as idle.
   Duration stall_grace = std::chrono::seconds(1);
 
   // Pressure: ELEVATED begins at 0.7 × high.
   double high_watermark = 0.85;
   double critical_watermark = 0.95;
 
-  // Kept back for critical work.
+  // Reserved for critical requests.
   std::uint32_t reserved_connections = 8;
   std::uint32_t reserved_write_buffers = 8;
   std::uint32_t reserved_arenas = 1;
@@ -61,16 +62,16 @@ struct ServerConfig {
 
   // Deadlines.
   Duration header_timeout = std::chrono::seconds(10);  // first byte to end of head, absolute
-  Duration body_timeout = std::chrono::seconds(10);    // each such window must bring its share …
-  std::uint32_t body_min_rate = 512;                   // … of this many bytes a second
-  Duration write_timeout = std::chrono::seconds(10);   // the same for what the client reads
+  Duration body_timeout = std::chrono::seconds(10);    // each such window must reach …
+  std::uint32_t body_min_rate = 512;                   // … this many bytes per second
+  Duration write_timeout = std::chrono::seconds(10);   // the same for responses
   std::uint32_t write_min_rate = 512;
   Duration idle_timeout = std::chrono::seconds(60);          // between requests
-  Duration tunnel_idle_timeout = std::chrono::seconds(300);  // both ways silent
-  Duration linger_timeout = std::chrono::seconds(2);         // reading on after the last word
-  std::uint32_t drain_bytes_max = 64 * 1024;      // unread body thrown away to keep a connection
+  Duration tunnel_idle_timeout = std::chrono::seconds(300);  // silent in both directions
+  Duration linger_timeout = std::chrono::seconds(2);         // reading after the last byte was sent
+  std::uint32_t drain_bytes_max = 64 * 1024;      // unread body discarded to keep a connection
   std::uint64_t requests_per_connection_max = 0;  // 0: any number
-  bool allow_half_close = false;  // a client that ended its side still wants its answer
+  bool allow_half_close = false;  // a client that ended its side still gets its response
 
   // HTTP/2, by prior knowledge or by ALPN, and the bounds of one connection.
   bool http2_enabled = true;
@@ -94,9 +95,9 @@ struct ServerConfig {
   std::uint32_t listen_backlog = 4096;
   std::uint32_t accept_budget = 64;  // per turn
 
-  Duration tick = std::chrono::milliseconds(100);     // pressure is judged this often
-  Duration sweep_interval = std::chrono::seconds(5);  // cold memory goes back to the kernel
-  std::uint64_t memory_max = 0;                       // the ceiling must stay below; 0: not stated
+  Duration tick = std::chrono::milliseconds(100);     // how often pressure is evaluated
+  Duration sweep_interval = std::chrono::seconds(5);  // unused memory goes back to the kernel
+  std::uint64_t memory_max = 0;                       // the ceiling must not exceed it; 0: not set
 
   bool operator==(const ServerConfig&) const = default;
 
@@ -104,19 +105,19 @@ struct ServerConfig {
     if (!http2_enabled) return 0;
     return http2_sessions_max == 0 ? max_connections : http2_sessions_max;
   }
-  /// Write buffers that one connection may hold: never more than ordinary work can have at all.
+  /// Write buffers that one connection may hold: at most what non-critical requests can use at all.
   [[nodiscard]] std::uint32_t write_quota() const noexcept {
     const std::uint32_t pool = tcp_write_buffer_pool_size - reserved_write_buffers;
     return write_buffers_per_connection < pool ? write_buffers_per_connection : pool;
   }
-  /// What the TLS library needs for every handshake slot and every connection at rest.
+  /// The memory that the TLS library needs for all handshake slots and all idle connections.
   [[nodiscard]] std::uint64_t tls_memory_least() const noexcept {
     return max_connections * io::kTlsIdleBytes + handshake_slots * io::kTlsHandshakeBytes +
            io::kTlsFixedBytes;
   }
 
   [[nodiscard]] ConfigErrors validate() const;
-  /// What is allowed but unwise, in the same form.
+  /// Settings that are allowed but not recommended, in the same form.
   [[nodiscard]] ConfigErrors warnings() const;
 };
 
@@ -175,7 +176,7 @@ inline ConfigErrors ServerConfig::validate() const {
   count("server.accept_budget", accept_budget, 1, 65535);
   time("server.tick_ms", tick);
   time("server.sweep_interval_ms", sweep_interval);
-  // A client may use the protocol's own window before it has read our SETTINGS.
+  // A client may use the protocol's default window before it has read our SETTINGS.
   count("server.body_lease_size", body_lease_size, 64 * kKilo, 64 * kMega);
   count("http2.sessions_max", http2_sessions_max, 0, kCountMax);
   for (ConfigError& error : http2.validate()) errors.push_back(std::move(error));

@@ -13,13 +13,13 @@
 
 namespace weir::inline v0::server {
 
-/// What a server's TLS has done and holds. The memory is the whole process's.
+/// TLS statistics of a server. The memory figures are those of the whole process.
 struct TlsStats {
-  PoolStats handshake_slots;             // used: handshakes under way
+  PoolStats handshake_slots;             // used: handshakes in progress
   std::uint64_t handshakes_waiting = 0;  // for a slot
   std::array<std::uint64_t, static_cast<std::size_t>(HandshakeResult::kCount)> handshakes{};
-  std::uint64_t key_updates_exceeded = 0;  // connections ended for it
-  std::uint64_t memory_budget_bytes = 0;   // of the TLS library; 0: not bounded by us
+  std::uint64_t key_updates_exceeded = 0;  // connections closed because of it
+  std::uint64_t memory_budget_bytes = 0;   // of the TLS library; 0: not bounded
   std::uint64_t memory_bytes = 0;
   std::uint64_t memory_peak_bytes = 0;
   std::uint64_t memory_refused = 0;  // allocations
@@ -29,7 +29,7 @@ struct TlsStats {
   }
 };
 
-/// What a server has done and holds, at one instant. Counters never go backwards.
+/// The statistics of a server. Counters never decrease.
 struct ServerStats {
   // Pools: each a hard bound.
   PoolStats connections;
@@ -48,7 +48,7 @@ struct ServerStats {
                 responses_5xx = 0;
   std::uint64_t bytes_received = 0;
   std::uint64_t bytes_sent = 0;
-  std::uint64_t bytes_copied_in = 0;  // received bytes moved again (compaction), handlers' own not
+  std::uint64_t bytes_copied_in = 0;  // received bytes moved again (compaction), not by handlers
   std::uint64_t tunnels = 0;
   std::uint64_t idle_connections = 0;
   std::uint64_t critical_shed = 0;  // must stay 0
@@ -64,10 +64,11 @@ struct ServerStats {
   // HTTP/2.
   std::uint64_t h2_connections = 0;  // ever
   std::uint64_t h2_requests = 0;
-  std::uint64_t h2_goaways = 0;               // said by us, naming a last stream
-  std::uint64_t h2_outbound_frames_peak = 0;  // most that ever waited in one session
+  std::uint64_t h2_goaways = 0;               // sent with a last stream
+  std::uint64_t h2_outbound_frames_peak = 0;  // most unsent frames ever in one session
   std::array<std::uint64_t, http::kH2GlitchCount> h2_glitches{};
-  std::array<std::uint64_t, http::h2::kSessionEndCount> h2_ended{};  // "none": the connection broke
+  std::array<std::uint64_t, http::h2::kSessionEndCount>
+      h2_ended{};  // "none": the connection was lost
   std::array<std::uint64_t, static_cast<std::size_t>(CloseReason::kCount)> h2_aborted{};  // streams
 
   [[nodiscard]] std::uint64_t closed_by(CloseReason r) const noexcept {

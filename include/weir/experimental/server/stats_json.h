@@ -8,7 +8,7 @@
 namespace weir::inline v0::server {
 
 /// The statistics as one JSON object: pools with used, peak, capacity, exhausted; counters; closes
-/// and refusals by reason; the ceiling. It allocates: for an admin endpoint, not for requests.
+/// and refusals by reason; the ceiling. It allocates: use it for an admin page, not for requests.
 [[nodiscard]] std::string stats_json(const ServerStats& stats, const ServerConfig& config);
 
 }  // namespace weir::inline v0::server

@@ -7,18 +7,18 @@
 
 namespace weir::inline v0::sim {
 
-/// What `weir simulate` is asked to do.
+/// The command line of `weir simulate`.
 struct SimulateOptions {
   std::vector<std::string> files{};        // scenarios, TOML
   std::vector<std::string> assignments{};  // --set key=value
-  std::vector<std::string> compare{};      // limiters to put in each scenario's place
-  std::string plot{};                      // write a picture there
+  std::vector<std::string> compare{};      // limiters to use in place of each scenario's own
+  std::string plot{};                      // write a diagram to this file
   bool json = false;
   bool series = false;        // with json: the time series too
   bool search_fixed = false;  // look for the best fixed limit
 };
 
-/// What a program lends the simulator, which has no clock and no terminal of its own.
+/// What the program provides to the simulator, which has no clock and no terminal of its own.
 struct SimulateShell {
   std::ostream& out;
   std::ostream& err;
@@ -26,9 +26,9 @@ struct SimulateShell {
   bool progress = false;                   // err is a terminal: show a line on long runs
 };
 
-/// Runs scenarios and reports. Returns the exit status: 0 all verdicts hold, 1 one does not (which,
-/// its value and the command that shows it again are in the report), 2 bad input (file, line, key
-/// and allowed values are on `err`).
+/// Runs scenarios and prints reports. Returns the exit status: 0 if all verdicts hold; 1 if one
+/// does not (the report has its name, its value and the command that reproduces it); 2 for bad
+/// input (`err` has file, line, key and allowed values).
 [[nodiscard]] int simulate(const SimulateOptions& options, const SimulateShell& shell);
 
 }  // namespace weir::inline v0::sim

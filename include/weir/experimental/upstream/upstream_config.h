@@ -14,7 +14,7 @@
 
 namespace weir::inline v0::upstream {
 
-/// What one upstream changes of [admission.limit]; the rest stays as it is there.
+/// The values of [admission.limit] that one upstream overrides.
 struct LimitOverrides {
   std::optional<LimitKind> policy;
   std::optional<std::uint32_t> initial_limit;
@@ -32,22 +32,22 @@ struct LimitOverrides {
   }
 };
 
-/// A set of endpoints that serve the same thing, and how patient we are with them.
+/// A set of endpoints that serve the same requests, and their timeouts and bounds.
 struct UpstreamConfig {
   std::string name;  // also the name of its admission scope and the label of its metrics
   std::vector<NetAddress> endpoints;
   Duration connect_timeout = std::chrono::seconds(1);
   Duration first_byte_timeout = std::chrono::seconds(30);  // request sent to response header
   Duration overall_timeout = std::chrono::seconds(60);     // the whole request
-  Duration idle_timeout = std::chrono::seconds(30);        // an unused connection is closed
-  std::uint32_t max_connections = 1024;                    // to all its endpoints
-  std::uint32_t max_idle_connections = 256;                // kept open for later
-  std::uint32_t response_head_bytes_max = 32 * 1024;       // beyond: 502
+  Duration idle_timeout = std::chrono::seconds(30);   // after it an unused connection is closed
+  std::uint32_t max_connections = 1024;               // to all its endpoints
+  std::uint32_t max_idle_connections = 256;           // kept open for later
+  std::uint32_t response_head_bytes_max = 32 * 1024;  // larger: 502
   LimitOverrides limit;
 
   bool operator==(const UpstreamConfig&) const = default;
 
-  /// `common` is [admission.limit], which the overrides change.
+  /// `common` is [admission.limit], to which the overrides apply.
   [[nodiscard]] ConfigErrors validate(const LimitConfig& common) const;
 };
 

@@ -11,7 +11,7 @@
 namespace weir::inline v0::http::h1 {
 
 enum class BodyEvent : std::uint8_t {
-  kNeedMore,  // nothing more can be said about these bytes
+  kNeedMore,  // the bytes contain no complete event
   kData,      // `chunk` views the bytes; chunk.last() ends the message
   kTrailers,  // `trailers` views the bytes; the last chunk, empty, follows at the next call
   kError,
@@ -20,32 +20,32 @@ enum class BodyEvent : std::uint8_t {
 struct BodyStep {
   BodyEvent event = BodyEvent::kNeedMore;
   ParseError error = ParseError::kNone;
-  std::size_t consumed = 0;  // with every event: drop so many bytes, after use of the views
+  std::size_t consumed = 0;  // with every event: drop this many bytes after using the views
   BodyChunk chunk{};
 };
 
-/// Takes the framing off a body: spans in, views of the content out, nothing copied.
+/// Removes the framing of a body: spans in, views of the content out, nothing is copied.
 ///
 ///   for (;;) {
 ///     BodyStep step = decoder.next(bytes, trailers);
-///     bytes = bytes.subspan(step.consumed);      // views stay good until the region moves
-///     if (step.event == kNeedMore) break;        // keep `bytes` (a trailer section under way
-///     stays …                                          // unconsumed until it is whole)
+///     bytes = bytes.subspan(step.consumed);  // views stay valid until the region moves
+///     if (step.event == kNeedMore) break;    // keep `bytes`, e.g. a partial trailer section
+///     …
 ///   }
 ///
-/// Promises: the pieces are the content, in order, and do not depend on how the input was cut but
-/// for where pieces end; kData with chunk.last() comes exactly once and nothing after it is looked
-/// at. Chunk sizes are bare hex (at most 16 digits, no sign, no blanks), lines end in CRLF,
-/// extensions and trailers are bounded, forbidden trailers are refused. No allocation, no throw.
-/// Thread-safety: none. Cost: O(1) per piece and per chunk header byte; content is never touched.
+/// Promises: the pieces are the content, in order; how the input was split decides only where
+/// pieces end. kData with chunk.last() comes exactly once, and nothing after it is read. Chunk
+/// sizes are bare hex (at most 16 digits, no sign, no blanks), lines end in CRLF, extensions and
+/// trailers are bounded, forbidden trailers are refused. No allocation, no throw.
+/// Thread-safety: none. Cost: O(1) per piece and per chunk header byte; content is not read.
 /// Lifetime: views of `bytes`, and of `trailers` storage.
 class BodyDecoder {
  public:
   BodyDecoder() noexcept = default;  // kNone
   BodyDecoder(BodyFraming framing, const HttpLimits& limits) noexcept;
 
-  /// `bytes` are those not yet consumed. `storage` has room for trailer_count_max views (it is used
-  /// by chunked bodies only, and scratch until kTrailers).
+  /// `bytes` are those not yet consumed. `storage` has room for trailer_count_max views (only
+  /// chunked bodies use it; its content is undefined until kTrailers).
   [[nodiscard]] BodyStep next(std::span<const char> bytes, std::span<HeaderView> storage) noexcept;
 
   /// The peer closed its side: completes a kUntilClose body, else kTruncated.
@@ -54,9 +54,9 @@ class BodyDecoder {
   /// The fields of the last kTrailers.
   [[nodiscard]] const HeaderList& trailers() const noexcept { return trailers_; }
 
-  /// The last piece has been given out.
+  /// Whether the last piece was returned.
   [[nodiscard]] bool done() const noexcept { return state_ == State::kDone; }
-  /// Bytes of content given out so far.
+  /// Bytes of content returned so far.
   [[nodiscard]] std::uint64_t content_bytes() const noexcept { return content_bytes_; }
   /// Of a kLength body: bytes still to come.
   [[nodiscard]] std::uint64_t remaining() const noexcept { return remaining_; }

@@ -14,12 +14,12 @@ enum class Version : std::uint8_t { k10, k11 };
 
 enum class BodyKind : std::uint8_t {
   kNone,        // ends with its head
-  kLength,      // Content-Length, also when it is 0
+  kLength,      // Content-Length, even if it is 0
   kChunked,     // Transfer-Encoding: chunked
   kUntilClose,  // responses only
 };
 
-/// How the end of a body is found. Decided once, by the head.
+/// How the end of a body is found; the head decides it.
 struct BodyFraming {
   BodyKind kind = BodyKind::kNone;
   std::uint64_t length = 0;  // kLength only
@@ -42,10 +42,10 @@ struct RequestHead {
   Method method = Method::kOther;
   Version version = Version::k11;
   TargetForm form = TargetForm::kOrigin;
-  bool keep_alive = false;       // after this exchange, as far as the client is concerned
-  bool expect_continue = false;  // it holds its body back until 100 or a final status
+  bool keep_alive = false;       // the client allows another request after this one
+  bool expect_continue = false;  // the client sends its body after 100 Continue
   bool upgrade = false;          // Connection: upgrade with Upgrade, HTTP/1.1, no body
-  bool te_trailers = false;      // it understands trailers in the response
+  bool te_trailers = false;      // the client accepts trailers in the response
 };
 
 /// A complete, checked response head.
@@ -58,7 +58,7 @@ struct ResponseHead {
   unsigned status = 0;
   Version version = Version::k11;
   bool keep_alive = false;     // the connection may carry another request after this body
-  bool informational = false;  // 1xx but 101: forget it (or relay it), parse the next head
+  bool informational = false;  // 1xx except 101: drop or forward it, then parse the next head
   bool tunnel = false;         // 101, or 2xx to CONNECT: what follows is not HTTP
 };
 

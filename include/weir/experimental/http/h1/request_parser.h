@@ -12,8 +12,8 @@ namespace weir::inline v0::http::h1 {
 
 /// Where a head parser stopped: offsets, never pointers, so the bytes may move between calls.
 struct HeadCursor {
-  std::uint32_t pos = 0;    // all bytes before it have been judged
-  std::uint32_t mark = 0;   // where the token under way began
+  std::uint32_t pos = 0;    // all bytes before it have been checked
+  std::uint32_t mark = 0;   // where the current token began
   std::uint32_t count = 0;  // fields seen
   std::uint8_t state = 0;
 };
@@ -27,29 +27,30 @@ struct HeadCursor {
 ///     case kError:    answer status_of(r.error), close
 ///   }
 ///
-/// Promises: strict RFC 9112; what is ambiguous is refused (docs/design/http1-codec.md lists every
-/// case). The verdict does not depend on how the input was cut. Stops at the end of one head: bytes
-/// of a body or a pipelined request are not looked at. At most one empty line before a request line
-/// is skipped (and counted in `consumed`). No allocation, no throw.
-/// Thread-safety: none; one per connection (or per loop, with reset(), when heads come whole).
-/// Cost: one pass over a head that comes whole; at most two if it comes in pieces, however small.
-/// Lifetime: `head` is filled on kComplete only, and views `bytes` and `storage`.
+/// Promises: strict RFC 9112; ambiguous input is refused (docs/design/http1-codec.md lists every
+/// case). The result does not depend on how the input was split. It stops at the end of one head:
+/// bytes of a body or of a pipelined request are not read. At most one empty line before a request
+/// line is skipped (and counted in `consumed`). No allocation, no throw.
+/// Thread-safety: none; one per connection (or per loop, with reset(), if heads arrive whole).
+/// Cost: one pass over a head that arrives whole; at most two if it arrives in pieces, however
+/// small.
+/// Lifetime: `head` is set on kComplete only, and views `bytes` and `storage`.
 class RequestParser {
  public:
-  /// `scheme` is what origin-form targets get: "http", or "https" behind TLS. A literal.
+  /// `scheme` is the scheme of origin-form targets: "http", or "https" with TLS. It is a literal.
   explicit RequestParser(const HttpLimits& limits, std::string_view scheme = "http") noexcept
       : limits_(&limits), scheme_(scheme) {}
 
-  /// `bytes` starts at the first byte of the message each time. `storage` has room for
-  /// header_count_max views; it is written to on kComplete and scratch otherwise, so connections of
-  /// one loop may share it until their head is complete.
+  /// `bytes` starts at the first byte of the message in every call. `storage` has room for
+  /// header_count_max views. Its content is defined only after kComplete, so connections of one
+  /// loop may share it until their head is complete.
   [[nodiscard]] HeadResult parse_head(std::span<const char> bytes, std::span<HeaderView> storage,
                                       RequestHead& head) noexcept;
 
-  /// Before the next message. kComplete resets by itself.
+  /// Call it before the next message, except after kComplete.
   void reset() noexcept { cursor_ = {}; }
 
-  /// Has any byte of a message been seen? Tells an idle connection from a slow one.
+  /// Whether any byte of a message has arrived: distinguishes an idle connection from a slow one.
   [[nodiscard]] bool started() const noexcept { return cursor_.pos != 0; }
 
  private:

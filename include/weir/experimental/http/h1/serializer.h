@@ -11,12 +11,11 @@
 namespace weir::inline v0::http::h1 {
 
 enum class WriteError : std::uint8_t {
-  kDoesNotFit,    // nothing usable was written: take a larger buffer, or refuse the message
+  kDoesNotFit,    // use a larger buffer, or refuse the message
   kBadStartLine,  // method not a token, target or reason with a forbidden byte, status not 100–599
   kBadName,       // not a token
   kBadValue,      // CR, LF, NUL or another control byte
-  kBadFraming,    // a second framing, one by field(), one where no body may be, a trailer that may
-                  // not
+  kBadFraming,    // a second framing, framing by field(), framing without a body, a bad trailer
 };
 
 /// The phrase of RFC 9110 for a status; empty if it has none.
@@ -25,12 +24,12 @@ enum class WriteError : std::uint8_t {
 inline constexpr std::string_view kContinueResponse = "HTTP/1.1 100 Continue\r\n\r\n";
 
 namespace internal {
-/// Not defined: reaching one while compiling is the error message.
+/// Not defined: using one at compile time causes the error message.
 void a_block_of_fields_ends_in_crlf();
 void a_block_of_fields_holds_no_empty_line();
 }  // namespace internal
 
-/// Lines that are the same in every message ("server: weir\r\n"), checked when they are compiled.
+/// Lines that are the same in every message ("server: weir\r\n"), checked at compile time.
 class FieldBlock {
  public:
   // NOLINTNEXTLINE(google-explicit-constructor): a literal is the point.
@@ -51,15 +50,15 @@ class FieldBlock {
 ///   w.status(200); w.date(cached_date); w.field("content-type", "text/plain");
 ///   w.content_length(5); Result<std::size_t, WriteError> bytes = w.end();
 ///
-/// Promises: what it writes parses as exactly one head with exactly these fields: a name or value
-/// that could break out is an error, as is a second framing or one given by field(). The first
-/// error sticks and end() returns it. Never writes outside the span; no allocation, no throw.
-/// Thread-safety: none. Cost: one checked copy per field. Lifetime: of the span.
+/// Promises: the output parses as exactly one head with exactly these fields. A name or value that
+/// could end its line is an error, as is a second framing or framing given by field(). end()
+/// returns the first error. Never writes outside the span; no allocation, no throw.
+/// Thread-safety: none. Cost: one checked copy per field. Lifetime: that of the span.
 class HeadWriter {
  public:
   explicit HeadWriter(std::span<char> out) noexcept : out_(out) {}
 
-  /// "HTTP/1.1 200 OK". An empty reason means that of RFC 9110.
+  /// "HTTP/1.1 200 OK". With an empty reason, the phrase of RFC 9110 is used.
   void status(unsigned code, std::string_view reason = {}, Version version = Version::k11) noexcept;
   void request(std::string_view method, std::string_view target,
                Version version = Version::k11) noexcept;
@@ -67,7 +66,7 @@ class HeadWriter {
   void field(std::string_view name, std::string_view value) noexcept;
   void field(std::string_view name, std::uint64_t value) noexcept;
   void fields(FieldBlock block) noexcept;
-  /// The IMF-fixdate the caller keeps (one formatting per second serves every response).
+  /// The IMF-fixdate that the caller keeps (it needs to be formatted only once per second).
   void date(std::string_view imf_fixdate) noexcept { field("date", imf_fixdate); }
 
   void content_length(std::uint64_t bytes) noexcept;
@@ -75,7 +74,7 @@ class HeadWriter {
   void connection_close() noexcept;
   void connection_keep_alive() noexcept;
 
-  /// The empty line. The size of the whole head, or the first error.
+  /// Writes the empty line. Returns the size of the whole head, or the first error.
   [[nodiscard]] Result<std::size_t, WriteError> end() noexcept;
 
  private:
@@ -95,8 +94,8 @@ class HeadWriter {
   bool may_frame_ = true;
 };
 
-/// Room a chunk needs around its payload, so that frame and payload go out in one buffer and one
-/// write: fill buffer[kChunkHeadRoom …], leave kChunkTailRoom behind it.
+/// The room that a chunk needs around its payload, so that framing and payload are sent from one
+/// buffer with one write: fill buffer[kChunkHeadRoom …] and leave kChunkTailRoom after it.
 inline constexpr std::size_t kChunkHeadRoom = 10;  // 8 hex digits, CRLF
 inline constexpr std::size_t kChunkTailRoom = 2;
 
@@ -106,13 +105,13 @@ inline constexpr std::size_t kChunkTailRoom = 2;
 [[nodiscard]] std::span<const char> frame_chunk(std::span<char> buffer,
                                                 std::size_t payload) noexcept;
 
-/// The size line of a chunk whose payload is sent from elsewhere (it is followed by CRLF).
+/// The size line of a chunk whose payload is sent from another buffer (it is followed by CRLF).
 /// Returns its length; `out` holds at least kChunkHeadRoom bytes.
 [[nodiscard]] std::size_t write_chunk_head(std::span<char> out, std::uint32_t payload) noexcept;
 
 inline constexpr std::string_view kLastChunk = "0\r\n\r\n";
 
-/// The last chunk with a trailer section. Fields that may not be trailers are kBadFraming.
+/// The last chunk with a trailer section. Fields that are not allowed as trailers give kBadFraming.
 [[nodiscard]] Result<std::size_t, WriteError> write_last_chunk(
     std::span<char> out, std::span<const HeaderView> trailers) noexcept;
 
