@@ -77,6 +77,9 @@ constexpr Words words_of(io::ClientCertificate) noexcept {
 constexpr Words words_of(gateway::IdentityKind) noexcept {
   return gateway::kIdentityKindNames;
 }
+constexpr Words words_of(gateway::BytesCharged) noexcept {
+  return gateway::kBytesChargedNames;
+}
 constexpr Words words_of(Priority) noexcept {
   return kPriorityWords;
 }

@@ -71,6 +71,9 @@ class UpstreamConnection final : private io::SocketEvents {
   void connect_failed(UpstreamFailure failure) noexcept;
   void on_end(bool reset) noexcept;
   void update_watch() noexcept;
+  /// How long the upstream may neither send nor take anything, as things stand.
+  [[nodiscard]] Duration silence_allowed() const noexcept;
+  [[nodiscard]] bool answer_due() const noexcept;
   void drop_region() noexcept;
   void hold() noexcept;
   void end_tunnel_output() noexcept;

@@ -61,7 +61,10 @@ class Exchange {
   ~Exchange();
 
   [[nodiscard]] std::span<char> space() noexcept;
-  void commit(std::size_t head_bytes) noexcept;
+  /// `time_left_at`: where the head has kTimeLeftDigits digits for the milliseconds that the caller
+  /// has left (0: nowhere). They are filled in each time the head is about to be written.
+  static constexpr std::size_t kTimeLeftDigits = 8;
+  void commit(std::size_t head_bytes, std::size_t time_left_at = 0) noexcept;
 
   /// True: go on; false: kept, and nothing more may be given until on_upstream_writable().
   [[nodiscard]] bool send_body(std::string_view bytes, bool last) noexcept;
@@ -77,6 +80,9 @@ class Exchange {
   [[nodiscard]] std::size_t held_bytes() const noexcept { return end_ - begin_; }
   [[nodiscard]] const Endpoint* endpoint() const noexcept { return endpoint_; }
   [[nodiscard]] std::uint32_t attempts() const noexcept { return attempts_; }
+  /// A timeout ended it while the upstream waited for its owner: for more of the request, or for
+  /// room for the response.
+  [[nodiscard]] bool waited_for_owner() const noexcept { return waited_for_owner_; }
   /// From here on no deadline of ours ends it, however silent it is: event streams, tunnels.
   void lift_deadlines() noexcept;
 
@@ -88,11 +94,13 @@ class Exchange {
     http::Method method = http::Method::kGet;
     RequestFraming framing = RequestFraming::kNone;
     bool upgrade = false;
-    bool patient = false;  // silence is no failure
-    TimePoint deadline{};  // of the whole exchange
+    bool patient = false;         // silence is no failure
+    TimePoint deadline{};         // of the whole exchange; max: none
+    TimePoint caller_deadline{};  // the part of it that the caller set; zero: none
   };
 
   void append(std::string_view bytes) noexcept;
+  void write_time_left(TimePoint now) noexcept;
   void release_buffer() noexcept;
   void release_sent_buffer() noexcept;
 
@@ -106,12 +114,14 @@ class Exchange {
   std::uint32_t begin_ = 0;  // written to the socket up to here
   std::uint32_t end_ = 0;
   std::uint32_t head_bytes_ = 0;
+  std::uint32_t time_left_at_ = 0;
   std::uint32_t attempts_ = 0;
   Plan plan_;
   bool request_complete_ = false;  // the last byte was given to us
   bool body_given_ = false;        // of a body, or the end of one: the head alone is not enough
   bool response_started_ = false;
   bool tunnel_ = false;
+  bool waited_for_owner_ = false;
   bool owes_writable_ = false;  // send_body() said "stop"
 };
 

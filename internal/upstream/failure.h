@@ -22,6 +22,7 @@ namespace weir::inline v0::upstream {
   X(kClosedEarly, "closed_early", 502, kError)               \
   X(kFirstByteTimeout, "first_byte_timeout", 504, kOverload) \
   X(kOverallTimeout, "overall_timeout", 504, kOverload)      \
+  X(kDeadline, "deadline", 504, kIgnored)                    \
   X(kBadResponse, "bad_response", 502, kError)               \
   X(kTruncated, "truncated", 502, kError)                    \
   X(kStalled, "stalled", 504, kError)

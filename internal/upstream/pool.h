@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -63,7 +64,8 @@ class UpstreamPool {
     http::Method method = http::Method::kGet;
     RequestFraming framing = RequestFraming::kNone;
     bool upgrade = false;
-    TimePoint deadline{};  // zero: upstream's overall timeout from now
+    TimePoint deadline{};               // that the caller set; zero: none
+    std::optional<Duration> overall{};  // unset: the upstream's; 0: none
   };
   /// Sends it. On failure the exchange has ended, and no event will come.
   [[nodiscard]] Result<void, UpstreamFailure> start(Exchange& exchange,

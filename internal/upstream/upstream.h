@@ -20,7 +20,8 @@ namespace weir::inline v0::upstream {
 struct UpstreamTimeouts {
   Duration connect{};
   Duration first_byte{};
-  Duration overall{};
+  Duration inactivity{};  // a body that moves in neither direction
+  Duration overall{};     // 0: none
   Duration idle{};
 };
 
@@ -74,6 +75,7 @@ class Upstream {
   UpstreamConfig config_;
   std::atomic<Duration::rep> connect_ns_;
   std::atomic<Duration::rep> first_byte_ns_;
+  std::atomic<Duration::rep> inactivity_ns_;
   std::atomic<Duration::rep> overall_ns_;
   std::atomic<Duration::rep> idle_ns_;
   std::vector<std::unique_ptr<Endpoint>> endpoints_;

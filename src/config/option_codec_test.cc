@@ -132,6 +132,7 @@ TEST(OptionCodec, EveryEnumReadsBackEveryWord) {
   check(gateway::AccessLog{});
   check(gateway::Forwarded{});
   check(io::ClientCertificate{});
+  check(gateway::BytesCharged{});
   check(Priority{});
   check(gateway::IdentityKind{});
 }

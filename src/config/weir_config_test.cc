@@ -133,6 +133,16 @@ TEST(Config, UpstreamNamesAreUniqueAndPlain) {
               ElementsAre("upstream[0].name"));
 }
 
+TEST(Config, ThereIsNoOverallTimeoutUnlessOneIsSet) {
+  Config config = with_upstreams({"a"});
+  EXPECT_EQ(config.upstreams[0].overall_timeout, Duration(0));
+  EXPECT_FALSE(gateway::RouteConfig().overall_timeout.has_value());
+  config.upstreams[0].overall_timeout = config.upstreams[0].first_byte_timeout;
+  EXPECT_THAT(keys(config.validate()), IsEmpty());
+  config.upstreams[0].overall_timeout -= std::chrono::milliseconds(1);
+  EXPECT_THAT(keys(config.validate()), ElementsAre("upstream[0].overall_timeout_ms"));
+}
+
 TEST(Config, LimitOverridesAreCheckedOverTheCommonLimit) {
   Config config = with_upstreams({"a"});
   config.upstreams[0].limit.initial_limit = 2000;
@@ -187,6 +197,11 @@ TEST(Config, RoutesSayWhatIsWrongWithThem) {
   EXPECT_THAT(faults([](gateway::RouteConfig& r) { r.upstream = "ap"; }),
               ElementsAre("route[0].upstream"));
   EXPECT_THAT(faults([](gateway::RouteConfig& r) { r.cost = 0; }), ElementsAre("route[0].cost"));
+  EXPECT_THAT(
+      faults([](gateway::RouteConfig& r) { r.bytes_estimate = gateway::kBytesEstimateMax + 1; }),
+      ElementsAre("route[0].bytes_estimate"));
+  EXPECT_THAT(faults([](gateway::RouteConfig& r) { r.overall_timeout = std::chrono::hours(25); }),
+              ElementsAre("route[0].overall_timeout_ms"));
 }
 
 TEST(Config, WarnsOfWhatIsAllowedButUnwise) {

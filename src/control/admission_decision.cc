@@ -391,16 +391,20 @@ bool Permit::to_streaming(TimePoint now) noexcept {
   return true;
 }
 
-bool Permit::try_grow(std::uint64_t bytes) noexcept {
+Result<void, Reason> Permit::try_grow(std::uint64_t bytes) noexcept {
   WEIR_ASSERT(taken_.owner != nullptr);
   AdmissionController::Impl& impl = *taken_.owner->impl_;
   RuleModes modes = impl.live.modes.load();
   if (taken_.priority == Priority::kCritical) modes.bytes = modes.actor = RuleMode::kOff;
   Scope& scope = impl.scope_at(taken_.scope);
+  const auto refused = [&scope](Reason reason) {
+    scope.counters.add_at(&ScopeCounters::refused, index_of(reason));
+    return unexpected(reason);
+  };
   if (taken_.total_bytes) {
     const std::uint64_t max = impl.live.total_bytes_max.load();
     if (max == 0 || !impl.total_bytes.try_add(bytes, max)) {
-      if (max != 0 && modes.bytes == RuleMode::kEnforce) return false;
+      if (max != 0 && modes.bytes == RuleMode::kEnforce) return refused(Reason::kBytes);
       if (max != 0 && modes.bytes == RuleMode::kShadow) impl.shadow(scope, Reason::kBytes);
       impl.total_bytes.add(bytes);
     }
@@ -411,11 +415,11 @@ bool Permit::try_grow(std::uint64_t bytes) noexcept {
     if (modes.actor == RuleMode::kShadow) impl.shadow(scope, Reason::kActorBytes);
     if (enforced || !impl.actors.grow(taken_.actor_entry, bytes, kActorBytesMax)) {
       if (taken_.total_bytes) impl.total_bytes.sub(bytes);
-      return false;
+      return refused(Reason::kActorBytes);
     }
   }
   taken_.bytes += bytes;
-  return true;
+  return {};
 }
 
 void Permit::shrink(std::uint64_t bytes) noexcept {

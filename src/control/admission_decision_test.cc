@@ -210,14 +210,14 @@ TEST(AdmissionPermit, GrowsWithinBothBudgetsOrNotAtAll) {
   request.bytes = 10;
   Permit permit = controller.try_admit(request, kStart).value();
   EXPECT_TRUE(permit.try_grow(90));
-  EXPECT_FALSE(permit.try_grow(1));  // the actor's budget
+  EXPECT_EQ(permit.try_grow(1).error(), Reason::kActorBytes);
   EXPECT_EQ(permit.bytes(), 100U);
   EXPECT_EQ(controller.stats().bytes, 100U);  // and the process's was not charged
   AdmissionRequest other = request_of(Priority::kNormal);
   other.actor = controller.identify("bob");
   other.bytes = 50;
   Permit second = controller.try_admit(other, kStart).value();
-  EXPECT_FALSE(second.try_grow(1));  // the process's budget
+  EXPECT_EQ(second.try_grow(1).error(), Reason::kBytes);
   EXPECT_EQ(controller.top_actors(2).at(1).bytes, 50U);
   permit.shrink(60);
   EXPECT_TRUE(second.try_grow(50));

@@ -203,7 +203,7 @@ TEST(AdmissionRace, GrowthExceedsNeitherTheActorsNorTheProcessWideBytes) {
       for (std::size_t i = 0; i < kTries; ++i) EXPECT_TRUE(race.admit(i, request));
     };
     race.at_the_bound = [&] { return race.controller.stats().bytes == 10 * kBound; };
-    race.run(kRacers, [&](std::size_t i) { return race.held[i].try_grow(10); });
+    race.run(kRacers, [&](std::size_t i) { return race.held[i].try_grow(10).has_value(); });
   }
 }
 

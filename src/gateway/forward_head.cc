@@ -100,10 +100,6 @@ void write_intent(http::h1::HeadWriter& writer, const ServerRequest& request,
   if (intent.priority != Priority::kNormal) {
     writer.field("x-weir-priority", name_of(intent.priority));
   }
-  if (intent.time_left) {
-    const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(*intent.time_left);
-    writer.field("x-weir-deadline-ms", static_cast<std::uint64_t>(std::max<long>(0, ms.count())));
-  }
   if (!plan.caller.peer) return;
   for (const http::FieldId id : {http::FieldId::kXWeirActor, http::FieldId::kXWeirAttempt}) {
     const std::string_view value = request.headers->value(id);
@@ -157,6 +153,7 @@ Result<std::size_t, http::h1::WriteError> write_request_head(std::span<char> out
     writer.field("upgrade", headers.value(http::FieldId::kUpgrade));
   }
   write_framing(writer, request);
+  if (plan.intent.time_left) writer.field("x-weir-deadline-ms", "00000000");
   return writer.end();
 }
 

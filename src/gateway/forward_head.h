@@ -54,6 +54,12 @@ struct ForwardPlan {
 [[nodiscard]] Result<std::size_t, http::h1::WriteError> write_request_head(
     std::span<char> out, const ServerRequest& request, const ForwardPlan& plan);
 
+/// If the intent has a deadline, x-weir-deadline-ms is the last field, with this many digits as
+/// place for what will be left when the head is sent. They end this many bytes before the head
+/// does.
+inline constexpr std::size_t kTimeLeftDigits = 8;
+inline constexpr std::size_t kTimeLeftEnd = 4;
+
 /// Bytes that write_request_head() may add to a head of `head_bytes_max`.
 inline constexpr std::size_t kForwardHeadRoom = 512;
 

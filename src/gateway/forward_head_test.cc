@@ -120,10 +120,21 @@ TEST(ForwardHead, APeersIntentIsPassedOnAsWeUnderstoodIt) {
   given.intent = {
       .priority = Priority::kHigh, .time_left = std::chrono::milliseconds(850), .hedge = true};
   const std::string out = written(head.request(), given);
-  EXPECT_THAT(out, HasSubstr("x-weir-priority: high\r\nx-weir-deadline-ms: 850\r\n"
+  EXPECT_THAT(out, HasSubstr("x-weir-priority: high\r\n"
                              "x-weir-actor: alice\r\nx-weir-attempt: 2\r\n"));
   EXPECT_THAT(out, Not(HasSubstr("gate-1")));
   EXPECT_THAT(out, Not(HasSubstr("bogus")));
+}
+
+TEST(ForwardHead, ADeadlineHasItsPlaceAtTheEndAndNoNumberOfItsOwn) {
+  const TestHead head{{"x-weir-deadline-ms", "900"}};
+  Given given{.peer = true};
+  given.intent.time_left = std::chrono::milliseconds(900);
+  const std::string out = written(head.request("POST"), given);
+  EXPECT_THAT(out, Not(HasSubstr("900")));
+  EXPECT_TRUE(out.ends_with("\r\nx-weir-deadline-ms: " + std::string(kTimeLeftDigits, '0') +
+                            std::string("\r\n\r\n").substr(0, kTimeLeftEnd)));
+  EXPECT_THAT(written(head.request(), {.peer = true}), Not(HasSubstr("deadline")));
 }
 
 TEST(ForwardHead, TheFramingIsTheBodysOwn) {

@@ -423,6 +423,7 @@ void Gateway::Impl::apply(const config::Config& next) {
     const upstream::UpstreamConfig& upstream = now.upstreams[i];
     core->upstreams[i]->set_timeouts({.connect = upstream.connect_timeout,
                                       .first_byte = upstream.first_byte_timeout,
+                                      .inactivity = upstream.inactivity_timeout,
                                       .overall = upstream.overall_timeout,
                                       .idle = upstream.idle_timeout});
   }

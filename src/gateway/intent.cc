@@ -34,4 +34,20 @@ Intent read_intent(const http::HeaderList& headers, const Caller& caller,
   return intent;
 }
 
+AdmissionRequest admission_request_for(const Route& route, const Intent& intent,
+                                       const RequestFacts& facts) noexcept {
+  AdmissionRequest ask;
+  ask.priority = intent.priority;
+  ask.scope = facts.scope;
+  ask.peer = facts.peer;
+  if (!intent.hedge) ask.actor = facts.actor;
+  if (route.bytes == BytesCharged::kAnnounced) {
+    ask.bytes = facts.body_length.value_or(route.bytes_estimate);
+  }
+  ask.cost = route.cost;
+  ask.hedge = intent.hedge;
+  if (intent.time_left) ask.deadline = facts.received_at + *intent.time_left;
+  return ask;
+}
+
 }  // namespace weir::inline v0::gateway

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "weir/base/time.h"
+#include "weir/control/admission_request.h"
 #include "weir/experimental/http/header_view.h"
 #include "weir/policy/priority.h"
 
@@ -24,5 +25,19 @@ struct Intent {
 /// one day.
 [[nodiscard]] Intent read_intent(const http::HeaderList& headers, const Caller& caller,
                                  const Route& route) noexcept;
+
+/// What admission needs to know beside the route and the intent.
+struct RequestFacts {
+  ScopeId scope = ScopeId::kFirst;
+  Identity peer{};
+  Identity actor{};
+  TimePoint received_at{};
+  std::optional<std::uint64_t> body_length = 0;  // nothing: a body of unknown length
+};
+
+/// What admission is asked for one request; /explain asks the same. A hedge is not billed to the
+/// actor. `bytes` is zero on routes that charge held bytes: those are charged as they come.
+[[nodiscard]] AdmissionRequest admission_request_for(const Route& route, const Intent& intent,
+                                                     const RequestFacts& facts) noexcept;
 
 }  // namespace weir::inline v0::gateway

@@ -36,6 +36,32 @@ TEST(Intent, APeersWordsDo) {
   EXPECT_TRUE(intent.hedge);
 }
 
+TEST(AdmissionRequestFor, CarriesWhatRouteIntentAndRequestSay) {
+  Route route;
+  route.cost = 3;
+  const Identity who{.key = {.low = 1, .high = 2}, .label = {}};
+  const AdmissionRequest ask = admission_request_for(
+      route, {.priority = Priority::kHigh, .time_left = milliseconds(5), .hedge = false},
+      {.peer = who, .actor = who, .received_at = TimePoint(milliseconds(10)), .body_length = 7});
+  EXPECT_EQ(ask.priority, Priority::kHigh);
+  EXPECT_EQ(ask.cost, 3U);
+  EXPECT_TRUE(ask.peer.present() && ask.actor.present());
+  EXPECT_EQ(ask.deadline, TimePoint(milliseconds(15)));
+  EXPECT_EQ(ask.bytes, 0U);  // held bytes are charged as they come
+  Intent hedge;
+  hedge.hedge = true;
+  EXPECT_FALSE(admission_request_for(route, hedge, {.actor = who}).actor.present());
+}
+
+TEST(AdmissionRequestFor, AnAnnouncedBodyIsAskedForAsAWhole) {
+  Route route;
+  route.bytes = BytesCharged::kAnnounced;
+  route.bytes_estimate = 1000;
+  EXPECT_EQ(admission_request_for(route, {}, {.body_length = 0}).bytes, 0U);
+  EXPECT_EQ(admission_request_for(route, {}, {.body_length = 7}).bytes, 7U);
+  EXPECT_EQ(admission_request_for(route, {}, {.body_length = std::nullopt}).bytes, 1000U);
+}
+
 TEST(Intent, UnknownAndMissingClassesAreNormal) {
   EXPECT_EQ(said(TestHead{}, true).priority, Priority::kNormal);
   EXPECT_EQ(said(TestHead{{"x-weir-priority", "urgent"}}, true).priority, Priority::kNormal);

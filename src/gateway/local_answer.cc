@@ -68,7 +68,10 @@ LocalAnswer answer_for(GatewayReason refusal, std::optional<Duration> retry_afte
 
 LocalAnswer answer_for(upstream::UpstreamFailure failure) noexcept {
   const upstream::UpstreamFailureFacts& facts = facts_of(failure);
-  const std::string_view sentence = facts.http == 502   ? "the service did not answer properly"
+  const bool out_of_time = failure == upstream::UpstreamFailure::kDeadline ||
+                           failure == upstream::UpstreamFailure::kOverallTimeout;
+  const std::string_view sentence = out_of_time ? "the request took longer than it was allowed to"
+                                    : facts.http == 502 ? "the service did not answer properly"
                                     : facts.http == 504 ? "the service did not answer in time"
                                                         : "the service cannot be reached";
   return {.status = facts.http, .reason = facts.name, .sentence = sentence, .retry_after = {}};

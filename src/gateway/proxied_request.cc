@@ -1,5 +1,6 @@
 #include "proxied_request.h"
 
+#include <algorithm>
 #include <charconv>
 
 #include "weir/base/assert.h"
@@ -57,6 +58,12 @@ EndedBy ended_by(CloseReason reason) noexcept {
   }
 }
 
+/// The client neither sent nor took enough.
+bool is_slowness(CloseReason reason) noexcept {
+  return reason == CloseReason::kBodyTimeout || reason == CloseReason::kWriteTimeout ||
+         reason == CloseReason::kBackpressure;
+}
+
 bool wants_tunnel(const ServerRequest& request) noexcept {
   // To speak HTTP/2 to us in cleartext is nothing that an upstream could grant.
   return request.upgrade &&
@@ -93,24 +100,26 @@ void ProxiedRequest::begin(const ServerRequest& request, const Route& route, con
   max_body_ = route.max_body;
   priority_ = intent.priority;
   has_body_ = request.body_length != std::optional<std::uint64_t>(0);
-  has_actor_ = actor.identity.present() && !intent.hedge;
   form_ = wanted_form(*request.headers);
   if (priority_ == Priority::kCritical) stream_->mark_critical();
 
-  AdmissionRequest ask;
-  ask.priority = intent.priority;
-  ask.scope = core.scope_of(upstream_);
-  ask.peer = IdentityFinder::peer_of(*request.headers, caller, core.controller, peer_text);
-  if (has_actor_) ask.actor = actor.identity;
-  ask.cost = route.cost;
-  ask.hedge = intent.hedge;
-  if (intent.time_left) ask.deadline = received_at_ + *intent.time_left;
+  const AdmissionRequest ask = admission_request_for(
+      route, intent,
+      {.scope = core.scope_of(upstream_),
+       .peer = IdentityFinder::peer_of(*request.headers, caller, core.controller, peer_text),
+       .actor = actor.identity,
+       .received_at = received_at_,
+       .body_length = wants_tunnel(request) ? 0 : request.body_length});
   start_ = {.method = request.method,
             .framing = !has_body_            ? upstream::RequestFraming::kNone
                        : request.body_length ? upstream::RequestFraming::kLength
                                              : upstream::RequestFraming::kChunked,
             .upgrade = wants_tunnel(request),
-            .deadline = ask.deadline};
+            .deadline = ask.deadline,
+            .overall = route.overall_timeout};
+
+  announced_ = route.bytes == BytesCharged::kAnnounced && has_body_ && !start_.upgrade;
+  reserved_ = ask.bytes;
 
   Entered entered = core.controller.enter(ask, waiter_, asked_at_);
   const bool short_of_places =
@@ -161,7 +170,8 @@ bool ProxiedRequest::write_head(const ServerRequest& request, const Caller& call
     refuse(GatewayRefusal::kHeadTooLarge);
     return false;
   }
-  exchange_.commit(*size);
+  static_assert(kTimeLeftDigits == upstream::Exchange::kTimeLeftDigits);
+  exchange_.commit(*size, intent.time_left ? *size - kTimeLeftEnd - kTimeLeftDigits : 0);
   return true;
 }
 
@@ -193,7 +203,7 @@ void ProxiedRequest::launch() {
   } else {
     stream_->resume();
   }
-  if (!charge()) over_budget();
+  charge();
 }
 
 // ---- the request's body
@@ -211,7 +221,7 @@ void ProxiedRequest::on_body(ServerStream& stream, const http::BodyChunk& chunk)
   request_ended_ = chunk.last();
   if (request_ended_) end_upload();
   if (!exchange_.send_body(chunk.text(), chunk.last())) stream.pause();
-  if (!charge()) over_budget();
+  charge();
 }
 
 void ProxiedRequest::on_trailers(ServerStream& stream, const http::HeaderList& trailers) {
@@ -224,6 +234,7 @@ void ProxiedRequest::on_trailers(ServerStream& stream, const http::HeaderList& t
     if (may_forward_trailer(field)) kept[count++] = field;
   }
   if (!exchange_.send_trailers({kept.data(), count})) stream.pause();
+  charge();
 }
 
 void ProxiedRequest::end_upload() noexcept {
@@ -236,14 +247,14 @@ bool ProxiedRequest::yield_if_slow(const Slow& slow) {
   if (since < slow.grace || exchange_.held_bytes() > 0 || stream_->response_started()) return false;
   const auto received = static_cast<double>(stream_->body_bytes_received());
   if (received >= slow.bytes_per_second * to_seconds(since)) return false;
+  slow_ = EndedBy::kClient;
   finish_permit(Outcome::kError);  // not `ignored`: its slowness tells nothing about the service
   refuse(GatewayRefusal::kSlowBody);
   return true;
 }
 
 void ProxiedRequest::on_upstream_writable() {
-  static_cast<void>(charge());
-  stream_->resume();
+  if (charge()) stream_->resume();
 }
 
 // ---- the response
@@ -284,7 +295,10 @@ void ProxiedRequest::head_taken(const http::h1::ResponseHead& head) {
 }
 
 std::size_t ProxiedRequest::on_upstream_body(std::string_view bytes) {
-  return stream_->send_data(bytes, false);
+  const std::size_t taken = stream_->send_data(bytes, false);
+  untaken_ = bytes.size() - taken;
+  charge();  // and this may be over
+  return taken;
 }
 
 bool ProxiedRequest::on_upstream_trailers(const http::HeaderList& trailers) {
@@ -307,7 +321,8 @@ void ProxiedRequest::on_upstream_complete() {
 }
 
 void ProxiedRequest::on_writable(ServerStream&) {
-  exchange_.resume();
+  untaken_ = 0;
+  if (charge()) exchange_.resume();
 }
 
 // ---- ends
@@ -318,7 +333,11 @@ void ProxiedRequest::on_upstream_failed(upstream::UpstreamFailure failure) {
 
 void ProxiedRequest::fail(upstream::UpstreamFailure failure) {
   failure_ = failure;
-  finish_permit(facts_of(failure).outcome);
+  if (facts_of(failure).http == 504) {
+    slow_ = exchange_.waited_for_owner() ? EndedBy::kClient : EndedBy::kUpstream;
+  }
+  // A slow client says nothing about the service.
+  finish_permit(slow_ == EndedBy::kClient ? Outcome::kError : facts_of(failure).outcome);
   if (stream_->response_started()) {
     exchange_.cancel();
     return stream_->reset();  // on_abort ends it
@@ -373,13 +392,16 @@ void ProxiedRequest::on_finished(ServerStream& stream) {
 void ProxiedRequest::on_abort(ServerStream& stream, CloseReason reason) {
   static_cast<void>(stream);
   EndedBy by = ended_by(reason);
-  if (failure_ != upstream::UpstreamFailure::kNone) by = EndedBy::kUpstream;
+  if (is_slowness(reason)) slow_ = EndedBy::kClient;
+  if (failure_ != upstream::UpstreamFailure::kNone) by = slow_.value_or(EndedBy::kUpstream);
+  if (reason == CloseReason::kBodyTimeout && status_ == 0) status_ = 408;  // as the server said
   home_.counters(upstream_).aborted[static_cast<std::size_t>(by)].add();
   finish_permit(Outcome::kIgnored);
   log({.status = status_,
-       .reason =
-           failure_ != upstream::UpstreamFailure::kNone ? name_of(failure_) : std::string_view{},
-       .aborted = kEndedByNames[static_cast<std::size_t>(by)]});
+       .reason = failure_ != upstream::UpstreamFailure::kNone ? name_of(failure_)
+                 : cut_ != Reason::kAdmitted                  ? name_of(cut_)
+                                                              : std::string_view{},
+       .aborted = name_of(by)});
   leave();
 }
 
@@ -398,6 +420,7 @@ void ProxiedRequest::log(const Ending& ending) noexcept {
                       .endpoint = endpoint != nullptr ? endpoint->label() : std::string_view{},
                       .reason = ending.reason,
                       .aborted = ending.aborted,
+                      .slow = slow_ ? name_of(*slow_) : std::string_view{},
                       .priority = priority_,
                       .attempts = exchange_.attempts(),
                       .bytes_in = stream_->body_bytes_received(),
@@ -409,24 +432,30 @@ void ProxiedRequest::log(const Ending& ending) noexcept {
 
 // ---- bytes
 
-bool ProxiedRequest::charge() noexcept {
-  if (!permit_) return true;
-  const std::uint64_t held = exchange_.active() ? exchange_.held_bytes() : 0;
-  if (held <= charged_) {
-    permit_.shrink(charged_ - held);
-  } else if (!permit_.try_grow(held - charged_)) {
-    return false;
-  }
-  charged_ = held;
-  return true;
+std::uint64_t ProxiedRequest::bytes_to_charge() const noexcept {
+  const std::uint64_t response = stream_->unsent_bytes() + untaken_;
+  if (!announced_) return response + (exchange_.active() ? exchange_.held_bytes() : 0);
+  const std::uint64_t received = stream_->body_bytes_received();
+  return response + (request_ended_ ? received : std::max(received, reserved_));
 }
 
-void ProxiedRequest::over_budget() {
-  if (stream_->response_started()) {
-    exchange_.cancel();
-    return stream_->reset();
+bool ProxiedRequest::charge() noexcept {
+  if (!permit_) return true;
+  const std::uint64_t wanted = bytes_to_charge();
+  if (wanted <= permit_.bytes()) {
+    permit_.shrink(permit_.bytes() - wanted);
+    return true;
   }
-  refuse(has_actor_ ? Reason::kActorBytes : Reason::kBytes);
+  const Result<void, Reason> grown = permit_.try_grow(wanted - permit_.bytes());
+  if (!grown) over_budget(grown.error());
+  return grown.has_value();
+}
+
+void ProxiedRequest::over_budget(Reason reason) {
+  if (!stream_->response_started()) return refuse(reason);
+  cut_ = reason;
+  exchange_.cancel();
+  stream_->reset();
 }
 
 }  // namespace weir::inline v0::gateway

@@ -95,9 +95,10 @@ class ProxiedRequest final : public Handler, private upstream::ExchangeEvents {
 
   void end_upload() noexcept;
   void head_taken(const http::h1::ResponseHead& head);
-  /// Charges the bytes held now. False: they do not fit the budget and the request must end.
-  [[nodiscard]] bool charge() noexcept;
-  void over_budget();
+  /// Charges the bytes that count now. False: they do not fit a budget, and the request is ending.
+  bool charge() noexcept;
+  [[nodiscard]] std::uint64_t bytes_to_charge() const noexcept;
+  void over_budget(Reason reason);
 
   GatewayLoop& home_;
   ServerStream* stream_;
@@ -112,16 +113,19 @@ class ProxiedRequest final : public Handler, private upstream::ExchangeEvents {
   Duration waited_{};
   Duration upstream_time_{};
   std::uint64_t max_body_ = 0;
-  std::uint64_t charged_ = 0;
+  std::uint64_t reserved_ = 0;  // announced bytes of the request's body
+  std::uint64_t untaken_ = 0;   // response bytes that the client's connection had no room for
   std::uint16_t upstream_;
   std::uint16_t status_ = 0;  // of the upstream's response
   State state_ = State::kJudged;
   Priority priority_ = Priority::kNormal;
   Outcome outcome_ = Outcome::kIgnored;
   upstream::UpstreamFailure failure_ = upstream::UpstreamFailure::kNone;
+  std::optional<EndedBy> slow_;     // who was, if a timeout ended it
+  Reason cut_ = Reason::kAdmitted;  // the budget that ended it after its response had begun
   AnswerForm form_ = AnswerForm::kText;
   bool has_body_ = false;
-  bool has_actor_ = false;
+  bool announced_ = false;  // the whole body counts, not what is held of it
   bool request_ended_ = false;
   bool response_ended_ = false;
   RequestNote note_;

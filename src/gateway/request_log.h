@@ -64,6 +64,7 @@ struct LogEntry {
   std::string_view endpoint;
   std::string_view reason;   // of a refusal or a failure
   std::string_view aborted;  // by whom
+  std::string_view slow{};   // who was, if a timeout ended it
   Priority priority = Priority::kNormal;
   std::uint32_t attempts = 0;
   std::uint64_t bytes_in = 0;

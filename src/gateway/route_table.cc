@@ -141,6 +141,9 @@ RouteTable::RouteTable(std::span<const RouteConfig> routes, std::span<const std:
                    .index = static_cast<std::uint16_t>(entries_.size()),
                    .cost = config.cost,
                    .max_body = config.max_body,
+                   .bytes = config.bytes,
+                   .bytes_estimate = config.bytes_estimate,
+                   .overall_timeout = config.overall_timeout,
                    .priority = config.priority,
                    .identity = identity.empty()
                                    ? std::vector<IdentityKind>(default_identity.begin(),

@@ -20,9 +20,12 @@ struct Route {
   std::uint16_t upstream = 0;  // index
   std::uint16_t index = 0;     // of the route itself, for explanations
   std::uint32_t cost = 1;
-  std::uint64_t max_body = 0;          // 0: no bound
-  std::optional<Priority> priority;    // unset: from a trusted peer, otherwise normal
-  std::vector<IdentityKind> identity;  // never empty unless actors are off
+  std::uint64_t max_body = 0;  // 0: no bound
+  BytesCharged bytes = BytesCharged::kHeld;
+  std::uint64_t bytes_estimate = 0;         // announced, but without Content-Length
+  std::optional<Duration> overall_timeout;  // unset: the upstream's
+  std::optional<Priority> priority;         // unset: from a trusted peer, otherwise normal
+  std::vector<IdentityKind> identity;       // never empty unless actors are off
 };
 
 /// Routes compiled for matching; the first match is used.

@@ -41,8 +41,8 @@ void UpstreamConnection::carry(Exchange& exchange) noexcept {
     return;
   }
   state_ = State::kActive;
-  rearm();
   static_cast<void>(flush());
+  rearm();
 }
 
 void UpstreamConnection::abandon() noexcept {
@@ -129,6 +129,7 @@ void UpstreamConnection::finish_exchange() noexcept {
 bool UpstreamConnection::flush() noexcept {
   if (exchange_ == nullptr || state_ != State::kActive || write_broken_) return false;
   Exchange& exchange = *exchange_;
+  if (!wrote_some_) exchange.write_time_left(pool_.loop_.now());
   while (exchange.begin_ < exchange.end_) {
     const std::span<const char> rest(exchange.buffer_ + exchange.begin_,
                                      exchange.end_ - exchange.begin_);
@@ -149,6 +150,7 @@ bool UpstreamConnection::flush() noexcept {
 }
 
 void UpstreamConnection::request_ended() noexcept {
+  progress_at_ = pool_.loop_.now();
   rearm();
   end_tunnel_output();
 }
@@ -167,10 +169,12 @@ std::size_t UpstreamConnection::write_through(std::span<const io::ConstBuffer> p
   for (const io::ConstBuffer& piece : pieces) wanted += piece.size;
   const std::size_t done = written ? *written : 0;
   if (!written && written.error() != io::IoError::kAgain) write_broken_ = true;
-  if (done > 0) wrote_some_ = true;
+  if (done > 0) {
+    wrote_some_ = true;
+    progress_at_ = pool_.loop_.now();
+  }
   want_write_ = done < wanted && !write_broken_;
   update_watch();
-  progress_at_ = pool_.loop_.now();
   return done;
 }
 
@@ -274,7 +278,6 @@ bool UpstreamConnection::process_head() noexcept {
     exchange.plan_.deadline = TimePoint::max();
     exchange.plan_.patient = true;
   }
-  rearm();
   const bool taken = exchange.events_.on_upstream_head(head);
   if (exchange_ != &exchange) return false;  // cancelled from the callback
   if (!taken) {
@@ -288,6 +291,7 @@ bool UpstreamConnection::process_head() noexcept {
     finish_exchange();
     return false;
   }
+  rearm();
   return true;
 }
 
@@ -381,12 +385,20 @@ void UpstreamConnection::on_end(bool reset) noexcept {
 
 // ---- deadlines
 
+Duration UpstreamConnection::silence_allowed() const noexcept {
+  const UpstreamTimeouts limits = pool_.upstream_.timeouts();
+  if (state_ == State::kConnecting) return limits.connect;
+  return answer_due() ? limits.first_byte : limits.inactivity;
+}
+
+bool UpstreamConnection::answer_due() const noexcept {
+  return !head_done_ && exchange_->request_complete_ && exchange_->held_bytes() == 0;
+}
+
 void UpstreamConnection::rearm() noexcept {
   if (exchange_ == nullptr || state_ == State::kClosing) return;
-  const UpstreamTimeouts limits = pool_.upstream_.timeouts();
-  const Duration timeouts = state_ == State::kConnecting ? limits.connect : limits.first_byte;
   TimePoint at = exchange_->plan_.deadline;
-  if (!exchange_->plan_.patient) at = std::min(at, progress_at_ + timeouts);
+  if (!exchange_->plan_.patient) at = std::min(at, progress_at_ + silence_allowed());
   if (at == TimePoint::max()) {
     pool_.loop_.cancel(timer_);
   } else {
@@ -396,14 +408,20 @@ void UpstreamConnection::rearm() noexcept {
 
 void UpstreamConnection::on_timer(TimePoint now) {
   if (exchange_ == nullptr) return close();
-  if (exchange_->plan_.deadline <= now) return fail(UpstreamFailure::kOverallTimeout);
+  const Exchange::Plan& plan = exchange_->plan_;
+  const bool request_due = !exchange_->request_complete_ && exchange_->held_bytes() == 0;
+  const bool waits_for_owner = paused_ || (!head_done_ && request_due);
+  if (plan.deadline <= now) {
+    exchange_->waited_for_owner_ = waits_for_owner;
+    return fail(plan.deadline == plan.caller_deadline ? UpstreamFailure::kDeadline
+                                                      : UpstreamFailure::kOverallTimeout);
+  }
   if (state_ == State::kConnecting) return connect_failed(UpstreamFailure::kConnectTimeout);
-  // Progress moves the deadline without touching the timer; a paused client is not the upstream's
-  // fault, the server's write deadline watches that.
-  const bool waiting_for_us = paused_ || (!head_done_ && !exchange_->request_complete_);
-  if (waiting_for_us || exchange_->plan_.patient) progress_at_ = now;
-  if (progress_at_ + pool_.upstream_.timeouts().first_byte > now) return rearm();
-  fail(head_done_ ? UpstreamFailure::kStalled : UpstreamFailure::kFirstByteTimeout);
+  // Progress moves the deadline without touching the timer; a slow client is not the upstream's
+  // fault, the server's own timeouts watch it.
+  if (waits_for_owner || plan.patient) progress_at_ = now;
+  if (progress_at_ + silence_allowed() > now) return rearm();
+  fail(answer_due() ? UpstreamFailure::kFirstByteTimeout : UpstreamFailure::kStalled);
 }
 
 }  // namespace weir::inline v0::upstream

@@ -1,5 +1,6 @@
 #include "upstream/exchange.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 
@@ -19,9 +20,22 @@ std::span<char> Exchange::space() noexcept {
   return {buffer_ + end_, pool_->memory_.requests.block_bytes() - end_};
 }
 
-void Exchange::commit(std::size_t head_bytes) noexcept {
+void Exchange::commit(std::size_t head_bytes, std::size_t time_left_at) noexcept {
   head_bytes_ = static_cast<std::uint32_t>(head_bytes);
+  time_left_at_ = static_cast<std::uint32_t>(time_left_at);
   end_ = head_bytes_;
+}
+
+// Right-aligned: white space before a field's value is not part of it.
+void Exchange::write_time_left(TimePoint now) noexcept {
+  if (time_left_at_ == 0) return;
+  const auto left =
+      std::chrono::duration_cast<std::chrono::milliseconds>(plan_.caller_deadline - now).count();
+  auto rest = static_cast<std::uint64_t>(std::max<std::int64_t>(left, 0));
+  for (std::size_t i = kTimeLeftDigits; i-- > 0; rest /= 10) {
+    const bool blank = rest == 0 && i + 1 < kTimeLeftDigits;
+    buffer_[time_left_at_ + i] = blank ? ' ' : static_cast<char>('0' + rest % 10);
+  }
 }
 
 void Exchange::append(std::string_view bytes) noexcept {

@@ -125,6 +125,102 @@ TEST_F(ExchangeTest, ASilentEventStreamIsNotEnded) {
   EXPECT_EQ(asked.seen.body, "hi");
 }
 
+TEST_F(ExchangeTest, ATransferThatMovesOutlastsEveryTimeout) {
+  FakeOrigin origin;
+  UpstreamConfig config;
+  config.first_byte_timeout = config.inactivity_timeout = milliseconds(250);
+  make({origin.name()}, config);
+  Asked asked;
+  get_from(origin, asked.exchange);
+  origin.write("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n");
+  const TimePoint begun = loop.now();
+  std::size_t pieces = 0;
+  while (loop.now() - begun < milliseconds(600)) {
+    origin.write("2\r\nhi\r\n");
+    ++pieces;
+    run_until([&] { return asked.seen.body.size() == 2 * pieces; });
+  }
+  origin.write("0\r\n\r\n");
+  run_until([&] { return asked.seen.complete; });
+  EXPECT_EQ(asked.seen.failure, UpstreamFailure::kNone);
+}
+
+TEST_F(ExchangeTest, AnOwnerThatIsSlowIsNotTheUpstreamsSilence) {
+  FakeOrigin origin;
+  UpstreamConfig config;
+  config.first_byte_timeout = config.inactivity_timeout = milliseconds(100);
+  make({origin.name()}, config);
+  Asked asked;
+  asked.seen.take_at_most = 0;
+  put_head(*pool, asked.exchange, "POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\n\r\n");
+  ASSERT_TRUE(pool->start(asked.exchange,
+                          {.method = http::Method::kPost, .framing = RequestFraming::kLength}));
+  origin.accept(loop);
+  const auto let_pass = [&](Duration time) {
+    const TimePoint until = loop.now() + time;
+    run_until([&] { return loop.now() >= until; });
+  };
+  let_pass(milliseconds(250));  // the body is late
+  EXPECT_TRUE(asked.exchange.send_body("hi", true));
+  origin.read_head(loop);
+  origin.write("HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\nyes");
+  run_until([&] { return asked.seen.status == 200U; });
+  let_pass(milliseconds(250));  // the answer is not taken
+  asked.seen.take_at_most = 3;
+  asked.exchange.resume();
+  EXPECT_TRUE(asked.seen.complete);
+  EXPECT_EQ(asked.seen.failure, UpstreamFailure::kNone);
+}
+
+TEST_F(ExchangeTest, TheTimeLeftIsThatOfTheMomentWhenTheHeadIsWritten) {
+  constexpr std::string_view kHead = "GET / HTTP/1.1\r\nx-weir-deadline-ms: 00000000\r\n\r\n";
+  constexpr std::size_t kAt = kHead.size() - 4 - Exchange::kTimeLeftDigits;
+  FakeOrigin origin;
+  make({origin.name()});
+  keep_one_idle(origin);
+  Asked asked;
+  ASSERT_TRUE(pool->open(asked.exchange));
+  std::copy(kHead.begin(), kHead.end(), asked.exchange.space().begin());
+  asked.exchange.commit(kHead.size(), kAt);
+  const TimePoint deadline = loop.now() + std::chrono::minutes(10);
+  const auto let_pass = [&](Duration time) {
+    const TimePoint until = loop.now() + time;
+    run_until([&] { return loop.now() >= until; });
+    return std::chrono::duration_cast<milliseconds>(deadline - loop.now()).count();
+  };
+  const auto told = [&] {
+    const std::string head = origin.read_head(loop);
+    EXPECT_EQ(head.substr(0, kAt), kHead.substr(0, kAt));
+    EXPECT_EQ(head.substr(kAt + Exchange::kTimeLeftDigits), "\r\n\r\n");
+    return std::stol(head.substr(kAt, Exchange::kTimeLeftDigits));
+  };
+  const long before = let_pass(milliseconds(20));
+  ASSERT_TRUE(pool->start(asked.exchange, {.deadline = deadline}));
+  const long first = told();
+  EXPECT_LE(first, before);
+  EXPECT_GT(first, 0);
+  const long again = let_pass(milliseconds(20));
+  origin.reset();  // the kept connection was dead: the head is written once more
+  origin.accept(loop);
+  EXPECT_LE(told(), again);
+  origin.write("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n");
+  run_until([&] { return asked.seen.complete; });
+}
+
+TEST_F(ExchangeTest, NoTimeLeftIsZero) {
+  constexpr std::string_view kHead = "GET / HTTP/1.1\r\nt: 00000000\r\n\r\n";
+  FakeOrigin origin;
+  make({origin.name()});
+  keep_one_idle(origin);
+  Asked asked;
+  ASSERT_TRUE(pool->open(asked.exchange));
+  std::copy(kHead.begin(), kHead.end(), asked.exchange.space().begin());
+  asked.exchange.commit(kHead.size(), kHead.size() - 4 - Exchange::kTimeLeftDigits);
+  ASSERT_TRUE(pool->start(asked.exchange, {.deadline = loop.now() - milliseconds(20)}));
+  EXPECT_EQ(origin.read_head(loop), "GET / HTTP/1.1\r\nt:        0\r\n\r\n");
+  run_until_failed(asked.seen);
+}
+
 TEST_F(ExchangeTest, CancelLeavesNothingBehind) {
   FakeOrigin origin;
   make({origin.name()});

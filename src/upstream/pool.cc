@@ -84,20 +84,22 @@ bool UpstreamPool::open(Exchange& exchange) noexcept {
   exchange.attempts_ = 0;
   exchange.endpoint_ = nullptr;
   exchange.request_complete_ = exchange.body_given_ = exchange.response_started_ = false;
-  exchange.tunnel_ = exchange.owes_writable_ = false;
+  exchange.tunnel_ = exchange.owes_writable_ = exchange.waited_for_owner_ = false;
   exchange.pool_ = this;
   return true;
 }
 
 Result<void, UpstreamFailure> UpstreamPool::start(Exchange& exchange, const Start& start) noexcept {
   WEIR_ASSERT(exchange.pool_ == this && exchange.head_bytes_ > 0);
-  const TimePoint limit = loop_.now() + upstream_.timeouts().overall;
+  const Duration overall = start.overall.value_or(upstream_.timeouts().overall);
+  const TimePoint limit = overall > Duration(0) ? loop_.now() + overall : TimePoint::max();
   exchange.plan_ = {
       .method = start.method,
       .framing = start.framing,
       .upgrade = start.upgrade,
       .patient = false,
-      .deadline = start.deadline == TimePoint{} ? limit : std::min(limit, start.deadline)};
+      .deadline = start.deadline == TimePoint{} ? limit : std::min(limit, start.deadline),
+      .caller_deadline = start.deadline};
   exchange.request_complete_ = start.framing == RequestFraming::kNone && !start.upgrade;
   Result<void, UpstreamFailure> started = attempt(exchange);
   if (started) return started;

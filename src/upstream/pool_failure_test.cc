@@ -152,6 +152,80 @@ TEST_F(PoolFailureTest, GivesUpWhenTheFirstByteTakesTooLong) {
   EXPECT_EQ(asked.seen.failure, UpstreamFailure::kFirstByteTimeout);
 }
 
+TEST_F(PoolFailureTest, ADeadlineThatTheCallerSetIsNotTheUpstreamsOverload) {
+  FakeOrigin origin;
+  make({origin.name()});
+  Asked asked;
+  put_head(*pool, asked.exchange, kGet);
+  ASSERT_TRUE(pool->start(asked.exchange, {.deadline = loop.now() + milliseconds(20)}));
+  origin.accept(loop);
+  run_until_failed(asked.seen);
+  EXPECT_EQ(asked.seen.failure, UpstreamFailure::kDeadline);
+  EXPECT_EQ(facts_of(asked.seen.failure).outcome, Outcome::kIgnored);
+  EXPECT_FALSE(asked.exchange.waited_for_owner());
+  EXPECT_TRUE(upstream->at(0).available(loop.now()));
+}
+
+TEST_F(PoolFailureTest, TheOverallTimeoutOfTheRouteGoesBeforeTheUpstreams) {
+  FakeOrigin origin;
+  UpstreamConfig config;
+  config.overall_timeout = std::chrono::hours(1);
+  make({origin.name()}, config);
+  Asked asked;
+  put_head(*pool, asked.exchange, kGet);
+  ASSERT_TRUE(pool->start(asked.exchange, {.deadline = loop.now() + std::chrono::minutes(10),
+                                           .overall = milliseconds(20)}));
+  origin.accept(loop);
+  run_until_failed(asked.seen);
+  EXPECT_EQ(asked.seen.failure, UpstreamFailure::kOverallTimeout);
+}
+
+TEST_F(PoolFailureTest, AnOwnerThatDoesNotSendIsTheSlowSideOfAnOverallTimeout) {
+  FakeOrigin origin;
+  make({origin.name()});
+  Asked asked;
+  put_head(*pool, asked.exchange, "POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\n\r\n");
+  ASSERT_TRUE(pool->start(asked.exchange, {.method = http::Method::kPost,
+                                           .framing = RequestFraming::kLength,
+                                           .overall = milliseconds(50)}));
+  origin.accept(loop);
+  run_until_failed(asked.seen);
+  EXPECT_EQ(asked.seen.failure, UpstreamFailure::kOverallTimeout);
+  EXPECT_TRUE(asked.exchange.waited_for_owner());
+}
+
+TEST_F(PoolFailureTest, AnUpstreamThatStopsSendingItsBodyIsStalled) {
+  FakeOrigin origin;
+  UpstreamConfig config;
+  config.inactivity_timeout = milliseconds(20);
+  make({origin.name()}, config);
+  Asked asked;
+  get_from(origin, asked.exchange);
+  origin.write("HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhalf");
+  run_until_failed(asked.seen);
+  EXPECT_EQ(asked.seen.failure, UpstreamFailure::kStalled);
+}
+
+TEST_F(PoolFailureTest, AnUpstreamThatStopsTakingTheBodyIsStalled) {
+  FakeOrigin origin;
+  UpstreamConfig config;
+  config.inactivity_timeout = milliseconds(20);
+  make({origin.name()}, config);
+  Asked asked;
+  put_head(*pool, asked.exchange,
+           "POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 100000000\r\n\r\n");
+  ASSERT_TRUE(pool->start(asked.exchange,
+                          {.method = http::Method::kPost, .framing = RequestFraming::kLength}));
+  origin.accept(loop);
+  run_until([&] { return asked.exchange.held_bytes() == 0; });
+  const std::string piece(32768, 'x');
+  while (asked.exchange.send_body(piece, false)) {  // until the kernel takes no more
+  }
+  run_until_failed(asked.seen);
+  EXPECT_EQ(asked.seen.failure, UpstreamFailure::kStalled);
+  EXPECT_FALSE(asked.exchange.waited_for_owner());
+}
+
 TEST_F(PoolFailureTest, RefusesGarbageAndOversizedHeads) {
   for (const std::string& rogue :
        {std::string("SSH-2.0-OpenSSH\r\n\r\n"), "HTTP/1.1 200 OK\r\n" + std::string(40000, 'x')}) {

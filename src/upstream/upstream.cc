@@ -12,6 +12,7 @@ Upstream::Upstream(UpstreamConfig config, const std::vector<io::SocketName>& end
     : config_(std::move(config)),
       connect_ns_(config_.connect_timeout.count()),
       first_byte_ns_(config_.first_byte_timeout.count()),
+      inactivity_ns_(config_.inactivity_timeout.count()),
       overall_ns_(config_.overall_timeout.count()),
       idle_ns_(config_.idle_timeout.count()) {
   WEIR_ASSERT(!endpoints.empty());
@@ -23,6 +24,7 @@ Upstream::Upstream(UpstreamConfig config, const std::vector<io::SocketName>& end
 UpstreamTimeouts Upstream::timeouts() const noexcept {
   return {.connect = Duration(connect_ns_.load(std::memory_order_relaxed)),
           .first_byte = Duration(first_byte_ns_.load(std::memory_order_relaxed)),
+          .inactivity = Duration(inactivity_ns_.load(std::memory_order_relaxed)),
           .overall = Duration(overall_ns_.load(std::memory_order_relaxed)),
           .idle = Duration(idle_ns_.load(std::memory_order_relaxed))};
 }
@@ -30,6 +32,7 @@ UpstreamTimeouts Upstream::timeouts() const noexcept {
 void Upstream::set_timeouts(const UpstreamTimeouts& timeouts) noexcept {
   connect_ns_.store(timeouts.connect.count(), std::memory_order_relaxed);
   first_byte_ns_.store(timeouts.first_byte.count(), std::memory_order_relaxed);
+  inactivity_ns_.store(timeouts.inactivity.count(), std::memory_order_relaxed);
   overall_ns_.store(timeouts.overall.count(), std::memory_order_relaxed);
   idle_ns_.store(timeouts.idle.count(), std::memory_order_relaxed);
 }

@@ -36,8 +36,8 @@ struct AdmissionRequest {
 
 /// How an admitted request ended, for the limiter.
 ///   kOk        gives a latency sample
-///   kIgnored   the client disconnected: no sample, unless it took longer than the baseline;
-///              then it counts as "at least this slow"
+///   kIgnored   the client disconnected, or its own deadline passed: no sample, unless that
+///              took longer than the baseline; then it counts as "at least this slow"
 ///   kOverload  the protected service was overloaded (refused, timed out, 503): shrinks the limit
 ///   kError     the request failed for another reason: no sample
 enum class Outcome : std::uint8_t { kOk, kIgnored, kOverload, kError };

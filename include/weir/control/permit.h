@@ -3,8 +3,10 @@
 #include <cstdint>
 #include <utility>
 
+#include "weir/base/result.h"
 #include "weir/base/time.h"
 #include "weir/control/admission_request.h"
+#include "weir/policy/reason.h"
 
 namespace weir::inline v0::control {
 
@@ -42,8 +44,9 @@ class [[nodiscard]] Permit {
   /// A second call changes nothing.
   bool to_streaming(TimePoint now) noexcept;
 
-  /// Charges more bytes, all or none. False: the budget is used up and the request should end.
-  [[nodiscard]] bool try_grow(std::uint64_t bytes) noexcept;
+  /// Charges more bytes, at once or not at all. An error means that a budget is full (kActorBytes,
+  /// kBytes) and the request should end; it is counted as a refusal for that reason.
+  [[nodiscard]] Result<void, Reason> try_grow(std::uint64_t bytes) noexcept;
   void shrink(std::uint64_t bytes) noexcept;
 
   [[nodiscard]] Priority priority() const noexcept { return taken_.priority; }

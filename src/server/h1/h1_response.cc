@@ -379,6 +379,10 @@ void H1Session::resume() {
   touch();
 }
 
+std::size_t H1Session::unsent_bytes() const noexcept {
+  return std::min<std::uint64_t>(body_sent_, connection_.output().pending());
+}
+
 std::size_t H1Session::writable_bytes() const noexcept {
   if (!stream_open_ || response_ == Response::kDone) return 0;
   return connection_.output().room();

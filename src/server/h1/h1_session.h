@@ -69,6 +69,7 @@ class H1Session final : public Session, public ServerStream, private ArenaWaiter
   Arena* arena() const noexcept override { return arena_.held(); }
   void mark_critical() noexcept override { access_ = io::Access::kCritical; }
   std::size_t writable_bytes() const noexcept override;
+  std::size_t unsent_bytes() const noexcept override;
   bool response_started() const noexcept override { return response_ != Response::kNone; }
   std::uint64_t body_bytes_received() const noexcept override { return body_received_; }
   std::uint64_t body_bytes_sent() const noexcept override { return body_sent_; }

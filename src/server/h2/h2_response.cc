@@ -345,6 +345,10 @@ void H2Stream::end_response() noexcept {
   if (wire_over_) session_.add_finished(*this);
 }
 
+std::size_t H2Stream::unsent_bytes() const noexcept {
+  return std::min<std::uint64_t>(body_sent_, session_.connection().output().pending());
+}
+
 std::size_t H2Stream::writable_bytes() const noexcept {
   if (!open() || wire_over_ || response_ == Response::kDone) return 0;
   const std::size_t room = session_.connection().output().room();

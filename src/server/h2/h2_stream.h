@@ -56,6 +56,7 @@ class H2Stream final : public ServerStream, private ArenaWaiter::Owner {
   Arena* arena() const noexcept override { return arena_.held(); }
   void mark_critical() noexcept override;
   std::size_t writable_bytes() const noexcept override;
+  std::size_t unsent_bytes() const noexcept override;
   bool response_started() const noexcept override { return response_ != Response::kNone; }
   std::uint64_t body_bytes_received() const noexcept override { return body_received_; }
   std::uint64_t body_bytes_sent() const noexcept override { return body_sent_; }

@@ -10,6 +10,7 @@
 
 #include "weir/base/config_check.h"
 #include "weir/base/config_error.h"
+#include "weir/base/time.h"
 #include "weir/policy/class_admission.h"
 #include "weir/policy/priority.h"
 
@@ -29,21 +30,32 @@ inline constexpr std::array<std::string_view, 5> kIdentityKindNames = {
   return kIdentityKindNames[static_cast<std::size_t>(kind)];
 }
 
-/// Which requests go to which upstream, with class and cost. The first route that matches is used.
+/// Which bytes of a request count against the budgets of its actor and of the process.
+///   kHeld       what the gateway itself holds of the request and its response at the moment
+///   kAnnounced  the whole request body, to the end of the request: for services that buffer bodies
+enum class BytesCharged : std::uint8_t { kHeld, kAnnounced };
+inline constexpr std::array<std::string_view, 2> kBytesChargedNames = {"held", "announced"};
+
+/// Which requests go to which upstream, and what they are worth. The first route that matches wins.
 struct RouteConfig {
   std::string host;                  // "example.com", "*.example.com"; empty: any
   std::string path;                  // this path exactly
   std::string path_prefix;           // or every path below it; both empty: any
   std::vector<std::string> methods;  // empty: any
   std::string upstream;
-  std::optional<Priority> priority;    // unset: from trusted peers' headers, else normal
-  std::uint64_t max_body = 0;          // bytes; larger: 413; 0: no bound
-  std::uint32_t cost = 1;              // units of the limit that one request takes
-  std::vector<IdentityKind> identity;  // empty: as in [actors]
+  std::optional<Priority> priority;  // unset: from trusted peers' headers, else normal
+  std::uint64_t max_body = 0;        // bytes; larger: 413; 0: no bound
+  BytesCharged bytes = BytesCharged::kHeld;
+  std::uint64_t bytes_estimate = 1 << 20;   // announced, but without Content-Length
+  std::optional<Duration> overall_timeout;  // unset: the upstream's; 0: none
+  std::uint32_t cost = 1;                   // units of the limit that one request takes
+  std::vector<IdentityKind> identity;       // empty: as in [actors]
 
   bool operator==(const RouteConfig&) const = default;
   [[nodiscard]] ConfigErrors validate() const;
 };
+
+inline constexpr std::uint64_t kBytesEstimateMax = 4398046511103;  // as [actors] bytes_max
 
 namespace route_detail {
 
@@ -80,6 +92,9 @@ inline ConfigErrors RouteConfig::validate() const {
     if (!route_detail::is_token(method)) add_error(errors, "methods", method, "an HTTP method");
   }
   if (upstream.empty()) add_error(errors, "upstream", "\"\"", "the name of an [[upstream]]");
+  check_range(errors, "bytes_estimate", bytes_estimate, std::uint64_t{0}, kBytesEstimateMax);
+  check_range(errors, "overall_timeout_ms", overall_timeout.value_or(Duration(0)), Duration(0),
+              Duration(std::chrono::hours(24)));
   check_range(errors, "cost", cost, 1U, kClassUnitsMax);
   return errors;
 }

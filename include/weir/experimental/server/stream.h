@@ -100,6 +100,9 @@ class ServerStream {
 
   /// The number of bytes that send_data() would accept now.
   [[nodiscard]] virtual std::size_t writable_bytes() const noexcept = 0;
+  /// Bytes of this response that wait in memory for the client; over HTTP/2 at most so many, since
+  /// streams share their connection's output.
+  [[nodiscard]] virtual std::size_t unsent_bytes() const noexcept = 0;
   [[nodiscard]] virtual bool response_started() const noexcept = 0;
   [[nodiscard]] virtual std::uint64_t body_bytes_received() const noexcept = 0;
   [[nodiscard]] virtual std::uint64_t body_bytes_sent() const noexcept = 0;

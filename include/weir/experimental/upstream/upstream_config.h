@@ -38,7 +38,8 @@ struct UpstreamConfig {
   std::vector<NetAddress> endpoints;
   Duration connect_timeout = std::chrono::seconds(1);
   Duration first_byte_timeout = std::chrono::seconds(30);  // request sent to response header
-  Duration overall_timeout = std::chrono::seconds(60);     // the whole request
+  Duration inactivity_timeout = std::chrono::seconds(60);  // a body that does not move
+  Duration overall_timeout{};                              // the whole request; 0: none
   Duration idle_timeout = std::chrono::seconds(30);   // after it an unused connection is closed
   std::uint32_t max_connections = 1024;               // to all its endpoints
   std::uint32_t max_idle_connections = 256;           // kept open for later
@@ -66,11 +67,13 @@ inline ConfigErrors UpstreamConfig::validate(const LimitConfig& common) const {
   }
   time("connect_timeout_ms", connect_timeout);
   time("first_byte_timeout_ms", first_byte_timeout);
-  time("overall_timeout_ms", overall_timeout);
+  time("inactivity_timeout_ms", inactivity_timeout);
+  check_range(errors, "overall_timeout_ms", overall_timeout, Duration(0), Duration(hours(24)));
   time("idle_timeout_ms", idle_timeout);
-  if (overall_timeout < first_byte_timeout) {
-    add_error(errors, "overall_timeout_ms", to_string(overall_timeout),
-              "at least first_byte_timeout_ms (" + to_string(first_byte_timeout) + ")");
+  if (overall_timeout > Duration(0) && overall_timeout < first_byte_timeout) {
+    add_error(
+        errors, "overall_timeout_ms", to_string(overall_timeout),
+        "0 for none, or at least first_byte_timeout_ms (" + to_string(first_byte_timeout) + ")");
   }
   check_range(errors, "max_connections", max_connections, 1U, 1000000U);
   check_range(errors, "max_idle_connections", max_idle_connections, 0U, 1000000U);
