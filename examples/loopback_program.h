@@ -31,7 +31,8 @@ class EndSignals {
 };
 
 /// A socket of this type (SOCK_STREAM, SOCK_DGRAM) on a loopback port of the system's choice, and
-/// a line that says which. Empty, with a line that says why, if there is none.
+/// a line that says which. Empty, with a line that says why, if there is none. Further datagram
+/// sockets of this program may be bound to the same port.
 inline weir::io::Fd bind_and_say_where(int type) {
   weir::io::Fd socket(::socket(AF_INET, type | SOCK_CLOEXEC, 0));
   sockaddr_in name{};
@@ -39,6 +40,8 @@ inline weir::io::Fd bind_and_say_where(int type) {
   name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   socklen_t size = sizeof name;
   auto* const address = reinterpret_cast<sockaddr*>(&name);
+  const int shared = type == SOCK_DGRAM ? 1 : 0;
+  ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEPORT, &shared, sizeof shared);
   if (::bind(socket.get(), address, size) != 0 ||
       (type == SOCK_STREAM && ::listen(socket.get(), 1024) != 0) ||
       ::getsockname(socket.get(), address, &size) != 0) {

@@ -6,6 +6,9 @@
 // A datagram "U…" is an update: it is low, takes 20 ms of a worker, and when LIMIT of them (64) are
 // in flight the next one is dropped without a word: nobody was promised an answer. SIGTERM ends it
 // with its counts.
+//
+// Admission judges what was read, and the kernel drops what does not fit the socket's queue. So
+// probes have a socket of their own, on the same port: a flood of updates cannot fill its queue.
 #include <array>
 #include <atomic>
 #include <charconv>
@@ -18,9 +21,10 @@
 #include <thread>
 #include <utility>
 
+#include <linux/filter.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
-#include <sys/time.h>
 
 #include "weir/control/admission_controller.h"
 #include "weir/experimental/io/clock.h"
@@ -67,6 +71,37 @@ class Backlog {
   bool ended_ = false;
 };
 
+struct Sockets {
+  Fd probes;
+  Fd updates;
+};
+
+/// Two sockets on one port. The kernel chooses by a datagram's first byte: 'P' goes to the one that
+/// was bound first. An empty Fd, with a line that says why, if that failed.
+Sockets bind_lanes() {
+  Sockets lanes{bind_and_say_where(SOCK_DGRAM),
+                Fd(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0))};
+  if (!lanes.probes) return lanes;
+  std::array<sock_filter, 4> choose{{{BPF_LD | BPF_B | BPF_ABS, 0, 0, 0},
+                                     {BPF_JMP | BPF_JEQ | BPF_K, 0, 1, 'P'},
+                                     {BPF_RET | BPF_K, 0, 0, 0},
+                                     {BPF_RET | BPF_K, 0, 0, 1}}};
+  const sock_fprog program{.len = choose.size(), .filter = choose.data()};
+  const int shared = 1;
+  sockaddr_in name{};
+  socklen_t size = sizeof name;
+  auto* const address = reinterpret_cast<sockaddr*>(&name);
+  const int fd = lanes.updates.get();
+  if (::getsockname(lanes.probes.get(), address, &size) != 0 ||
+      ::setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &shared, sizeof shared) != 0 ||
+      ::bind(fd, address, size) != 0 ||
+      ::setsockopt(fd, SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, &program, sizeof program) != 0) {
+    std::perror("second socket");
+    lanes.probes = Fd();
+  }
+  return lanes;
+}
+
 struct Counts {
   std::uint64_t probes = 0;
   std::uint64_t answers = 0;
@@ -77,17 +112,26 @@ struct Counts {
 
 class Responder {
  public:
-  Responder(weir::io::Fd socket, const weir::AdmissionConfig& config)
-      : socket_(std::move(socket)),
+  Responder(Sockets sockets, const weir::AdmissionConfig& config)
+      : sockets_(std::move(sockets)),
         limit_(config.limit.initial_limit),
         admission_(config, weir::Rng(weir::io::random_seed())) {}
 
-  /// One datagram, if one comes within a tenth of a second.
+  /// What comes first within a tenth of a second: at most one datagram of each kind.
   void receive() {
+    std::array<pollfd, 2> ready{
+        {{sockets_.probes.get(), POLLIN, 0}, {sockets_.updates.get(), POLLIN, 0}}};
+    if (::poll(ready.data(), ready.size(), 100) <= 0) return;
+    for (const pollfd& one : ready) {
+      if (one.revents != 0) take(one.fd);
+    }
+  }
+
+  void take(int fd) {
     std::array<char, 2048> buffer;
     sockaddr_in from{};
     socklen_t size = sizeof from;
-    const long got = ::recvfrom(socket_.get(), buffer.data(), buffer.size(), 0,
+    const long got = ::recvfrom(fd, buffer.data(), buffer.size(), MSG_DONTWAIT,
                                 reinterpret_cast<sockaddr*>(&from), &size);
     if (got <= 0) return;
     const bool probe = buffer[0] == 'P';
@@ -105,7 +149,7 @@ class Responder {
     }
     if (!probe) return backlog_.put(std::move(permit).value());
     buffer[0] = 'A';
-    const long sent = ::sendto(socket_.get(), buffer.data(), static_cast<std::size_t>(got), 0,
+    const long sent = ::sendto(fd, buffer.data(), static_cast<std::size_t>(got), 0,
                                reinterpret_cast<const sockaddr*>(&from), size);
     counts_.answers += sent == got ? 1U : 0U;
     counts_.answers_at_the_limit += admission_.stats().in_flight >= limit_ ? 1U : 0U;
@@ -138,7 +182,7 @@ class Responder {
   }
 
  private:
-  weir::io::Fd socket_;
+  Sockets sockets_;
   std::uint32_t limit_;
   weir::AdmissionController admission_;
   Backlog backlog_;
@@ -163,12 +207,9 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: udp_responder [LIMIT, 1 to 1024]\n");
     return 2;
   }
-  weir::io::Fd socket = bind_and_say_where(SOCK_DGRAM);
-  if (!socket) return 1;
-  const timeval tenth{.tv_sec = 0,
-                      .tv_usec = 100'000};  // the receiver looks for its end that often
-  ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &tenth, sizeof tenth);
-  Responder responder(std::move(socket), config);
+  Sockets sockets = bind_lanes();
+  if (!sockets.probes) return 1;
+  Responder responder(std::move(sockets), config);
   {
     const std::jthread first_worker([&] { responder.work(); });
     const std::jthread second_worker([&] { responder.work(); });

@@ -7,6 +7,10 @@ machine falls on all of them. Each line shows the median and its ratio to `mutex
 std::mutex lock and unlock measured in the same run with as many threads: the machine's speed
 cancels out.
 
+With `--against DIR` (another build directory) both builds are run in turns, `--pairs` times (9 or
+more), and each line shows the median of new / old: a slow minute of the machine falls on both. Exit
+status 1 if a benchmark is more than 3 % slower.
+
 With the name of a script (bench/compare.py: `./dev bench compare`) that script is run instead, with
 the remaining arguments.
 """
@@ -25,6 +29,8 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build" / "release"
 YARDSTICK = "mutex_pair"
+PAIRS_MIN = 9
+SLOWER_MAX = 1.03
 NANOSECONDS = {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9}
 _THREADS = re.compile(r"/threads:(\d+)")
 
@@ -129,6 +135,35 @@ def print_table(results):
               f"{100 * result['spread']:5.0f}%  {ratio}")
 
 
+def median_ratios(pairs):
+    """[(old, new)], each {name: ns} -> {name: median of new / old}, of what both have."""
+    names = [name for name in pairs[0][0] if all(name in run for pair in pairs for run in pair)]
+    return {name: statistics.median(new[name] / old[name] for old, new in pairs) for name in names}
+
+
+def compare(programs, options):
+    """Runs each program of both builds in turns; whether none is slower."""
+    slower = 0
+    for program in programs:
+        other = pathlib.Path(options.against).resolve() / program.relative_to(BUILD)
+        if not other.exists():
+            print(f"-- {program.name}: not in {options.against}")
+            continue
+        pairs = []
+        for i in range(max(options.pairs, PAIRS_MIN)):
+            print(f"running {program.name}, pair {i + 1}", file=sys.stderr, flush=True)
+            runs = {}
+            for build in (other, program) if i % 2 == 0 else (program, other):
+                runs[build] = {r["name"]: r["median_ns"] for r in run_program(build, options)}
+            pairs.append((runs[other], runs[program]))
+        print(f"-- {program.name}: median of new / old, {len(pairs)} pairs")
+        for name, ratio in median_ratios(pairs).items():
+            slower += ratio > SLOWER_MAX
+            print(f"{ratio:8.3f}  {name}{'   SLOWER' if ratio > SLOWER_MAX else ''}", flush=True)
+    print(f"{slower} slower by more than {100 * (SLOWER_MAX - 1):.0f} %")
+    return slower == 0
+
+
 def macro_scripts():
     return {path.stem: path for path in sorted((ROOT / "bench").glob("*.py"))
             if os.access(path, os.X_OK)}
@@ -155,14 +190,19 @@ def main(arguments):
                              "policy), or one of: "
                              + (", ".join(scripts) or "(no scripts in bench/)"))
     parser.add_argument("--json", metavar="FILE", help="write the results there as well")
-    parser.add_argument("--repetitions", type=int, default=15)
+    parser.add_argument("--against", metavar="DIR", help="compare with this build directory")
+    parser.add_argument("--pairs", type=int, default=PAIRS_MIN, help="runs of each build")
+    parser.add_argument("--repetitions", type=int, help="15; with --against 3")
     parser.add_argument("--min-time", type=float, default=0.05, help="seconds per repetition")
     options = parser.parse_args(arguments)
+    options.repetitions = options.repetitions or (3 if options.against else 15)
     options.filter = group_pattern(options.filter)
 
     facts = machine_facts()
     print(", ".join(f"{key} {value}" for key, value in facts.items()))
     programs = [p for p in sorted(BUILD.glob("src/*/weir_*_bench")) if matches(p, options.filter)]
+    if options.against:
+        return 0 if compare(programs, options) else 1
     results = []
     for program in programs:
         print(f"running {program.name}", file=sys.stderr, flush=True)

@@ -53,6 +53,16 @@ class Summary(unittest.TestCase):
         self.assertEqual(list(summary(row("z", 1, family=0), row("a", 1, family=1))), ["z", "a"])
 
 
+class Against(unittest.TestCase):
+    def test_median_of_ratios_not_ratio_of_medians(self):
+        pairs = [({"a": 1}, {"a": 2}), ({"a": 10}, {"a": 11}), ({"a": 100}, {"a": 90})]
+        self.assertEqual(bench.median_ratios(pairs), {"a": 1.1})
+
+    def test_only_what_both_builds_have(self):
+        pairs = [({"a": 1, "old": 1}, {"a": 1, "new": 1})] * 9
+        self.assertEqual(list(bench.median_ratios(pairs)), ["a"])
+
+
 class Scripts(unittest.TestCase):
     def test_every_program_in_bench_can_be_named(self):
         programs = {path.stem for path in (bench.ROOT / "bench").glob("*.py")

@@ -34,6 +34,7 @@ expect 2 "unknown command 'tset'" tset
 expect 2 "unknown label 'unti'" test unti
 expect 2 'one label' test unit asan
 expect 2 "unknown preset 'relaese'" build relaese
+expect 2 'fuzz coverage odr' build relaese
 cd / || exit 1
 expect 2 "unknown label 'unti'" test unti
 

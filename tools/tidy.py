@@ -12,11 +12,11 @@ import time
 
 sys.dont_write_bytecode = True
 
-from tidy_rules import (calls, docs, layers, layout, private_names, sizes, sources,  # noqa: E402
-                        tables, words)
+from tidy_rules import (calls, docs, layers, layout, one_definition, private_names,  # noqa: E402
+                        sizes, sources, tables, words)
 from tidy_rules.tree import Tree  # noqa: E402
 
-RULES = (layers, calls, layout, sizes, sources, private_names, docs, tables, words)
+RULES = (layers, calls, layout, sizes, sources, one_definition, private_names, docs, tables, words)
 
 
 def main(arguments):

@@ -8,8 +8,8 @@ import unittest
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
-from tidy_rules import (calls, docs, layers, layout, private_names, sizes, sources,  # noqa: E402
-                        tables, words)
+from tidy_rules import (calls, docs, layers, layout, one_definition, private_names,  # noqa: E402
+                        sizes, sources, tables, words)
 from tidy_rules.tree import EXCEPTIONS_PATH, File, Tree  # noqa: E402
 
 
@@ -342,6 +342,32 @@ class PrivateNames(Rule):
         self.assertEqual(self.both("void f() {\n  int kMax = 1;\n}", text), [])
         self.assertEqual(self.both("struct A;\nTEST(B, C) {", "struct A;\nTEST(B, C) {"), [])
         self.assertEqual(self.both("int f(int);\nint f(long);", "using std::f;"), [])
+
+
+class OneDefinition(Rule):
+    def both(self, first, second, path="src/http/b.h", around="weir::inline v0"):
+        wrap = "namespace {} {{\n\n{}\n\n}}  // namespace\n"
+        return findings(one_definition, {"src/base/a.h": wrap.format("weir::inline v0", first),
+                                         path: wrap.format(around, second)})
+
+    def test_two_files_of_any_layer(self):
+        for text in ("struct A {\n};", "class alignas(64) A final : public B {", "union A {",
+                     "enum class A : std::uint8_t { kA };", "template <class T>\nclass A {",
+                     "class [[nodiscard]] A\n    : public B {"):
+            found = self.both("class A {\n};", text)
+            self.assertEqual(len(found), 1, text)
+            self.assertIn("`weir::A` is defined in src/base/a.h already", found[0])
+
+    def test_what_does_not_meet(self):
+        text = "struct A {\n};"
+        self.assertEqual(self.both(text, text, around="weir::http::inline v0"), [])
+        self.assertEqual(self.both(text, text, around="weir::inline v0::h2"), [])
+        self.assertEqual(self.both(text, text, path="src/http/b_test.cc"), [])
+        self.assertEqual(self.both(text, "namespace {\n" + text + "\n}  // namespace"), [])
+        for other in ("struct A;", "enum class A : int;", "template <>\nstruct A<int> {",
+                      "struct B::A {", "A make();"):
+            self.assertEqual(self.both(text, other), [], other)
+        self.assertEqual(len(self.both(text, text, around="weir")), 1)
 
 
 class Docs(Rule):

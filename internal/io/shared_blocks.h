@@ -21,7 +21,8 @@ enum class Access : std::uint8_t { kOrdinary, kCritical };
 /// Each loop keeps up to `cached_max` free blocks of its own, so that the usual take-send-return of
 /// a request touches nothing shared. While any_waiting waits, blocks that come back are handed to
 /// the loops with waiters, in proportion to how many they have (smooth weighted round-robin):
-/// whoever gave one back cannot take it again before those who wait. Caches are emptied meanwhile.
+/// whoever gave one back cannot take it again before those who wait. A loop that is late to take
+/// what was handed to it makes up for some turns. Caches are emptied meanwhile.
 ///
 /// Promises: never more blocks out than there are; ordinary takers and waiters leave `reserved` of
 /// them. A loop with waiters has its task posted whenever blocks were handed to it.

@@ -125,19 +125,22 @@ void GatewayLoop::on_expiry(TimePoint now) {
 }
 
 // Otherwise clients that drip their bodies, each just fast enough for the server, would hold every
-// place of an upstream. Only the first few are looked at: those that began longest ago.
+// place of an upstream. Of those that are fast enough only the first few are looked at: the oldest.
+// A limit that fell may be short of many places: as many are freed as the newcomer has to wait for.
 void GatewayLoop::short_of_places(std::uint16_t upstream, const ProxiedRequest& newcomer) {
   constexpr int kLooks = 16;
   constexpr Duration kGrace = std::chrono::seconds(1);
   const ProxiedRequest::Slow slow{
       .grace = kGrace, .bytes_per_second = static_cast<double>(core_.sizes.slow_body_rate)};
-  int looks = 0;
-  for (ProxiedRequest* proxied = uploads_.front(); proxied != nullptr && looks < kLooks; ++looks) {
-    ProxiedRequest* next = uploads_.next(*proxied);
-    if (proxied != &newcomer && proxied->upstream() == upstream && proxied->yield_if_slow(slow)) {
-      return;
+  ProxiedRequest* proxied = uploads_.front();
+  for (int looks = 0; proxied != nullptr && looks < kLooks; ++looks) {
+    if (proxied == &newcomer || proxied->upstream() != upstream || !proxied->yield_if_slow(slow)) {
+      proxied = uploads_.next(*proxied);
+      continue;
     }
-    proxied = next;
+    if (!newcomer.waits_for_a_permit()) return;
+    proxied = uploads_.front();  // its connection may have taken others with it
+    looks = -1;
   }
 }
 

@@ -54,6 +54,9 @@ class ProxiedRequest final : public Handler, private upstream::ExchangeEvents {
     double bytes_per_second = 0;
   };
   bool yield_if_slow(const Slow& slow);
+  [[nodiscard]] bool waits_for_a_permit() const noexcept {
+    return waiter_.state() == Waiter::State::kWaiting;
+  }
   [[nodiscard]] std::uint16_t upstream() const noexcept { return upstream_; }
   ListHook<ProxiedRequest> upload_hook;  // while its body is not complete
 

@@ -58,19 +58,26 @@ void SharedBlocks::release(std::uint32_t loop, std::byte* block) noexcept {
   give_back(block);
 }
 
-/// The loop whose turn it is: each gains as much credit as it has waiters, the richest is served
-/// and pays for all.
+/// The loop whose turn it is: each gains as much credit as it has waiters, the richest of those
+/// that have no block for each of them yet is served and pays for all. The others keep their
+/// credit, up to kTurnsOwed turns: a loop whose thread comes late to take its blocks does not lose
+/// its share.
 SharedBlocks::PerLoop* SharedBlocks::next_waiting() noexcept {
+  constexpr std::int64_t kTurnsOwed = 32;
   PerLoop* richest = nullptr;
   std::int64_t all = 0;
+  const auto after = [](const PerLoop& loop) { return loop.credit + loop.waiting; };
   for (std::uint32_t i = 0; i < loop_count_; ++i) {
     PerLoop& next = loops_[i];
-    if (next.waiting == 0 || next.handed.size() >= next.waiting) continue;
-    next.credit += next.waiting;
     all += next.waiting;
-    if (richest == nullptr || next.credit > richest->credit) richest = &next;
+    if (next.handed.size() >= next.waiting) continue;
+    if (richest == nullptr || after(next) > after(*richest)) richest = &next;
   }
-  if (richest != nullptr) richest->credit -= all;
+  if (richest == nullptr) return nullptr;
+  for (std::uint32_t i = 0; i < loop_count_; ++i) {
+    loops_[i].credit = std::min(after(loops_[i]), kTurnsOwed * all);
+  }
+  richest->credit = std::max(richest->credit - all, -kTurnsOwed * all);
   return richest;
 }
 

@@ -117,6 +117,62 @@ TEST_F(WaitingLoops, AreServedInProportionToTheirWaiters) {
   blocks.release(0, block);
 }
 
+TEST_F(WaitingLoops, WhoComesLateForItsBlocksIsServedItsShareAfterwards) {
+  SharedBlocks blocks({.count = 2, .bytes_each = 64, .reserved = 0, .loops = 2, .cached_max = 0});
+  attach(blocks);
+  std::byte* one = blocks.acquire(0, Access::kOrdinary);
+  std::byte* other = blocks.acquire(0, Access::kOrdinary);
+  blocks.set_waiting(0, 1);
+  blocks.set_waiting(1, 1);
+  blocks.release(0, one);
+  blocks.release(0, other);
+  constexpr int kTurns = 10;
+  for (int i = 0; i < kTurns; ++i) {  // loop 1 has a block and does not take it
+    std::byte* block = blocks.take_handed(0);
+    ASSERT_NE(block, nullptr) << i;
+    blocks.release(0, block);
+  }
+  std::byte* held = blocks.take_handed(0);  // and waits for another
+  std::byte* late = blocks.take_handed(1);
+  ASSERT_NE(late, nullptr);
+  for (int i = 0; i < kTurns; ++i) {
+    blocks.release(1, late);
+    late = blocks.take_handed(1);
+    ASSERT_NE(late, nullptr) << i << " of " << kTurns << " turns were made up";
+  }
+  blocks.set_waiting(0, 0);
+  blocks.set_waiting(1, 0);
+  blocks.release(0, held);
+  blocks.release(1, late);
+  EXPECT_EQ(blocks.stats().used, 0U);
+}
+
+TEST_F(WaitingLoops, TurnsOwedAreBounded) {
+  SharedBlocks blocks({.count = 2, .bytes_each = 64, .reserved = 0, .loops = 2, .cached_max = 0});
+  attach(blocks);
+  std::byte* one = blocks.acquire(0, Access::kOrdinary);
+  std::byte* other = blocks.acquire(0, Access::kOrdinary);
+  blocks.set_waiting(0, 1);
+  blocks.set_waiting(1, 1);
+  blocks.release(0, one);
+  blocks.release(0, other);
+  for (int i = 0; i < 10'000; ++i) blocks.release(0, blocks.take_handed(0));
+  std::byte* held = blocks.take_handed(0);  // loop 0 waits, too
+  std::byte* late = blocks.take_handed(1);
+  int turns = 0;
+  for (; turns < 1000; ++turns) {
+    blocks.release(1, late);
+    late = blocks.take_handed(1);
+    if (late == nullptr) break;
+  }
+  EXPECT_GT(turns, 10);
+  EXPECT_LT(turns, 100);
+  blocks.set_waiting(0, 0);
+  blocks.set_waiting(1, 0);
+  blocks.release(0, held);
+  EXPECT_EQ(blocks.stats().used, 0U);
+}
+
 TEST_F(WaitingLoops, ReserveIsFilledBeforeWaitersAreServed) {
   SharedBlocks blocks({.count = 2, .bytes_each = 64, .reserved = 1, .loops = 2, .cached_max = 0});
   attach(blocks);

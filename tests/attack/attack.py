@@ -15,7 +15,9 @@ And for HTTP/2: no session ever had more frames waiting to be sent than it may.
 import contextlib
 import http.client
 import json
+import os
 import pathlib
+import random
 import re
 import resource
 import socket
@@ -33,6 +35,7 @@ import catalog
 HELLO_SERVER = None  # set by main(): path of the program under attack
 WEIR = None          # of the gateway, if a test is to go through it: `--through PATH`
 TLS = True           # unless `--cleartext` follows it
+SEED = int(os.environ.get("WEIR_TEST_SEED", random.randrange(1 << 32)))  # of sizes and pauses
 
 
 # Pools as small as an attack leaves room for; a test gives more of what it is about.
@@ -347,4 +350,5 @@ def main(argv):
         WEIR, rest = rest[1], rest[2:]
     if rest[:1] == ["--cleartext"]:
         TLS, rest = False, rest[1:]
+    print(f"WEIR_TEST_SEED={SEED}", file=sys.stderr)
     unittest.main(module="__main__", argv=[argv[0], *rest], verbosity=1)

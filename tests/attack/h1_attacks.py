@@ -3,6 +3,7 @@
 connections, ambiguous framing, 100-continue in every order, refused upgrades, pipelined floods."""
 
 import contextlib
+import random
 import re
 import select
 import sys
@@ -17,17 +18,18 @@ GET = b"GET / HTTP/1.1\r\nhost: test\r\n\r\n"
 
 
 def drip(sockets, byte, seconds, answer_ends=True):
-    """One byte to each, five times a second, until all have been closed, or answered if that ends
-    it: the answers, and who is left."""
+    """A few bytes to each, some five times a second, until all have been closed, or answered if
+    that ends it: the answers, and who is left."""
     alive, told = set(sockets), []
+    rng = random.Random(attack.SEED)
     end = time.monotonic() + seconds
     while alive and time.monotonic() < end:
         for s in list(alive):  # a byte now and then must not move the deadline
             try:
-                s.sendall(byte)
+                s.sendall(byte * rng.randint(1, 5))
             except OSError:
                 alive.discard(s)
-        pause = time.monotonic() + 0.2
+        pause = time.monotonic() + rng.uniform(0.05, 0.35)
         while alive and (left := pause - time.monotonic()) > 0:
             for s in select.select(list(alive), [], [], left)[0]:
                 answer = b""

@@ -180,7 +180,7 @@ class Nginx(Process):
         conf = pathlib.Path(self.folder, "nginx.conf")
         conf.write_text(f"""
 daemon off; master_process off; pid {self.folder}/pid; error_log stderr warn;
-events {{ worker_connections 256; }}
+events {{ worker_connections 4096; }}
 http {{
   access_log off; client_max_body_size 64m; client_body_temp_path {self.folder}/body;
   proxy_temp_path {self.folder}/p; fastcgi_temp_path {self.folder}/f;

@@ -13,8 +13,8 @@ cstdint cstdio cstdlib cstring ctime cuchar cwchar cwctype
 """.split())
 
 SOCKETS = frozenset("""
-arpa/inet.h linux/tcp.h netdb.h netinet/in.h netinet/tcp.h poll.h sys/epoll.h sys/eventfd.h
-sys/select.h sys/socket.h sys/timerfd.h sys/un.h
+arpa/inet.h linux/filter.h linux/tcp.h netdb.h netinet/in.h netinet/tcp.h poll.h sys/epoll.h
+sys/eventfd.h sys/select.h sys/socket.h sys/timerfd.h sys/un.h
 """.split())
 
 POSIX = frozenset("""

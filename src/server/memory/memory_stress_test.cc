@@ -94,8 +94,8 @@ class Worker final : public Handler {
 };
 
 struct MemoryStress : testing::Test {
-  MemoryStress()
-      : config(make_config()),
+  explicit MemoryStress(const ServerConfig& given = make_config())
+      : config(given),
         server(config, [](const HandlerPlace&) { return std::make_unique<Worker>(); }) {}
 
   static ServerConfig make_config() {
@@ -154,6 +154,8 @@ struct MemoryStress : testing::Test {
   RunningServer server;
 };
 
+constexpr std::uint64_t kMebibyte = 1024 * 1024;
+
 std::uint64_t resident_bytes() {
   std::ifstream file("/proc/self/statm");
   std::uint64_t total = 0;
@@ -181,8 +183,8 @@ TEST_F(MemoryStress, SustainedLoadNoLeaks) {
   expect_recovered();
   EXPECT_GT(served.load(), 100U);
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && !defined(__clang__)
-  EXPECT_LT(resident_bytes(), warm + 16 * 1024 * 1024) << "memory is flat after warm-up";
-  EXPECT_LT(resident_bytes(), worst_case_bytes(config) + 64 * 1024 * 1024);
+  EXPECT_LE(resident_bytes(), warm + kMebibyte) << "memory is flat after warm-up";
+  EXPECT_LE(resident_bytes(), worst_case_bytes(config) + 4 * kMebibyte) << "with clients and test";
 #else
   static_cast<void>(warm);
 #endif
@@ -206,21 +208,34 @@ TEST_F(MemoryStress, BurstLoadRecovery) {
   expect_recovered();
 }
 
-TEST_F(MemoryStress, SlowClientsMixedFast) {
+/// Two write buffers for each connection, as `weir check` advises: then slow readers alone do not
+/// raise the pressure, which would shed a share of newcomers.
+struct AdvisedPoolsStress : MemoryStress {
+  AdvisedPoolsStress() : MemoryStress(advised_config()) {}
+  static ServerConfig advised_config() {
+    ServerConfig config = make_config();
+    config.tcp_write_buffer_pool_size = 2 * config.max_connections;
+    return config;
+  }
+};
+
+TEST_F(AdvisedPoolsStress, SlowClientsMixedFast) {
   // Half of the places are held by clients that read a little now and then.
   std::vector<std::unique_ptr<Client>> slow;
-  for (int i = 0; i < 30; ++i) {
+  for (std::uint32_t i = 0; i < config.max_connections / 2; ++i) {
     slow.push_back(std::make_unique<Client>(server.port(), 4096));
-    ASSERT_TRUE(slow.back()->send(get(2'000'000)));
+    ASSERT_TRUE(slow.back()->send(get(1'000'000'000)));
   }
   std::atomic<bool> stop{false};
   std::thread sipping([&] {
+    Rng rng(7);
     while (!stop.load()) {
       for (auto& client : slow) {
-        char sip[2048];
-        static_cast<void>(::recv(client->fd(), sip, sizeof sip, MSG_DONTWAIT));
+        char sip[4096];
+        const auto size = static_cast<std::size_t>(rng.between(1, sizeof sip));
+        static_cast<void>(::recv(client->fd(), sip, size, MSG_DONTWAIT));
       }
-      io::ThreadParker().park_until(io::monotonic_now() + milliseconds(10));
+      io::ThreadParker().park_until(io::monotonic_now() + milliseconds(rng.between(1, 20)));
     }
   });
   std::atomic<std::uint64_t> asked{0};
@@ -229,15 +244,15 @@ TEST_F(MemoryStress, SlowClientsMixedFast) {
     Client fast(server.port());
     for (int i = 0; i < 10; ++i) {
       ++asked;
-      const int status = fast.ask(get(1000)).status;
-      if (status == 200 || status == 503) ++answered;
-      if (status != 200) break;
+      if (fast.ask(get(1000)).status != 200) break;
+      ++answered;
     }
   });
   stop = true;
   sipping.join();
+  EXPECT_GE(server.stats().write_buffers.used, slow.size() / 2) << "nobody was slow";
   slow.clear();
-  EXPECT_GT(answered.load() * 100, asked.load() * 90) << "fast clients are answered meanwhile";
+  EXPECT_GE(answered.load() * 100, asked.load() * 99) << "fast clients are answered meanwhile";
   expect_recovered();
 }
 

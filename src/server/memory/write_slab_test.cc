@@ -70,6 +70,11 @@ class Readers {
   [[nodiscard]] std::uint64_t least() const {
     return std::min_element(readers_.begin(), readers_.end(), by_progress)->got;
   }
+  [[nodiscard]] std::uint64_t total() const {
+    std::uint64_t all = 0;
+    for (const Reader& reader : readers_) all += reader.got;
+    return all;
+  }
   [[nodiscard]] std::uint64_t most() const {
     return std::max_element(readers_.begin(), readers_.end(), by_progress)->got;
   }
@@ -114,8 +119,9 @@ TEST_P(WriteSlab, HundredMegabytesPassThroughFewBuffersFairly) {
   RunningServer server(config, every_loop(send_many));
   Readers readers(server, kClients, kEach);
   ASSERT_TRUE(readers.read_until([&] { return readers.most() == kEach; }));
-  // When the first is done, no one is far behind; between loops the scheduler has its say.
-  EXPECT_GE(readers.least(), GetParam().loops == 1 ? kEach / 2 : kEach / 10);
+  // When the first is done, no one is far behind: each has at least 80 % of an equal share.
+  EXPECT_GE(readers.least() * kClients * 10, readers.total() * 8)
+      << readers.least() << " of " << readers.total();
   ASSERT_TRUE(readers.read_until([&] { return readers.least() == kEach; }));
 
   ASSERT_TRUE(server.eventually([](const ServerStats& s) { return s.write_buffers.used == 0; }));
@@ -137,7 +143,7 @@ TEST_P(WriteSlab, HundredMegabytesPassThroughFewBuffersFairly) {
 
 INSTANTIATE_TEST_SUITE_P(Sizes, WriteSlab,
                          testing::Values(SlabCase{1, 32}, SlabCase{1, 4}, SlabCase{2, 5},
-                                         SlabCase{3, 32}),
+                                         SlabCase{3, 4}),
                          [](const auto& shown) {
                            return std::to_string(shown.param.loops) + "Loops" +
                                   std::to_string(shown.param.buffers) + "Buffers";
