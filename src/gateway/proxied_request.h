@@ -40,7 +40,7 @@ struct Route;
 /// round; bytes that are held are charged to the permit.
 /// Thread-safety: its loop's thread; the waiter's callback only posts a task.
 /// Lifetime: a place in the loop's slab; ends itself by GatewayLoop::release().
-class ProxiedRequest final : public Handler, private upstream::ExchangeEvents {
+class ProxiedRequest final : public Handler, public upstream::ExchangeEvents {
  public:
   ProxiedRequest(GatewayLoop& home, ServerStream& stream, std::uint16_t upstream) noexcept;
 

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "pool_testing.h"
+#include "upstream/pool_testing.h"
 
 // A request and its response on the wire: bodies, trailers, tunnels, and who holds whom back.
 

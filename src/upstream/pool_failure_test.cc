@@ -5,8 +5,8 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
-#include "pool_testing.h"
 #include "upstream/pool.h"
+#include "upstream/pool_testing.h"
 
 // Origins that refuse, die, talk rubbish or say nothing.
 

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "pool_testing.h"
+#include "upstream/pool_testing.h"
 
 // Connections over real sockets: kept, bounded, shared by two loops.
 

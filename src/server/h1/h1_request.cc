@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <span>
 #include <utility>
 
@@ -17,6 +18,7 @@ namespace {
 struct Nobody final : Handler {
   void on_headers(ServerStream&, const ServerRequest&) override {}
 };
+constinit Nobody nobody;
 
 std::span<const char> chars(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
@@ -37,49 +39,71 @@ H1Session::H1Session(Connection& connection, LoopShard& shard) noexcept
       parser_(shard.shared().limits),
       arena_(shard, *this) {}
 
+void H1Session::enter(State next) noexcept {
+  using enum State;
+  constexpr auto to = [](auto... states) { return ((1U << static_cast<unsigned>(states)) | ...); };
+  static constexpr std::array<unsigned, 11> kNext = {{
+      to(kHead, kDiscard),                            // kIdle
+      to(kExpect, kBody, kWhole, kDiscard),           // kHead
+      to(kBody, kDrain, kDiscard),                    // kExpect
+      to(kWhole, kDrain, kDiscard),                   // kBody
+      to(kComplete, kIdle, kTunnelAgreed, kDiscard),  // kWhole
+      to(kIdle, kTunnel, kDiscard),                   // kComplete
+      to(kIdle, kDiscard),                            // kDrain
+      to(kTunnel, kDiscard),                          // kTunnelAgreed
+      to(kTunnelEnded, kDiscard),                     // kTunnel
+      to(kDiscard),                                   // kTunnelEnded
+      0U,                                             // kDiscard
+  }};
+  WEIR_ASSERT((kNext[static_cast<unsigned>(state_)] & to(next)) != 0);
+  state_ = next;
+}
+
+/// One after the other, in a circle; to kOver from any other.
+void H1Session::enter(Response next) noexcept {
+  const unsigned following = (static_cast<unsigned>(response_) + 1) % 5;
+  WEIR_ASSERT(static_cast<unsigned>(next) == following ||
+              (next == Response::kOver && response_ != Response::kOver));
+  response_ = next;
+}
+
 bool H1Session::advance(TimePoint now) {
   bool did = false;
-  while (!connection_.failed() && !connection_.finishing()) {
-    bool step = false;
-    if (completion_due_) {
-      if (held()) break;
-      request_complete();
-      step = true;
-    } else if (state_ == State::kIdle || state_ == State::kHead) {
-      step = read_head(now);
-    } else if (state_ == State::kBody || state_ == State::kDrain) {
-      step = read_body(now);
-    } else if (state_ == State::kTunnel) {
-      step = read_tunnel(now);
-    }
-    if (!step) break;
-    did = true;
-  }
+  while (!connection_.failed() && !connection_.finishing() && step(now)) did = true;
   return did;
 }
 
-bool H1Session::wants_input() const noexcept {
+/// False if the request waits: for input, its handler, an arena or the end of its response.
+bool H1Session::step(TimePoint now) {
   switch (state_) {
     case State::kIdle:
     case State::kHead:
-    case State::kDrain:
-      return true;
+      return read_head(now);
+    case State::kExpect:
     case State::kBody:
-      return !held() && response_ != Response::kDone;
+    case State::kDrain:
+      return read_body(now);
+    case State::kWhole:
+    case State::kTunnelAgreed:
+      return tell_complete();
     case State::kTunnel:
-      return !held() && !tunnel_read_ended_;
-    case State::kComplete:
-    case State::kDiscard:
-      break;
+      return read_tunnel(now);
+    default:
+      return false;
   }
-  return false;
+}
+
+bool H1Session::wants_input() const noexcept {
+  if (body_open()) return !held() && response_ < Response::kDone;
+  if (state_ == State::kTunnel) return !held();
+  return state_ == State::kIdle || state_ == State::kHead || state_ == State::kDrain;
 }
 
 bool H1Session::read_head(TimePoint now) {
   const std::span<const char> bytes = chars(connection_.input().decrypted());
   if (bytes.empty()) return false;
   if (state_ == State::kIdle) {
-    state_ = State::kHead;
+    enter(State::kHead);
     head_since_ = now;
   }
   http::h1::RequestHead head;
@@ -107,29 +131,20 @@ void H1Session::begin(const http::h1::RequestHead& head, TimePoint now) {
   id_ = shard_.shared().next_stream_id.fetch_add(1, std::memory_order_relaxed);
   decoder_ = http::h1::BodyDecoder(head.body, shard_.shared().limits);
   body_received_ = body_sent_ = response_length_ = drained_ = 0;
-  response_ = Response::kNone;
+  enter(Response::kNone);
   framing_ = Framing::kNone;
   method_ = head.method;
   version_ = head.version;
   access_ = connection_.access();
-  paused_ = false;
+  pause_ = Pause::kNo;
   keep_alive_ = head.keep_alive;
-  keep_ = false;
-  continue_due_ = head.expect_continue && !head.body.empty();
   upgrade_ = head.upgrade;
   te_trailers_ = head.te_trailers;
   blocked_on_output_ = false;
-  drain_told_ = true;
-  end_due_ = false;
-  tunnel_read_ended_ = false;
-  tunnel_write_ended_ = false;
-  stream_open_ = true;
   user_data = nullptr;
-  state_ = head.body.empty() ? State::kComplete : State::kBody;
-  completion_due_ = state_ == State::kComplete;
-  if (state_ == State::kBody) body_guard_.start(now, body_rule(shard_.config()));
-  has_place_ = shard_.shared().streams.take(access_);
-  if (!has_place_) return refuse_early();
+  enter(head.body.empty() ? State::kWhole : head.expect_continue ? State::kExpect : State::kBody);
+  if (body_open()) body_guard_.start(now, body_rule(shard_.config()));
+  if (!shard_.shared().streams.take(access_)) return refuse_early();
   handler_ = &shard_.handler();
   ++shard_.counters().requests;
 
@@ -140,7 +155,7 @@ void H1Session::begin(const http::h1::RequestHead& head, TimePoint now) {
   request.received_at = now;
   request.method = head.method;
   request.version = head.version == http::h1::Version::k10 ? HttpVersion::k10 : HttpVersion::k11;
-  request.expect_continue = continue_due_;
+  request.expect_continue = state_ == State::kExpect;
   request.upgrade = head.upgrade;
   request.te_trailers = head.te_trailers;
   request.secure = connection_.transport().secure();
@@ -149,7 +164,7 @@ void H1Session::begin(const http::h1::RequestHead& head, TimePoint now) {
 
   handler_->on_headers(*this, request);
   for (const http::HeaderView& field : head.headers) {
-    if (response_ == Response::kDone || connection_.failed()) return;
+    if (response_ >= Response::kDone || connection_.failed()) return;
     handler_->on_header(*this, field);
   }
 }
@@ -157,25 +172,28 @@ void H1Session::begin(const http::h1::RequestHead& head, TimePoint now) {
 /// As many requests as there may be are under way: this one is answered without a handler, and the
 /// connection stays.
 void H1Session::refuse_early() {
-  static constinit Nobody nobody;
   handler_ = &nobody;
   shard_.counters().count(RefuseReason::kStreams);
   shard_.on_exhausted();
   say_503();
 }
 
-void H1Session::request_complete() {
-  completion_due_ = false;
-  if (response_ != Response::kDone) handler_->on_complete(*this);
+bool H1Session::tell_complete() {
+  if (held()) return false;
+  enter(state_ == State::kWhole ? State::kComplete : State::kTunnel);
+  if (response_ < Response::kDone) handler_->on_complete(*this);
+  return true;
 }
 
 /// The client holds its body back until it is told to go on. One that has begun needs no telling.
 void H1Session::invite_body() {
-  continue_due_ = false;
-  if (!connection_.input().decrypted().empty() || response_ != Response::kNone) return;
-  if (version_ == http::h1::Version::k10) return;
-  ++shard_.counters().responses[1];
-  if (!connection_.output().append_literal(http::h1::kContinueResponse)) continue_due_ = true;
+  const bool waits = connection_.input().decrypted().empty() && response_ == Response::kNone &&
+                     version_ != http::h1::Version::k10;
+  if (waits) {
+    ++shard_.counters().responses[1];
+    if (!connection_.output().append_literal(http::h1::kContinueResponse)) return;  // tried again
+  }
+  enter(State::kBody);
 }
 
 bool H1Session::read_body(TimePoint now) {
@@ -185,14 +203,13 @@ bool H1Session::read_body(TimePoint now) {
       body_guard_.stop();
       return false;
     }
-    if (response_ == Response::kDone) return false;  // first the flush, then what is left
+    if (response_ >= Response::kDone) return false;  // first the flush, then what is left
     if (!body_guard_.running()) body_guard_.start(now, body_rule(shard_.config()));
-    if (continue_due_) invite_body();
+    if (state_ == State::kExpect) invite_body();
   }
   ConnReadBuf& input = connection_.input();
   const std::span<const char> bytes = chars(input.decrypted());
-  if (bytes.empty() && !end_due_) return false;
-  end_due_ = false;
+  if (bytes.empty() && !decoder_.end_due()) return false;
   const http::h1::BodyStep step = decoder_.next(bytes, shard_.header_storage());
   body_guard_.add(step.consumed);
   switch (step.event) {
@@ -203,7 +220,6 @@ bool H1Session::read_body(TimePoint now) {
       refuse(status_of(step.error), CloseReason::kParseError);
       return false;
     case http::h1::BodyEvent::kTrailers:
-      end_due_ = true;  // the decoder has one more thing to say, without further bytes
       if (!draining) handler_->on_trailers(*this, decoder_.trailers());
       break;
     case http::h1::BodyEvent::kData:
@@ -218,11 +234,10 @@ bool H1Session::read_body(TimePoint now) {
     if (draining) {
       next_request(now);
     } else {
-      state_ = State::kComplete;
-      completion_due_ = true;
+      enter(State::kWhole);
     }
   } else if (drained_ > shard_.config().drain_bytes_max) {
-    state_ = State::kDiscard;
+    enter(State::kDiscard);
     connection_.finish({.reason = CloseReason::kUnreadBody, .linger = true});
     return false;
   }
@@ -248,19 +263,21 @@ void H1Session::on_end_of_input(TimePoint now) {
     case State::kIdle:
       return connection_.fail(CloseReason::kClient);
     case State::kTunnel: {
-      if (std::exchange(tunnel_read_ended_, true)) return;
+      static_cast<void>(read_tunnel(now));  // what is left of the input comes before its end
+      if (connection_.failed()) return;
+      enter(State::kTunnelEnded);
       last_activity_ = now;
       static constexpr http::BodyChunk kEnd = {nullptr, 0, http::BodyStatus::kComplete};
       handler_->on_body(*this, kEnd);
       return;
     }
+    case State::kTunnelEnded:
+      return;
+    case State::kWhole:
     case State::kComplete:
       if (shard_.config().allow_half_close) return;
       break;
-    case State::kHead:
-    case State::kBody:
-    case State::kDrain:
-    case State::kDiscard:
+    default:
       break;
   }
   connection_.fail(CloseReason::kClientAbort);
@@ -269,7 +286,7 @@ void H1Session::on_end_of_input(TimePoint now) {
 void H1Session::on_disconnected(TimePoint) {
   // Bytes may be unread in the kernel, and the peer may still be reading; by default a client that
   // ended its side is taken to be gone.
-  if (shard_.config().allow_half_close || state_ == State::kTunnel) return;
+  if (shard_.config().allow_half_close || tunnel()) return;
   connection_.fail(CloseReason::kClientAbort);
 }
 
@@ -277,15 +294,15 @@ void H1Session::on_disconnected(TimePoint) {
 /// An invalid preface of HTTP/2 ends the connection (RFC 9113 §3.4); words of HTTP/1 would be read
 /// as half a frame by whoever sent it.
 void H1Session::refuse_unknown_protocol() {
-  state_ = State::kDiscard;
+  enter(State::kDiscard);
   shard_.counters().count(RefuseReason::kBadRequest);
   connection_.finish({.reason = CloseReason::kParseError, .linger = true});
 }
 
 void H1Session::refuse(unsigned status, CloseReason reason) {
-  state_ = State::kDiscard;
+  enter(State::kDiscard);
   shard_.counters().count(RefuseReason::kBadRequest);
-  const bool can_answer = response_ == Response::kNone || !stream_open_;
+  const bool can_answer = response_ == Response::kNone || response_ == Response::kOver;
   end_streams(reason);
   if (!can_answer || !connection_.output().append_view(canned_close(status))) {
     return connection_.fail(reason);
@@ -295,10 +312,10 @@ void H1Session::refuse(unsigned status, CloseReason reason) {
 }
 
 void H1Session::next_request(TimePoint now) {
-  state_ = State::kIdle;
+  enter(State::kIdle);
   last_activity_ = now;
   if (!may_keep()) {
-    state_ = State::kDiscard;
+    enter(State::kDiscard);
     connection_.finish(
         {.reason = CloseReason::kFinished, .linger = !connection_.input().decrypted().empty()});
   }
@@ -317,16 +334,17 @@ TimePoint H1Session::deadline() const noexcept {
                             : last_activity_ + config.idle_timeout;
     case State::kHead:
       return head_since_ + config.header_timeout;
+    case State::kExpect:
     case State::kBody:
     case State::kDrain:
       return body_guard_.deadline();
+    case State::kTunnelAgreed:
     case State::kTunnel:
+    case State::kTunnelEnded:
       return last_activity_ + config.tunnel_idle_timeout;
-    case State::kComplete:
-    case State::kDiscard:
-      break;
+    default:
+      return TimePoint::max();
   }
-  return TimePoint::max();
 }
 
 void H1Session::on_deadline(TimePoint now) {
@@ -335,6 +353,7 @@ void H1Session::on_deadline(TimePoint now) {
       return connection_.fail(CloseReason::kIdle);
     case State::kHead:
       return refuse(408, CloseReason::kHeaderTimeout);
+    case State::kExpect:
     case State::kBody:
       if (!body_guard_.too_slow(now, body_rule(shard_.config()))) return;
       if (response_ == Response::kNone) return refuse(408, CloseReason::kBodyTimeout);
@@ -342,11 +361,12 @@ void H1Session::on_deadline(TimePoint now) {
     case State::kDrain:
       if (!body_guard_.too_slow(now, body_rule(shard_.config()))) return;
       return connection_.fail(CloseReason::kUnreadBody);
+    case State::kTunnelAgreed:
     case State::kTunnel:
+    case State::kTunnelEnded:
       return connection_.fail(CloseReason::kTunnelIdle);
-    case State::kComplete:
-    case State::kDiscard:
-      break;
+    default:
+      return;
   }
 }
 
@@ -355,16 +375,16 @@ void H1Session::on_drain() {
 }
 
 void H1Session::end_streams(CloseReason reason) {
-  if (!stream_open_) return;
-  stream_open_ = false;
-  response_ = Response::kDone;
+  if (response_ == Response::kOver) return;
+  enter(Response::kOver);
   handler_->on_abort(*this, reason);
-  arena_.release();
-  release_place();
+  release_stream();
 }
 
-void H1Session::release_place() noexcept {
-  if (std::exchange(has_place_, false)) shard_.shared().streams.give();
+void H1Session::release_stream() noexcept {
+  blocked_on_output_ = false;
+  arena_.release();
+  if (handler_ != &nobody) shard_.shared().streams.give();
 }
 
 }  // namespace weir::inline v0::server

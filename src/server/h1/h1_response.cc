@@ -45,7 +45,7 @@ H1Session::HeadPlan H1Session::plan(const ResponseHead& head, bool last) const n
     plan.framing = Framing::kTunnel;
     return plan;
   }
-  plan.keep = may_keep() && !continue_due_;
+  plan.keep = may_keep() && state_ != State::kExpect;
   if (state_ == State::kBody && decoder_.remaining() > shard_.config().drain_bytes_max && last) {
     plan.keep = false;  // the rest of the body is not worth reading
   }
@@ -107,23 +107,22 @@ Result<std::size_t, SendResult> H1Session::write_head(std::span<char> into,
 }
 
 void H1Session::head_sent(const ResponseHead& head, const HeadPlan& plan) noexcept {
-  response_ = Response::kOpen;
+  enter(Response::kOpen);
   framing_ = plan.framing;
   response_length_ = plan.length;
-  keep_ = plan.keep;
+  keep_alive_ = plan.keep;
   ++shard_.counters().responses[head.status / 100];
   if (method_ == http::Method::kHead) framing_ = Framing::kNone;
   if (plan.framing != Framing::kTunnel) return;
   ++shard_.counters().tunnels;
-  if (state_ == State::kBody) completion_due_ = true;  // CONNECT with a body: never let through
-  state_ = State::kTunnel;
+  enter(state_ == State::kComplete ? State::kTunnel : State::kTunnelAgreed);
   last_activity_ = shard_.loop().now();
 }
 
 /// A 1xx but 101.
 SendResult H1Session::inform(const ResponseHead& head) {
   if (version_ == http::h1::Version::k10) return SendResult::kSent;  // it would not understand
-  if (head.status == 100) continue_due_ = false;
+  if (head.status == 100 && state_ == State::kExpect) enter(State::kBody);
   const std::span<char> space = connection_.output().contiguous(head_bytes_estimate(head), access_);
   if (space.empty()) return blocked();
   http::h1::HeadWriter writer(space);
@@ -138,7 +137,7 @@ SendResult H1Session::inform(const ResponseHead& head) {
 }
 
 SendResult H1Session::send_headers(const ResponseHead& head, bool last) {
-  if (!stream_open_ || response_ != Response::kNone) return SendResult::kClosed;
+  if (response_ != Response::kNone) return SendResult::kClosed;
   if (head.status < 100 || head.status > 599) return SendResult::kInvalid;
   if (head.status == 101 && !upgrade_) return SendResult::kInvalid;
   if (head.status < 200 && head.status != 101) return inform(head);
@@ -176,7 +175,7 @@ std::size_t H1Session::put_chunks(std::string_view bytes) {
 }
 
 std::size_t H1Session::send_data(std::string_view bytes, bool last) {
-  if (!stream_open_ || response_ != Response::kOpen) return 0;
+  if (response_ != Response::kOpen) return 0;
   if (framing_ == Framing::kLength && bytes.size() > response_length_ - body_sent_) {
     reset();  // more than was announced: the client must not take the rest for a response
     return 0;
@@ -188,7 +187,7 @@ std::size_t H1Session::send_data(std::string_view bytes, bool last) {
     taken = connection_.output().append(bytes, access_);
   }
   body_sent_ += taken;
-  drain_told_ = false;
+  if (pause_ == Pause::kTold) pause_ = Pause::kUntold;
   if (framing_ == Framing::kTunnel && taken > 0) last_activity_ = shard_.loop().now();
   if (taken < bytes.size()) {
     static_cast<void>(blocked());
@@ -205,7 +204,7 @@ std::size_t H1Session::send_data(std::string_view bytes, bool last) {
 }
 
 SendResult H1Session::send_trailers(std::span<const ResponseField> fields) {
-  if (!stream_open_ || response_ != Response::kOpen || framing_ == Framing::kTunnel) {
+  if (response_ != Response::kOpen || framing_ == Framing::kTunnel) {
     return SendResult::kClosed;
   }
   if (framing_ != Framing::kChunked || !te_trailers_) {
@@ -233,7 +232,7 @@ SendResult H1Session::send_trailers(std::span<const ResponseField> fields) {
 
 SendResult H1Session::send_response(const ResponseHead& head, std::string_view body,
                                     BodyLife life) {
-  if (!stream_open_ || response_ != Response::kNone) return SendResult::kClosed;
+  if (response_ != Response::kNone) return SendResult::kClosed;
   if (head.status < 200 || head.status > 599) return SendResult::kInvalid;
   ResponseHead whole = head;
   whole.content_length = body.size();
@@ -293,7 +292,7 @@ SendResult H1Session::respond_from_arena(const ResponseHead& head, const HeadPla
 }
 
 void H1Session::send_503() {
-  if (!stream_open_ || response_ != Response::kNone) return;
+  if (response_ != Response::kNone) return;
   shard_.counters().count(RefuseReason::kOverload503);
   say_503();
 }
@@ -317,30 +316,32 @@ void H1Session::end_response() noexcept {
       method_ != http::Method::kHead) {
     return reset();  // fewer bytes than announced
   }
-  response_ = Response::kDone;
+  enter(Response::kDone);
   blocked_on_output_ = false;
 }
 
 void H1Session::reset() {
-  if (!stream_open_) return;
+  if (response_ == Response::kOver) return;
   if (framing_ == Framing::kUntilClose) connection_.reset_on_close();  // else it looks complete
   connection_.fail(CloseReason::kReset);
 }
 
 bool H1Session::on_flushed(TimePoint now) {
-  if (!stream_open_ || connection_.finishing()) return false;
+  if (response_ == Response::kOver || connection_.finishing()) return false;
   const Outbox& output = connection_.output();
   const bool nearly_out = output.pending() <= shard_.config().tcp_write_buffer_size;
-  const bool paused_and_out = paused_ && !drain_told_ && nearly_out;
+  const bool paused_and_out = pause_ == Pause::kUntold && nearly_out;
   if ((blocked_on_output_ && !output.blocked() && output.may_take()) || paused_and_out) {
     blocked_on_output_ = false;
-    drain_told_ = true;
+    if (pause_ == Pause::kUntold) pause_ = Pause::kTold;
     handler_->on_writable(*this);
     return true;
   }
-  if (response_ != Response::kDone || !output.empty()) return false;
-  if (state_ == State::kTunnel && !tunnel_read_ended_) {
-    if (!std::exchange(tunnel_write_ended_, true)) connection_.transport().shutdown_write();
+  if (response_ < Response::kDone || !output.empty()) return false;
+  if (tunnel() && state_ != State::kTunnelEnded) {
+    if (response_ == Response::kShut) return false;
+    enter(Response::kShut);
+    connection_.transport().shutdown_write();
     return false;
   }
   finish_stream(now);
@@ -348,35 +349,29 @@ bool H1Session::on_flushed(TimePoint now) {
 }
 
 void H1Session::finish_stream(TimePoint now) {
-  stream_open_ = false;
-  completion_due_ = false;
+  enter(Response::kOver);
   handler_->on_finished(*this);
-  arena_.release();
-  release_place();
-  if (state_ == State::kTunnel) {
-    state_ = State::kDiscard;
+  release_stream();
+  if (tunnel()) {
+    enter(State::kDiscard);
     return connection_.finish({.reason = CloseReason::kTunnelEnd, .linger = false});
   }
-  keep_alive_ = keep_;
-  if (state_ == State::kComplete) return next_request(now);
-  WEIR_ASSERT(state_ == State::kBody);
-  if (keep_) {
-    state_ = State::kDrain;
+  if (!body_open()) return next_request(now);
+  if (keep_alive_) {
+    enter(State::kDrain);
     body_guard_.start(now, {shard_.config().body_timeout, shard_.config().body_min_rate});
     return;
   }
-  state_ = State::kDiscard;
+  enter(State::kDiscard);
   connection_.finish({.reason = CloseReason::kUnreadBody, .linger = true});
 }
 
 void H1Session::pause() {
-  paused_ = true;
-  drain_told_ = connection_.output().empty();
+  pause_ = connection_.output().empty() ? Pause::kTold : Pause::kUntold;
 }
 
 void H1Session::resume() {
-  if (!std::exchange(paused_, false)) return;
-  touch();
+  if (std::exchange(pause_, Pause::kNo) != Pause::kNo) touch();
 }
 
 std::size_t H1Session::unsent_bytes() const noexcept {
@@ -384,12 +379,12 @@ std::size_t H1Session::unsent_bytes() const noexcept {
 }
 
 std::size_t H1Session::writable_bytes() const noexcept {
-  if (!stream_open_ || response_ == Response::kDone) return 0;
+  if (response_ >= Response::kDone) return 0;
   return connection_.output().room();
 }
 
 ArenaAnswer H1Session::acquire_arena(ArenaWait wait) {
-  if (!stream_open_) return {};
+  if (response_ == Response::kOver) return {};
   return arena_.acquire(access_, wait);
 }
 

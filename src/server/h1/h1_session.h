@@ -22,15 +22,30 @@ class LoopShard;
 
 /// HTTP/1.x on one connection: one request at a time, and its stream.
 ///
-///   state      meaning                                   leaves by
-///   kIdle      no byte of a request has come             a byte
-///   kHead      a head is under way                       its end
-///   kBody      the head was given to the handler         the body's end
-///   kComplete  the request is whole, the response not    the response's end → kIdle
-///   kDrain     answered before the body came             the body's end, or too much of it
-///   kTunnel    101, or 2xx to CONNECT: raw bytes         both ends
-///   kDiscard      nothing of the input matters any more     the connection's end
+///   state         meaning                                  leaves by
+///   kIdle         no byte of a request has come            a byte → kHead
+///   kHead         a head is incomplete                     its end → kExpect, kBody, kWhole
+///   kExpect       the client waits for 100                 100, or its body → kBody
+///   kBody         body bytes go to the handler             the last byte → kWhole
+///   kWhole        the request is received                  on_complete → kComplete
+///   kComplete     the handler knows that it is             the response's end → kIdle
+///   kDrain        answered before the whole body came      the last byte → kIdle
+///   kTunnelAgreed 101, or 2xx to CONNECT, was sent         on_complete → kTunnel
+///   kTunnel       raw bytes go both ways                   the client's end → kTunnelEnded
+///   kTunnelEnded  raw bytes go to the client only          our end → kDiscard
+///   kDiscard         the input is not used any more           the connection's end
 ///
+/// A response may end before the request: kExpect and kBody then lead to kDrain, kWhole to kIdle.
+/// Each state leads to kDiscard when the connection must end after its output.
+///
+///   response  meaning                                      leaves by
+///   kNone     no final head was sent                       the head → kOpen
+///   kOpen     head sent, body incomplete                   its end → kDone
+///   kDone     the handler has sent all of it               the flush → kOver, in a tunnel kShut
+///   kShut     a tunnel's end was sent, the client's open   the client's end → kOver
+///   kOver     no stream: before the first, between two     the next request → kNone
+///
+/// Each response state leads to kOver when the stream is aborted.
 /// Pipelined requests wait in the read region, unread.
 class H1Session final : public Session, public ServerStream, private ArenaWaiter::Owner {
  public:
@@ -45,13 +60,13 @@ class H1Session final : public Session, public ServerStream, private ArenaWaiter
   void on_disconnected(TimePoint now) override;
   void end_streams(CloseReason reason) override;
   bool wants_input() const noexcept override;
-  bool idle() const noexcept override { return state_ == State::kIdle && !stream_open_; }
+  bool idle() const noexcept override { return state_ == State::kIdle; }
   TimePoint head_since() const noexcept override {
     return state_ == State::kHead ? head_since_ : TimePoint::max();
   }
   bool unused() const noexcept override { return requests_ == 0; }
   bool critical() const noexcept override { return access_ == io::Access::kCritical; }
-  bool wants_room() const noexcept override { return stream_open_ && blocked_on_output_; }
+  bool wants_room() const noexcept override { return blocked_on_output_; }
   TimePoint deadline() const noexcept override;
   void on_deadline(TimePoint now) override;
   void on_drain() override;
@@ -78,8 +93,22 @@ class H1Session final : public Session, public ServerStream, private ArenaWaiter
   std::uint64_t id() const noexcept override { return id_; }
 
  private:
-  enum class State : std::uint8_t { kIdle, kHead, kBody, kComplete, kDrain, kTunnel, kDiscard };
-  enum class Response : std::uint8_t { kNone, kOpen, kDone };
+  enum class State : std::uint8_t {
+    kIdle,
+    kHead,
+    kExpect,
+    kBody,
+    kWhole,
+    kComplete,
+    kDrain,
+    kTunnelAgreed,
+    kTunnel,
+    kTunnelEnded,
+    kDiscard,
+  };
+  enum class Response : std::uint8_t { kNone, kOpen, kDone, kShut, kOver };
+  /// By the handler, which is told, or not yet, that its output is nearly out.
+  enum class Pause : std::uint8_t { kNo, kUntold, kTold };
   enum class Framing : std::uint8_t { kNone, kLength, kChunked, kUntilClose, kTunnel };
   struct HeadPlan {
     Framing framing = Framing::kNone;
@@ -88,16 +117,26 @@ class H1Session final : public Session, public ServerStream, private ArenaWaiter
   };
 
   /// Whether the request waits: for its handler, or for an arena.
-  [[nodiscard]] bool held() const noexcept { return paused_ || arena_.waiting(); }
+  [[nodiscard]] bool held() const noexcept { return pause_ != Pause::kNo || arena_.waiting(); }
+  /// Whether a body, or what is left of it, is still to come.
+  [[nodiscard]] bool body_open() const noexcept {
+    return state_ == State::kExpect || state_ == State::kBody;
+  }
+  [[nodiscard]] bool tunnel() const noexcept {
+    return state_ >= State::kTunnelAgreed && state_ <= State::kTunnelEnded;
+  }
+  void enter(State next) noexcept;
+  void enter(Response next) noexcept;
 
   // The request (h1_request.cc).
+  [[nodiscard]] bool step(TimePoint now);
   [[nodiscard]] bool read_head(TimePoint now);
   void begin(const http::h1::RequestHead& head, TimePoint now);
   void refuse_early();
   [[nodiscard]] bool read_body(TimePoint now);
   [[nodiscard]] bool read_tunnel(TimePoint now);
   void invite_body();
-  void request_complete();
+  [[nodiscard]] bool tell_complete();
   void refuse(unsigned status, CloseReason reason);
   void refuse_unknown_protocol();
   void next_request(TimePoint now);
@@ -119,7 +158,7 @@ class H1Session final : public Session, public ServerStream, private ArenaWaiter
   void touch() noexcept;
   void finish_stream(TimePoint now);
   void say_503();
-  void release_place() noexcept;
+  void release_stream() noexcept;
   void on_arena_ready(std::byte* memory) override;
 
   Connection& connection_;
@@ -139,25 +178,16 @@ class H1Session final : public Session, public ServerStream, private ArenaWaiter
   std::uint64_t drained_ = 0;
 
   State state_ = State::kIdle;
-  Response response_ = Response::kNone;
+  Response response_ = Response::kOver;
+  Pause pause_ = Pause::kNo;
   Framing framing_ = Framing::kNone;
   http::Method method_ = http::Method::kOther;
   http::h1::Version version_ = http::h1::Version::k11;
   io::Access access_ = io::Access::kOrdinary;
-  bool paused_ = false;  // by the handler
-  bool stream_open_ = false;
-  bool has_place_ = false;       // among the streams of the server
-  bool completion_due_ = false;  // the request is whole, the handler has not been told
-  bool keep_alive_ = false;      // the client's wish
-  bool keep_ = false;            // what the response head says
-  bool continue_due_ = false;    // the client waits for 100
-  bool upgrade_ = false;
+  bool keep_alive_ = false;  // as the client wishes; from the response head on, as that says
+  bool upgrade_ = false;     // of the request, as is te_trailers_
   bool te_trailers_ = false;
-  bool blocked_on_output_ = false;  // the handler waits for room
-  bool drain_told_ = true;          // a paused handler knows that its output is nearly out
-  bool end_due_ = false;            // trailers were given, the end of the body not yet
-  bool tunnel_read_ended_ = false;
-  bool tunnel_write_ended_ = false;
+  bool blocked_on_output_ = false;  // the handler of an open response waits for room
 };
 
 }  // namespace weir::inline v0::server

@@ -121,26 +121,30 @@ void H2Session::unpark(WriteBuffer* buffer) noexcept {
 // ---- Turns -------------------------------------------------------------------------------------
 
 void H2Session::wait_for_turn(H2Stream& stream) {
-  if (!stream.turn_hook.linked()) {
-    ready_.push_back(stream);
-  } else if (std::exchange(stream.blocked_on_window_, false)) {
-    blocked_on_window_.remove(stream);
-    ready_.push_back(stream);
-  }
+  if (stream.ring_ == H2Stream::Ring::kReady) return;
+  leave_ring(stream);
+  stream.ring_ = H2Stream::Ring::kReady;
+  ready_.push_back(stream);
 }
 
 void H2Session::wait_for_window(H2Stream& stream) {
-  if (stream.turn_hook.linked() && stream.blocked_on_window_) return;
-  if (stream.turn_hook.linked()) ready_.remove(stream);
-  stream.blocked_on_window_ = true;
+  if (stream.ring_ == H2Stream::Ring::kStalled) return;
+  leave_ring(stream);
+  stream.ring_ = H2Stream::Ring::kStalled;
   blocked_on_window_.push_back(stream);
   stream.watch_writing();
 }
 
 void H2Session::stop_waiting(H2Stream& stream) noexcept {
   stream.write_guard_.stop();
-  if (!stream.turn_hook.linked()) return;
-  (std::exchange(stream.blocked_on_window_, false) ? blocked_on_window_ : ready_).remove(stream);
+  leave_ring(stream);
+}
+
+void H2Session::leave_ring(H2Stream& stream) noexcept {
+  const H2Stream::Ring ring = std::exchange(stream.ring_, H2Stream::Ring::kNone);
+  if (ring != H2Stream::Ring::kNone) {
+    (ring == H2Stream::Ring::kReady ? ready_ : blocked_on_window_).remove(stream);
+  }
 }
 
 void H2Session::wait_for_drain(H2Stream& stream) {
@@ -166,7 +170,7 @@ bool H2Session::pump(TimePoint now) {
       if (connection_.output().blocked()) shard_.on_exhausted();
       break;
     }
-    ready_.remove(*stream);
+    leave_ring(*stream);
     turn_ = stream;
     const H2Stream::Turn turn = stream->take_turn(now);
     turn_ = nullptr;

@@ -83,40 +83,42 @@ SendResult H2Stream::submit(const ResponseHead& head, bool end) {
 }
 
 SendResult H2Stream::inform(const ResponseHead& head) {
-  if (head.status == 100) continue_due_ = false;
+  if (head.status == 100 && request_ == Request::kExpect) enter(Request::kBody);
   return submit(head, false);
 }
 
 SendResult H2Stream::send_headers(const ResponseHead& head, bool last) {
-  if (!open() || wire_over_ || response_ != Response::kNone) return SendResult::kClosed;
+  if (wire_ == Wire::kOver || response_ != Response::kNone) return SendResult::kClosed;
   if (head.status < 100 || head.status > 599 || head.status == 101) return SendResult::kInvalid;
   if (head.status < 200) return inform(head);
   const bool tunnel = method_ == http::Method::kConnect && head.status < 300;
   const bool bodiless = method_ == http::Method::kHead || bodiless_status(head.status);
   const bool empty = head.content_length == std::uint64_t{0} && !tunnel;
   if (last && !empty && !bodiless && head.content_length) return SendResult::kInvalid;
-  const SendResult result = submit(head, last || bodiless || empty);
+  const bool end = last || bodiless || empty;
+  const SendResult result = submit(head, end);
   if (result != SendResult::kSent) return result;
-  response_ = Response::kOpen;
-  bodiless_ = bodiless;
-  tunnel_ = tunnel;
-  end_sent_ = last || bodiless || empty;
-  length_known_ = head.content_length.has_value() && !tunnel && !bodiless;
+  enter(Response::kOpen);
+  framing_ = bodiless              ? Framing::kNone
+             : tunnel              ? Framing::kTunnel
+             : head.content_length ? Framing::kLength
+                                   : Framing::kOpen;
+  if (end) enter(Wire::kEnded);
   response_length_ = head.content_length.value_or(0);
-  continue_due_ = false;
-  if (tunnel_) body_guard_.stop();
+  if (tunnel) body_guard_.stop();
   if (last) end_response();
   return SendResult::kSent;
 }
 
 std::size_t H2Stream::send_data(std::string_view bytes, bool last) {
-  if (!open() || response_ != Response::kOpen) return 0;
-  if (bodiless_) {
+  if (response_ != Response::kOpen) return 0;
+  if (framing_ == Framing::kNone) {
     if (last) end_response();
     return bytes.size();
   }
   const std::uint64_t announced = response_length_ - body_sent_;
-  if (length_known_ && (bytes.size() > announced || (last && bytes.size() < announced))) {
+  const bool announces = framing_ == Framing::kLength;
+  if (announces && (bytes.size() > announced || (last && bytes.size() < announced))) {
     reset();  // not what was announced: it must not look complete
     return 0;
   }
@@ -125,9 +127,9 @@ std::size_t H2Stream::send_data(std::string_view bytes, bool last) {
   // While others wait, one frame's worth at a time, and that only when it is one's turn.
   if (session_.others_wait()) piece = piece.substr(0, http::h2::kFramePayloadMax);
   std::size_t taken = 0;
-  if (!end_sent_ && !wire_over_) {
+  if (wire_ == Wire::kOpen) {
     const bool whole = piece.size() == bytes.size();
-    const bool fills = length_known_ && piece.size() == announced;
+    const bool fills = announces && piece.size() == announced;
     const bool end = (last && whole) || fills;
     H2Session::Put put{.bytes = 0, .stop = H2Session::PutStop::kRoom};
     if (piece.empty() && !end) return 0;
@@ -135,12 +137,12 @@ std::size_t H2Stream::send_data(std::string_view bytes, bool last) {
     taken = put.bytes;
     body_sent_ += taken;
     write_guard_.add(taken);
-    if (put.stop == H2Session::PutStop::kAll) {
-      end_sent_ = end;
-    } else if (bytes.empty()) {
-      end_due_ = true;  // nothing but the end is left, and it will be sent
+    if (put.stop != H2Session::PutStop::kAll && bytes.empty()) {
+      enter(Wire::kEndDue);
+    } else if (put.stop == H2Session::PutStop::kAll && end) {
+      enter(Wire::kEnded);
     }
-    if (taken < bytes.size() || end_due_) {
+    if (taken < bytes.size() || wire_ == Wire::kEndDue) {
       blocked_on_output_ = taken < bytes.size();
       if (put.stop == H2Session::PutStop::kWindow) {
         session_.wait_for_window(*this);
@@ -156,12 +158,12 @@ std::size_t H2Stream::send_data(std::string_view bytes, bool last) {
 }
 
 SendResult H2Stream::send_trailers(std::span<const ResponseField> fields) {
-  if (!open() || response_ != Response::kOpen || tunnel_) return SendResult::kClosed;
-  if (bodiless_ || end_sent_) {
+  if (response_ != Response::kOpen || framing_ == Framing::kTunnel) return SendResult::kClosed;
+  if (framing_ == Framing::kNone || wire_ >= Wire::kEnded) {
     end_response();
     return SendResult::kSent;
   }
-  if (length_known_) {
+  if (framing_ == Framing::kLength) {
     reset();  // fewer bytes than announced
     return SendResult::kClosed;
   }
@@ -177,18 +179,18 @@ SendResult H2Stream::send_trailers(std::span<const ResponseField> fields) {
   if (done == http::h2::SubmitStatus::kBlocked) return blocked();
   if (done == http::h2::SubmitStatus::kBadField) return SendResult::kInvalid;
   if (done != http::h2::SubmitStatus::kOk) return SendResult::kClosed;
-  end_sent_ = true;
+  enter(Wire::kEnded);
   end_response();
   return SendResult::kSent;
 }
 
 SendResult H2Stream::send_response(const ResponseHead& head, std::string_view body, BodyLife life) {
-  if (!open() || wire_over_ || response_ != Response::kNone) return SendResult::kClosed;
+  if (wire_ == Wire::kOver || response_ != Response::kNone) return SendResult::kClosed;
   if (head.status < 200 || head.status > 599) return SendResult::kInvalid;
   ResponseHead whole = head;
   whole.content_length = body.size();
-  bodiless_ = method_ == http::Method::kHead || bodiless_status(head.status);
-  const std::string_view payload = bodiless_ ? std::string_view{} : body;
+  const bool bodiless = method_ == http::Method::kHead || bodiless_status(head.status);
+  const std::string_view payload = bodiless ? std::string_view{} : body;
   const bool at_once =
       payload.empty() || (!session_.must_queue(*this) &&
                           session_.reserve(*this, head_bytes_estimate(head), payload.size()));
@@ -209,18 +211,16 @@ SendResult H2Stream::send_response(const ResponseHead& head, std::string_view bo
     drop_tail();
     return result;
   }
-  response_ = Response::kOpen;
-  continue_due_ = false;
-  end_sent_ = payload.empty();
+  enter(Response::kOpen);
   if (at_once && !payload.empty()) {
     const H2Session::Put put = session_.put_data(*this, payload, true, session_.now());
     body_sent_ = put.bytes;
-    end_sent_ = put.stop == H2Session::PutStop::kAll;
-    if (!end_sent_) {  // the session ended under it; if not, no half answers
+    if (put.stop != H2Session::PutStop::kAll) {  // the session ended under it: no half answers
       reset();
       return SendResult::kSent;
     }
   }
+  if (at_once) enter(Wire::kEnded);
   end_response();
   if (tail_pending()) session_.wait_for_turn(*this);
   return SendResult::kSent;
@@ -271,10 +271,7 @@ H2Stream::Turn H2Stream::send_tail(TimePoint now) {
   const H2Session::Put put = session_.put_data(*this, piece, last, now);
   body_sent_ += put.bytes;
   write_guard_.add(put.bytes);
-  if (wire_over_) {  // that was the last of it, and what was kept is gone
-    end_sent_ = true;
-    return Turn::kOver;
-  }
+  if (wire_ == Wire::kOver) return Turn::kOver;  // that was the last, and what was kept is gone
   if (held_ == nullptr) {
     tail_.remove_prefix(put.bytes);
   } else {
@@ -286,22 +283,18 @@ H2Stream::Turn H2Stream::send_tail(TimePoint now) {
   }
   if (put.stop == H2Session::PutStop::kWindow) return Turn::kStalled;
   if (put.stop == H2Session::PutStop::kRoom) return Turn::kNoRoom;
-  end_sent_ = last;
+  if (last) enter(Wire::kEnded);
   return last ? Turn::kOver : Turn::kAgain;
 }
 
 H2Stream::Turn H2Stream::take_turn(TimePoint now) {
-  if (refusal_due_) {
-    refusal_due_ = !say_503();
-    return refusal_due_ ? Turn::kNoRoom : Turn::kOver;
-  }
+  if (wire_ == Wire::kRefusalDue) return say_503() ? Turn::kOver : Turn::kNoRoom;
   if (tail_pending()) return send_tail(now);
-  if (end_due_) {
+  if (wire_ == Wire::kEndDue) {
     const H2Session::Put put = session_.put_data(*this, {}, true, now);
     if (put.stop == H2Session::PutStop::kWindow) return Turn::kStalled;
     if (put.stop == H2Session::PutStop::kRoom) return Turn::kNoRoom;
-    end_due_ = false;
-    end_sent_ = true;
+    enter(Wire::kEnded);
     return Turn::kOver;
   }
   if (!blocked_on_output_) return Turn::kOver;
@@ -312,14 +305,13 @@ H2Stream::Turn H2Stream::take_turn(TimePoint now) {
 }
 
 void H2Stream::send_503() {
-  if (!open() || wire_over_ || response_ != Response::kNone) return;
+  if (wire_ == Wire::kOver || response_ != Response::kNone) return;
   LoopCounters& counters = session_.shard().counters();
   counters.count(RefuseReason::kOverload503);
   if (access_ == io::Access::kCritical) ++counters.critical_shed;
-  response_ = Response::kOpen;
-  bodiless_ = true;
+  enter(Response::kOpen);
   if (!say_503()) {
-    refusal_due_ = true;
+    enter(Wire::kRefusalDue);
     session_.wait_for_turn(*this);
   }
   end_response();
@@ -333,16 +325,16 @@ bool H2Stream::say_503() {
   const http::h2::SubmitStatus done =
       session_.wire().submit_head(wire_id_, {.status = 503, .fields = kFields, .end = true});
   if (done == http::h2::SubmitStatus::kBlocked) return false;
-  end_sent_ = true;
+  enter(Wire::kEnded);
   if (done == http::h2::SubmitStatus::kOk) ++session_.shard().counters().responses[5];
   return true;
 }
 
 /// The handler has said all. What of it is not out yet goes out in turn.
 void H2Stream::end_response() noexcept {
-  response_ = Response::kDone;
+  enter(Response::kDone);
   blocked_on_output_ = false;
-  if (wire_over_) session_.add_finished(*this);
+  if (wire_ == Wire::kOver) session_.add_finished(*this);
 }
 
 std::size_t H2Stream::unsent_bytes() const noexcept {
@@ -350,7 +342,7 @@ std::size_t H2Stream::unsent_bytes() const noexcept {
 }
 
 std::size_t H2Stream::writable_bytes() const noexcept {
-  if (!open() || wire_over_ || response_ == Response::kDone) return 0;
+  if (wire_ == Wire::kOver || !wants_events()) return 0;
   const std::size_t room = session_.connection().output().room();
   const std::size_t frames = room / http::h2::kFramePayloadMax + 2;
   const std::size_t lost = frames * http::h2::kFrameHeaderBytes;

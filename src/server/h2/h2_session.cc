@@ -143,7 +143,7 @@ void H2Session::on_trailers(http::h2::StreamId, void* user, const http::HeaderLi
 void H2Session::on_stream_end(http::h2::StreamId, void* user, http::h2::StreamEnd end,
                               http::h2::ErrorCode) {
   H2Stream& stream = *static_cast<H2Stream*>(user);
-  stream.wire_over_ = true;
+  stream.enter(H2Stream::Wire::kOver);
   stop_waiting(stream);
   stream.drop_tail();
   switch (end) {

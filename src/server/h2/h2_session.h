@@ -134,6 +134,7 @@ class H2Session final : public Session, private http::h2::SessionEvents {
   [[nodiscard]] bool tell_ends();
   [[nodiscard]] bool pump(TimePoint now);
   [[nodiscard]] bool put_frames_into_spare(TimePoint now);
+  void leave_ring(H2Stream& stream) noexcept;
   void finish_session(TimePoint now);
   void count_glitches() noexcept;
   void forget(H2Stream& stream);

@@ -25,15 +25,35 @@ H2Stream::H2Stream(H2Session& session, http::h2::StreamId wire_id) noexcept
       arena_(session.shard(), *this),
       access_(session.connection().access()) {}
 
+/// One after the other; without kept trailers past that state.
+void H2Stream::enter(Request next) noexcept {
+  WEIR_ASSERT(static_cast<unsigned>(next) == static_cast<unsigned>(request_) + 1 ||
+              (request_ == Request::kBody && next == Request::kEnded));
+  request_ = next;
+}
+
+void H2Stream::enter(Response next) noexcept {
+  WEIR_ASSERT(next > response_);
+  response_ = next;
+}
+
+/// A stream that has ended both ways stays so, whoever learns of its END_STREAM afterwards.
+void H2Stream::enter(Wire next) noexcept {
+  if (wire_ == Wire::kOver) return;
+  WEIR_ASSERT(next > wire_ && (wire_ == Wire::kOpen || next >= Wire::kEnded));
+  wire_ = next;
+}
+
 void H2Stream::begin(const http::h2::RequestHead& head, TimePoint now) {
   LoopShard& shard = session_.shard();
   ++shard.counters().requests;
   ++shard.counters().h2_requests;
   method_ = head.method;
-  has_body_ = !head.end_stream;
-  continue_due_ = head.expect_continue && has_body_;
+  request_ = head.end_stream        ? Request::kWhole
+             : head.expect_continue ? Request::kExpect
+                                    : Request::kBody;
   handler_ = &shard.handler();
-  if (has_body_) {
+  if (body_open()) {
     body_guard_.start(now, body_rule(shard.config()));
     session_.watch_deadline(body_guard_.deadline());
   }
@@ -46,7 +66,7 @@ void H2Stream::begin(const http::h2::RequestHead& head, TimePoint now) {
   request.body_length = head.body_length;
   request.method = head.method;
   request.version = HttpVersion::k2;
-  request.expect_continue = continue_due_;
+  request.expect_continue = request_ == Request::kExpect;
   request.te_trailers = head.te_trailers;
   request.secure = session_.connection().transport().secure();
   request.peer_certificate = session_.connection().transport().peer_certificate();
@@ -56,33 +76,33 @@ void H2Stream::begin(const http::h2::RequestHead& head, TimePoint now) {
     if (!wants_events()) return;
     handler_->on_header(*this, field);
   }
-  if (!has_body_) return complete();
+  if (request_ == Request::kWhole) return complete();
   if (!held()) invite_body();
 }
 
 /// The client holds its body back until it is told to go on.
 void H2Stream::invite_body() {
-  if (!std::exchange(continue_due_, false) || response_ != Response::kNone || !open()) return;
+  if (request_ != Request::kExpect || response_ != Response::kNone) return;
   if (session_.wire().submit_head(wire_id_, {.status = 100, .fields = {}, .end = false}) ==
       http::h2::SubmitStatus::kOk) {
     ++session_.shard().counters().responses[1];
+    enter(Request::kBody);
     session_.touch();
   } else {
-    continue_due_ = true;  // no room for it now: tried again when the stream is looked at
-    session_.add_work(*this);
+    session_.add_work(*this);  // no room for it now: tried again when the stream is looked at
   }
 }
 
 void H2Stream::receive(const http::BodyChunk& chunk) {
   body_received_ += chunk.len;
   body_guard_.add(chunk.len);
-  continue_due_ = false;
+  if (request_ == Request::kExpect) enter(Request::kBody);
   if (chunk.last()) {
-    body_ended_ = true;
+    if (request_ == Request::kBody) enter(Request::kEnded);
     body_guard_.stop();
   }
   if (!wants_events()) return;
-  if (held() || !lease_.empty() || trailers_kept_) {
+  if (held() || !lease_.empty() || request_ == Request::kTrailersKept) {
     lease_.put(chunk.bytes());
     return session_.wire().grant(wire_id_, 0);  // the peer is told of what still fits
   }
@@ -93,7 +113,8 @@ void H2Stream::receive(const http::HeaderList& trailers) {
   if (!wants_events()) return;
   if (!held() && lease_.empty()) return handler_->on_trailers(*this, trailers);
   lease_.put_trailers(trailers);
-  trailers_kept_ = true;
+  if (request_ == Request::kExpect) enter(Request::kBody);
+  enter(Request::kTrailersKept);  // the end follows at once
 }
 
 void H2Stream::deliver(std::span<const std::uint8_t> bytes, bool last) {
@@ -103,34 +124,35 @@ void H2Stream::deliver(std::span<const std::uint8_t> bytes, bool last) {
                      .len = bytes.size(),
                      .status = last ? http::BodyStatus::kComplete : http::BodyStatus::kContinue});
   if (!last) return session_.wire().grant(wire_id_, bytes.size());
-  body_told_ = true;
+  enter(Request::kWhole);
   session_.give_back_lease(*this);
   complete();
 }
 
 void H2Stream::complete() {
-  complete_due_ = held();
-  if (!complete_due_ && wants_events()) handler_->on_complete(*this);
+  if (held()) return;
+  enter(Request::kComplete);
+  if (wants_events()) handler_->on_complete(*this);
 }
 
 bool H2Stream::deliver_kept() {
   bool did = false;
-  const auto listening = [this] { return wants_events() && !held() && !body_told_; };
+  const auto listening = [this] { return wants_events() && !held() && request_ < Request::kWhole; };
   while (listening() && !lease_.empty()) {
     const std::span<const std::uint8_t> piece = lease_.front(kPieceMax);
-    const bool last = body_ended_ && !trailers_kept_ && piece.size() == lease_.size();
+    const bool last = request_ == Request::kEnded && piece.size() == lease_.size();
     deliver(piece, last);
     if (!last) lease_.consume(piece.size());
     did = true;
   }
-  if (listening() && lease_.empty() && trailers_kept_) {
+  if (listening() && lease_.empty() && request_ == Request::kTrailersKept) {
     http::HeaderList trailers;
     lease_.read_trailers(session_.shard().header_storage(), trailers);
-    trailers_kept_ = false;
+    enter(Request::kEnded);
     handler_->on_trailers(*this, trailers);
     did = true;
   }
-  if (listening() && lease_.empty() && !trailers_kept_ && body_ended_) {
+  if (listening() && lease_.empty() && request_ == Request::kEnded) {
     deliver({}, true);
     did = true;
   }
@@ -140,12 +162,12 @@ bool H2Stream::deliver_kept() {
 bool H2Stream::proceed() {
   if (!wants_events() || held()) return false;
   invite_body();
-  bool did = has_body_ && deliver_kept();
-  if (complete_due_ && !held()) {
+  bool did = deliver_kept();
+  if (request_ == Request::kWhole && !held()) {
     complete();
     did = true;
   }
-  if (has_body_ && !body_ended_ && !held() && !tunnel_ && !body_guard_.running()) {
+  if (body_open() && !held() && framing_ != Framing::kTunnel && !body_guard_.running()) {
     body_guard_.start(session_.now(), body_rule(session_.shard().config()));
     session_.watch_deadline(body_guard_.deadline());
   }
@@ -180,7 +202,7 @@ void H2Stream::watch_writing() {
 }
 
 void H2Stream::on_deadline(TimePoint now) {
-  if (!open() || wire_over_) return;
+  if (!open() || wire_ == Wire::kOver) return;
   const ServerConfig& config = session_.shard().config();
   if (body_guard_.too_slow(now, body_rule(config))) {
     body_guard_.stop();
@@ -200,7 +222,7 @@ void H2Stream::on_deadline(TimePoint now) {
   // Too little of this stream went out. Its own window is to blame, or the connection's, which let
   // too little out for any_waiting; else it only waits for its turn.
   const bool nothing_moves = session_.put_bytes() - put_before_ < rule.bytes_needed();
-  if (blocked_on_window_ && (session_.wire().stream_window(wire_id_) <= 0 || nothing_moves)) {
+  if (ring_ == Ring::kStalled && (session_.wire().stream_window(wire_id_) <= 0 || nothing_moves)) {
     session_.wire().reset(wire_id_, http::h2::ErrorCode::kCancel);
     return session_.add_abort(*this, CloseReason::kWriteTimeout);
   }
@@ -211,24 +233,22 @@ void H2Stream::on_deadline(TimePoint now) {
 // ---- Ends --------------------------------------------------------------------------------------
 
 void H2Stream::abandon(CloseReason reason) {
-  over_ = true;
-  response_ = Response::kDone;
+  enter(Response::kOver);
   ++session_.shard().counters().h2_aborted[static_cast<std::size_t>(reason)];
   handler_->on_abort(*this, reason);
   arena_.release();
 }
 
 void H2Stream::finish() {
-  over_ = true;
+  enter(Response::kOver);
   handler_->on_finished(*this);
   arena_.release();
 }
 
 void H2Stream::reset() {
-  if (!open() || end_reason != CloseReason::kNone || (response_ == Response::kDone && end_sent_)) {
-    return;
-  }
-  response_ = Response::kDone;
+  const bool all_given = !wants_events() && wire_ >= Wire::kEnded;
+  if (!open() || end_reason != CloseReason::kNone || all_given) return;
+  if (wants_events()) enter(Response::kDone);
   session_.wire().reset(wire_id_, http::h2::ErrorCode::kInternalError);
   session_.add_abort(*this, CloseReason::kReset);
 }

@@ -32,10 +32,28 @@ class H2Session;
 /// what send_response() took and cannot go yet waits where it is (BodyLife::kStream), in the arena,
 /// or in write buffers of the connection's quota.
 ///
-///   response  meaning                            wire_over_: the protocol is done with the stream
-///   kNone     no final head yet
-///   kOpen     head sent, body under way
-///   kDone     the handler has said all           … and once that is out, on_finished
+///   request        meaning                                    leaves by
+///   kExpect        the client waits for 100                   100, or its body → kBody
+///   kBody          the body is incomplete                     its end → kEnded, kTrailersKept
+///   kTrailersKept  it ended; trailers wait in the lease       on_trailers → kEnded
+///   kEnded         … and its end was not told                 the last on_body → kWhole
+///   kWhole         the handler has all of it                  on_complete → kComplete
+///   kComplete      the handler knows that this is all         –
+///
+///   response       meaning                                    leaves by
+///   kNone          no final head was sent                     the head → kOpen
+///   kOpen          head sent, body incomplete                 its end → kDone
+///   kDone          the handler has sent all of it             on_finished, on_abort → kOver
+///   kOver          the handler was, or is being, told         –
+///
+///   wire           meaning: of what we send, on the wire      leaves by
+///   kOpen          the codec has not been given END_STREAM    END_STREAM → kEnded
+///   kEndDue        … and only that, in an empty frame, is due its turn → kEnded
+///   kRefusalDue    … and the 503 that has it found no room    its turn → kEnded
+///   kEnded         the codec has END_STREAM                   the client's → kOver
+///   kOver          the stream has ended both ways             –
+///
+/// A reset leads from each wire state to kOver, and from each response state to kDone.
 class H2Stream final : public ServerStream, private ArenaWaiter::Owner {
  public:
   H2Stream(H2Session& session, http::h2::StreamId wire_id) noexcept;
@@ -85,7 +103,8 @@ class H2Stream final : public ServerStream, private ArenaWaiter::Owner {
   /// A paused handler learns that its output is nearly out.
   void tell_drained();
   [[nodiscard]] bool wants_turn() const noexcept {
-    return blocked_on_output_ || tail_pending() || end_due_ || refusal_due_;
+    return blocked_on_output_ || tail_pending() || wire_ == Wire::kEndDue ||
+           wire_ == Wire::kRefusalDue;
   }
 
   /// When one of its rates must be judged; TimePoint::max() for never.
@@ -104,13 +123,22 @@ class H2Stream final : public ServerStream, private ArenaWaiter::Owner {
 
  private:
   friend class H2Session;
-  enum class Response : std::uint8_t { kNone, kOpen, kDone };
+  enum class Request : std::uint8_t { kExpect, kBody, kTrailersKept, kEnded, kWhole, kComplete };
+  enum class Response : std::uint8_t { kNone, kOpen, kDone, kOver };
+  enum class Wire : std::uint8_t { kOpen, kEndDue, kRefusalDue, kEnded, kOver };
+  /// Which of the session's rings it is in.
+  enum class Ring : std::uint8_t { kNone, kReady, kStalled };
+  /// What the handler sends as body: kNone (HEAD, 204, 304) goes nowhere, kLength was announced.
+  enum class Framing : std::uint8_t { kOpen, kLength, kNone, kTunnel };
 
-  [[nodiscard]] bool open() const noexcept { return !over_; }
+  void enter(Request next) noexcept;
+  void enter(Response next) noexcept;
+  void enter(Wire next) noexcept;
+  [[nodiscard]] bool open() const noexcept { return response_ != Response::kOver; }
   /// Whether the handler still listens to the request.
-  [[nodiscard]] bool wants_events() const noexcept {
-    return !over_ && response_ != Response::kDone;
-  }
+  [[nodiscard]] bool wants_events() const noexcept { return response_ < Response::kDone; }
+  /// Whether more of the body is to come.
+  [[nodiscard]] bool body_open() const noexcept { return request_ <= Request::kBody; }
   /// Whether the request waits: for its handler, or for an arena.
   [[nodiscard]] bool held() const noexcept { return paused_ || arena_.waiting(); }
   [[nodiscard]] bool tail_pending() const noexcept { return !tail_.empty() || held_ != nullptr; }
@@ -146,26 +174,15 @@ class H2Stream final : public ServerStream, private ArenaWaiter::Owner {
   std::uint64_t body_sent_ = 0;
   std::uint64_t response_length_ = 0;
 
+  Request request_ = Request::kBody;
   Response response_ = Response::kNone;
+  Wire wire_ = Wire::kOpen;
+  Ring ring_ = Ring::kNone;
+  Framing framing_ = Framing::kOpen;
   http::Method method_ = http::Method::kOther;
   io::Access access_ = io::Access::kOrdinary;
   bool paused_ = false;             // by the handler
-  bool over_ = false;               // the handler has been, or is being, told of its end
-  bool wire_over_ = false;          // END_STREAM both ways, or RST_STREAM
-  bool has_body_ = false;           // of the request
-  bool body_ended_ = false;         // its last byte came
-  bool body_told_ = false;          // … and the handler knows
-  bool trailers_kept_ = false;      // in the lease
-  bool complete_due_ = false;       // the request is whole, the handler has not been told
-  bool continue_due_ = false;       // the client waits for 100
-  bool bodiless_ = false;           // HEAD, 204, 304: what the handler sends as body goes nowhere
-  bool length_known_ = false;       // of the response
-  bool end_sent_ = false;           // END_STREAM is in the output
-  bool end_due_ = false;            // … or must be sent by an empty frame
-  bool refusal_due_ = false;        // a 503 that could not be said yet
   bool blocked_on_output_ = false;  // the handler waits for on_writable
-  bool tunnel_ = false;             // 2xx to CONNECT
-  bool blocked_on_window_ = false;  // of the two rings it is in the one that waits for windows
 };
 
 /// Memory for the HTTP/2 streams of all connections and loops: as much as there are places.

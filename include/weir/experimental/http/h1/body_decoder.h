@@ -54,7 +54,9 @@ class BodyDecoder {
   /// The fields of the last kTrailers.
   [[nodiscard]] const HeaderList& trailers() const noexcept { return trailers_; }
 
-  /// Whether the last piece was returned.
+  /// Trailers were given out; the next call gives the last piece without further bytes.
+  [[nodiscard]] bool end_due() const noexcept { return state_ == State::kEndAfterTrailers; }
+  /// The last piece has been given out.
   [[nodiscard]] bool done() const noexcept { return state_ == State::kDone; }
   /// Bytes of content returned so far.
   [[nodiscard]] std::uint64_t content_bytes() const noexcept { return content_bytes_; }

@@ -1,0 +1,366 @@
+#include "proxied_request.h"
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "core.h"
+#include "fake_stream_testing.h"
+#include "gateway_loop.h"
+#include "gateway_testing.h"
+#include "head_testing.h"
+#include "rules.h"
+#include "upstream/pool_testing.h"
+
+// One request through the gateway with a stream of no server. The upstream's part of an exchange is
+// played by calling its events: the origin only accepts connections.
+
+namespace weir::inline v0::gateway {
+namespace {
+
+using testkit::FakeStream;
+
+/// The gateway's part of one loop, which the test steps by hand.
+class PassageTest : public ::testing::Test {
+ protected:
+  void start(const std::function<void(config::Config&)>& change = {}) {
+    config::Config config =
+        testkit::gateway_config({"127.0.0.1:" + std::to_string(origin_.name().address.port)});
+    config.server.loops = 1;
+    config.admission.limit.policy = LimitKind::kFixed;
+    config.admission.limit.initial_limit = 1;
+    config.admission.normal_wait_max = std::chrono::seconds(30);
+    if (change) change(config);
+    const std::vector<std::vector<io::SocketName>> endpoints = {{origin_.name()}};
+    core_ = std::make_unique<GatewayCore>(config, endpoints, 1, Rng(7), nullptr, nullptr);
+    home_ = std::make_unique<GatewayLoop>(*core_, loop, 0,
+                                          std::make_shared<const Rules>(config, core_->names));
+    front_handler_ = home_->make_front_handler();
+  }
+  void TearDown() override { stop(); }
+  /// Everything of every request must have ended.
+  void stop() {
+    if (!home_) return;
+    home_->stop();
+    for (int i = 0; i < 1000 && !home_->quiet(); ++i) loop.run_once();
+    EXPECT_TRUE(home_->quiet()) << "something of a request is left";
+    EXPECT_EQ(in_flight(), 0U);
+    home_.reset();
+    loop.run_once();
+  }
+
+  /// The server has read a head.
+  void ask(FakeStream& stream, std::optional<std::uint64_t> body_length = 0) {
+    const TestHead head{{"host", "t"}};
+    ServerRequest request = head.request(body_length == std::uint64_t{0} ? "GET" : "POST");
+    request.received_at = loop.now();
+    request.body_length = body_length;
+    stream.set_handler(*front_handler_);
+    front_handler_->on_headers(stream, request);
+  }
+  /// The upstream's side of the exchange that this stream's request has.
+  static upstream::ExchangeEvents& upstream_of(const FakeStream& stream) {
+    return static_cast<ProxiedRequest&>(stream.handler());
+  }
+  static http::h1::ResponseHead head_of(unsigned status, http::h1::BodyFraming body) {
+    http::h1::ResponseHead head;
+    head.status = status;
+    head.body = body;
+    return head;
+  }
+  static void give_body(FakeStream& stream, std::string_view text, bool last) {
+    stream.received += text.size();
+    stream.handler().on_body(
+        stream, {.data = reinterpret_cast<const std::uint8_t*>(text.data()),
+                 .len = text.size(),
+                 .status = last ? http::BodyStatus::kComplete : http::BodyStatus::kContinue});
+  }
+  /// A whole answer, and the server's word that it is out.
+  static void answer(FakeStream& stream) {
+    ASSERT_TRUE(upstream_of(stream).on_upstream_head(head_of(204, {})));
+    upstream_of(stream).on_upstream_complete();
+    stream.handler().on_finished(stream);
+  }
+  bool turned_away(const FakeStream& stream) const {
+    return &stream.handler() == front_handler_.get();
+  }
+
+  [[nodiscard]] const UpstreamCounters& counts() const { return *core_->counters[0]->upstreams[0]; }
+  [[nodiscard]] std::uint32_t under_way() const { return core_->counters[0]->proxied.load(); }
+  [[nodiscard]] std::uint32_t in_flight() const { return core_->controller.stats().in_flight; }
+  [[nodiscard]] std::uint64_t outcome(Outcome which) const {
+    return counts().outcomes[static_cast<std::size_t>(which)].get();
+  }
+  [[nodiscard]] std::uint64_t aborted_by(EndedBy who) const {
+    return counts().aborted[static_cast<std::size_t>(who)].get();
+  }
+  [[nodiscard]] std::uint64_t refused_for(GatewayReason why) const {
+    return counts().refused[why.index()].get();
+  }
+
+  static constexpr http::h1::BodyFraming kThree = {.kind = http::h1::BodyKind::kLength,
+                                                   .length = 3};
+  static constexpr http::h1::BodyFraming kChunked = {.kind = http::h1::BodyKind::kChunked};
+
+  io::Loop loop;
+
+ private:
+  upstream::FakeOrigin origin_;
+  std::unique_ptr<GatewayCore> core_;
+  std::unique_ptr<GatewayLoop> home_;
+  std::unique_ptr<Handler> front_handler_;
+};
+
+TEST_F(PassageTest, AnAnswerPassesAndTheRequestEndsWhenItIsOut) {
+  start();
+  FakeStream stream(loop);
+  ask(stream);
+  ASSERT_FALSE(turned_away(stream));
+  EXPECT_EQ(in_flight(), 1U);
+  upstream::ExchangeEvents& upstream = upstream_of(stream);
+  ASSERT_TRUE(upstream.on_upstream_head(head_of(200, kThree)));
+  EXPECT_EQ(stream.status, 200);
+  EXPECT_FALSE(stream.ended);
+  EXPECT_EQ(upstream.on_upstream_body("abc"), 3U);
+  upstream.on_upstream_complete();
+  EXPECT_EQ(stream.body, "abc");
+  EXPECT_TRUE(stream.ended);
+  EXPECT_EQ(under_way(), 1U) << "until the server has sent it";
+  stream.handler().on_finished(stream);
+  EXPECT_EQ(under_way(), 0U);
+  EXPECT_EQ(counts().answered[1].get(), 1U);
+  EXPECT_EQ(outcome(Outcome::kOk), 1U);
+}
+
+TEST_F(PassageTest, AWaitingRequestIsPausedAndGoesOnWithTheNextPermit) {
+  start();
+  FakeStream first(loop);
+  FakeStream second(loop);
+  ask(first);
+  ask(second);
+  EXPECT_TRUE(second.paused);
+  EXPECT_EQ(under_way(), 2U);
+  answer(first);
+  EXPECT_TRUE(second.paused) << "granted, but its turn has not come";
+  loop.run_once();
+  EXPECT_FALSE(second.paused);
+  EXPECT_EQ(in_flight(), 1U);
+  answer(second);
+  EXPECT_EQ(under_way(), 0U);
+  EXPECT_EQ(counts().answered[1].get(), 2U);
+}
+
+TEST_F(PassageTest, AWaitingRequestEndsAtOnceWhenItsClientLeaves) {
+  start();
+  FakeStream first(loop);
+  FakeStream second(loop);
+  ask(first);
+  ask(second);
+  second.handler().on_abort(second, CloseReason::kClientAbort);
+  EXPECT_EQ(under_way(), 1U);
+  EXPECT_EQ(aborted_by(EndedBy::kClient), 1U);
+  EXPECT_EQ(outcome(Outcome::kIgnored), 0U) << "it had no permit";
+  answer(first);
+}
+
+TEST_F(PassageTest, APermitThatWasGrantedAfterTheClientLeftIsGivenBack) {
+  start();
+  FakeStream first(loop);
+  FakeStream second(loop);
+  ask(first);
+  ask(second);
+  answer(first);  // grants the permit; the second request learns of it in the next turn
+  second.handler().on_abort(second, CloseReason::kClientAbort);
+  EXPECT_EQ(under_way(), 1U) << "the permit is still to be collected";
+  loop.run_once();
+  EXPECT_EQ(under_way(), 0U);
+  EXPECT_EQ(in_flight(), 0U);
+  FakeStream third(loop);
+  ask(third);
+  EXPECT_FALSE(third.paused) << "the place is free";
+  answer(third);
+}
+
+TEST_F(PassageTest, ARequestThatMayNotWaitIsRefusedAndItsStreamHandedBack) {
+  start([](config::Config& config) { config.admission.normal_wait_max = Duration(0); });
+  FakeStream first(loop);
+  FakeStream second(loop);
+  ask(first);
+  ask(second);
+  EXPECT_EQ(second.status, 503);
+  EXPECT_NE(second.fields.find("x-weir-reason: overload"), std::string::npos) << second.fields;
+  EXPECT_TRUE(turned_away(second));
+  EXPECT_EQ(refused_for(Reason::kOverload), 1U);
+  EXPECT_EQ(under_way(), 1U);
+  answer(first);
+}
+
+TEST_F(PassageTest, AFailureBeforeTheHeadIsAnsweredByItsOwnStatus) {
+  for (const upstream::UpstreamFailure failure :
+       {upstream::UpstreamFailure::kConnectRefused, upstream::UpstreamFailure::kClosedEarly,
+        upstream::UpstreamFailure::kFirstByteTimeout}) {
+    SCOPED_TRACE(name_of(failure));
+    start();
+    FakeStream stream(loop);
+    ask(stream);
+    upstream_of(stream).on_upstream_failed(failure);
+    EXPECT_EQ(stream.status, facts_of(failure).http);
+    EXPECT_TRUE(turned_away(stream));
+    EXPECT_EQ(outcome(facts_of(failure).outcome), 1U);
+    EXPECT_EQ(counts().answered[4].get(), 1U);
+    EXPECT_EQ(under_way(), 0U);
+    stop();
+  }
+}
+
+TEST_F(PassageTest, AFailureInTheAnswerResetsTheStreamAndIsTheUpstreams) {
+  start();
+  FakeStream stream(loop);
+  ask(stream);
+  ASSERT_TRUE(upstream_of(stream).on_upstream_head(head_of(200, kThree)));
+  upstream_of(stream).on_upstream_failed(upstream::UpstreamFailure::kTruncated);
+  EXPECT_EQ(stream.resets, 1);
+  EXPECT_EQ(in_flight(), 0U) << "the permit does not wait for the server";
+  EXPECT_EQ(under_way(), 1U);
+  stream.handler().on_abort(stream, CloseReason::kReset);
+  EXPECT_EQ(aborted_by(EndedBy::kUpstream), 1U);
+  EXPECT_EQ(outcome(Outcome::kError), 1U);
+  EXPECT_EQ(under_way(), 0U);
+}
+
+TEST_F(PassageTest, AnAbortIsTheClientsOrTheServersByItsReason) {
+  start();
+  const std::array<std::pair<CloseReason, EndedBy>, 4> rows = {{
+      {CloseReason::kClientAbort, EndedBy::kClient},
+      {CloseReason::kWriteTimeout, EndedBy::kClient},
+      {CloseReason::kShutdown, EndedBy::kServer},
+      {CloseReason::kBackpressure, EndedBy::kServer},
+  }};
+  for (const auto& [reason, who] : rows) {
+    const std::uint64_t before = aborted_by(who);
+    FakeStream stream(loop);
+    ask(stream);
+    stream.handler().on_abort(stream, reason);
+    EXPECT_EQ(aborted_by(who), before + 1) << name_of(reason);
+  }
+  EXPECT_EQ(outcome(Outcome::kIgnored), rows.size());
+  EXPECT_EQ(under_way(), 0U);
+}
+
+TEST_F(PassageTest, AHeadWithoutRoomIsNotTakenAndMayComeAgain) {
+  start();
+  FakeStream stream(loop);
+  ask(stream);
+  stream.takes_head = SendResult::kBlocked;
+  EXPECT_FALSE(upstream_of(stream).on_upstream_head(head_of(200, kThree)));
+  EXPECT_EQ(counts().latency.snapshot().count(), 0U);
+  stream.takes_head = SendResult::kSent;
+  EXPECT_TRUE(upstream_of(stream).on_upstream_head(head_of(200, kThree)));
+  EXPECT_EQ(counts().latency.snapshot().count(), 1U);
+  stream.room = 2;
+  EXPECT_EQ(upstream_of(stream).on_upstream_body("abc"), 2U) << "the rest comes again";
+  stream.room = 1;
+  EXPECT_EQ(upstream_of(stream).on_upstream_body("c"), 1U);
+  upstream_of(stream).on_upstream_complete();
+  stream.handler().on_finished(stream);
+  EXPECT_EQ(stream.body, "abc");
+}
+
+TEST_F(PassageTest, AHeadThatCannotBeSentIsABadResponse) {
+  start();
+  FakeStream stream(loop);
+  ask(stream);
+  stream.takes_head = SendResult::kInvalid;
+  EXPECT_TRUE(upstream_of(stream).on_upstream_head(head_of(200, kThree)));
+  EXPECT_EQ(stream.status, 502);
+  EXPECT_TRUE(turned_away(stream));
+  EXPECT_EQ(under_way(), 0U);
+}
+
+TEST_F(PassageTest, AHeadForAStreamThatIsOverWaitsForTheAbort) {
+  start();
+  FakeStream stream(loop);
+  ask(stream);
+  stream.takes_head = SendResult::kClosed;
+  EXPECT_TRUE(upstream_of(stream).on_upstream_head(head_of(200, kThree)));
+  EXPECT_EQ(under_way(), 1U);
+  stream.handler().on_abort(stream, CloseReason::kClientAbort);
+  EXPECT_EQ(under_way(), 0U);
+  EXPECT_EQ(aborted_by(EndedBy::kClient), 1U);
+}
+
+TEST_F(PassageTest, TrailersEndTheAnswerAndThoseThatCannotBeSentAreDropped) {
+  start();
+  for (const SendResult takes : {SendResult::kSent, SendResult::kInvalid}) {
+    FakeStream stream(loop);
+    ask(stream);
+    ASSERT_TRUE(upstream_of(stream).on_upstream_head(head_of(200, kChunked)));
+    const TestHead trailers{{"x-sum", "1"}};
+    stream.takes_trailers = SendResult::kBlocked;
+    EXPECT_FALSE(upstream_of(stream).on_upstream_trailers(trailers.list()));
+    stream.takes_trailers = takes;
+    EXPECT_TRUE(upstream_of(stream).on_upstream_trailers(trailers.list()));
+    EXPECT_EQ(stream.trailers, takes == SendResult::kSent ? "x-sum: 1\n" : "");
+    upstream_of(stream).on_upstream_complete();
+    EXPECT_TRUE(stream.ended);
+    stream.handler().on_finished(stream);
+  }
+}
+
+TEST_F(PassageTest, ABodyWaitsUntilTheHeadIsOut) {
+  start();
+  FakeStream stream(loop);
+  ask(stream, 5);
+  EXPECT_TRUE(stream.paused) << "there is room for the head only";
+  for (int i = 0; i < 1000 && stream.paused; ++i) loop.run_once();
+  EXPECT_FALSE(stream.paused);
+  give_body(stream, "hello", true);
+  answer(stream);
+  EXPECT_EQ(counts().answered[1].get(), 1U);
+}
+
+TEST_F(PassageTest, ABodyLargerThanItsRouteAllowsIs413OrAReset) {
+  for (const bool answered : {false, true}) {
+    SCOPED_TRACE(answered);
+    start([](config::Config& config) { config.routes.front().max_body = 4; });
+    FakeStream stream(loop);
+    ask(stream, std::nullopt);
+    for (int i = 0; i < 1000 && stream.paused; ++i) loop.run_once();
+    if (answered) {
+      ASSERT_TRUE(upstream_of(stream).on_upstream_head(head_of(200, kChunked)));
+    }
+    give_body(stream, "hello", false);
+    EXPECT_EQ(stream.resets, answered ? 1 : 0);
+    EXPECT_EQ(stream.status, answered ? 200 : 413);
+    EXPECT_EQ(turned_away(stream), !answered);
+    if (answered) stream.handler().on_abort(stream, CloseReason::kReset);
+    EXPECT_EQ(refused_for(GatewayRefusal::kBodyTooLarge), answered ? 0U : 1U);
+    EXPECT_EQ(under_way(), 0U);
+    stop();
+  }
+}
+
+TEST_F(PassageTest, AServiceThatSaysOverloadIsHeardByTheLimiter) {
+  start();
+  const std::array<std::pair<unsigned, Outcome>, 4> rows = {{{200, Outcome::kOk},
+                                                             {404, Outcome::kOk},
+                                                             {500, Outcome::kError},
+                                                             {503, Outcome::kOverload}}};
+  for (const auto& [status, expected] : rows) {
+    const std::uint64_t before = outcome(expected);
+    FakeStream stream(loop);
+    ask(stream);
+    ASSERT_TRUE(upstream_of(stream).on_upstream_head(head_of(status, {})));
+    upstream_of(stream).on_upstream_complete();
+    stream.handler().on_finished(stream);
+    EXPECT_EQ(outcome(expected), before + 1) << status;
+  }
+}
+
+}  // namespace
+}  // namespace weir::inline v0::gateway
