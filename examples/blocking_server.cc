@@ -16,11 +16,11 @@
 #include <sys/socket.h>
 
 #include "weir/control/admission_controller.h"
+#include "weir/embed/thread_parker.h"
 #include "weir/experimental/io/clock.h"
 #include "weir/experimental/io/entropy.h"
 #include "weir/experimental/io/fd.h"
 #include "weir/experimental/io/memory_reader.h"
-#include "weir/experimental/io/thread_parker.h"
 #include "weir/policy/retry_hint.h"
 
 #include "loopback_program.h"
@@ -29,20 +29,9 @@ namespace {
 
 constexpr int kThreads = 128;
 
+using weir::embed::ThreadParker;
 using weir::io::Fd;
 using weir::io::monotonic_now;
-
-/// How a thread of this server sleeps while it waits for its turn.
-class ThreadParker final : public weir::Parker {
- public:
-  weir::TimePoint park_until(weir::TimePoint until) noexcept override {
-    return parker_.park_until(until);
-  }
-  void unpark() noexcept override { parker_.unpark(); }
-
- private:
-  weir::io::ThreadParker parker_;
-};
 
 std::uint32_t number_in(std::string_view text, std::uint32_t otherwise) {
   std::uint32_t value = otherwise;
@@ -100,12 +89,13 @@ int main(int argc, char** argv) {
   weir::AdmissionConfig config;
   config.limit.policy = weir::LimitKind::kFixed;
   config.limit.initial_limit = number_in(argc > 1 ? argv[1] : "", 4);
-  if (!config.validate().empty()) {
+  auto created = weir::AdmissionController::create(config, weir::Rng(weir::io::random_seed()));
+  if (!created) {
     std::fprintf(stderr, "usage: blocking_server [LIMIT, 1 to 1024]\n");
     return 2;
   }
-  weir::AdmissionController admission(config, weir::Rng(weir::io::random_seed()));
-  const weir::io::Fd listener = bind_and_say_where(SOCK_STREAM);
+  weir::AdmissionController& admission = **created;
+  const Fd listener = bind_and_say_where(SOCK_STREAM);
   if (!listener) return 1;
   {
     std::vector<std::jthread> threads;
@@ -119,11 +109,12 @@ int main(int argc, char** argv) {
         }
       });
     }
+    weir::io::MemoryReader reader;
     // Ten times a second: windows close, waiters expire; twice a second a look at the memory.
     for (int turn = 0; !end.came_within_a_tenth(); ++turn) {
       admission.expire(monotonic_now());
       if (turn % 5 != 0) continue;
-      const weir::io::MemoryReading memory = weir::io::read_memory();
+      const weir::io::MemoryReading memory = reader.read(monotonic_now(), 0.82);
       admission.set_memory(memory.usage, memory.readable);
     }
     ::shutdown(listener.get(), SHUT_RDWR);  // every accept() ends

@@ -389,6 +389,16 @@ class Docs(Rule):
         self.fires(docs, "LICENSE", "all mine\n", "Apache")
 
 
+    def test_code_that_is_shown_is_the_code_that_is_compiled(self):
+        source = {"examples/a.cc": "int a;\n// [part]\nint b;\n// [end]\n"}
+        shown = "<!-- from examples/a.cc{} -->\n```cpp\n{}```\n"
+        self.silent(docs, "README.md", "`./dev test` `./dev run`\n" +
+                    shown.format("", source["examples/a.cc"]) + shown.format(" [part]", "int b;\n"),
+                    **source)
+        self.fires(docs, "a.md", shown.format(" [part]", "int c;\n"), "differs", **source)
+        self.fires(docs, "a.md", shown.format(" [other]", "int b;\n"), "no part", **source)
+        self.fires(docs, "a.md", shown.format("", "int b;\n"), "no such file")
+
 class Tables(Rule):
     METRIC = 'WEIR_METRIC(A,\n   "weir_a", Counter, "1", "", "Help.")\n'
     OPTION = ('WEIR_OPTION("tls", "cert", Text, x, 0, 0, "", Live, "h")\n'

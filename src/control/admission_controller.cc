@@ -86,6 +86,14 @@ AdmissionController::AdmissionController(const AdmissionConfig& config, Rng seed
 
 AdmissionController::~AdmissionController() = default;
 
+Result<std::unique_ptr<AdmissionController>, ConfigErrors> AdmissionController::create(
+    const AdmissionConfig& config, Rng seed, EventSink* events, std::string_view first_scope) {
+  if (ConfigErrors errors = config.validate(); !errors.empty()) {
+    return unexpected(std::move(errors));
+  }
+  return std::make_unique<AdmissionController>(config, seed, events, first_scope);
+}
+
 ScopeId AdmissionController::add_scope(std::string_view name, const LimitConfig& limit) {
   WEIR_ASSERT(limit.validate().empty());
   Rng rng = [this] {
@@ -194,8 +202,8 @@ void AdmissionController::set_memory(double usage, bool readable) noexcept {
   }
 }
 
-void AdmissionController::reconfigure(const AdmissionConfig& config) noexcept {
-  WEIR_ASSERT(config.validate().empty());
+ConfigErrors AdmissionController::reconfigure(const AdmissionConfig& config) {
+  if (ConfigErrors errors = config.validate(); !errors.empty()) return errors;
   const std::scoped_lock lock(impl_->config_mutex);
   AdmissionConfig next = config;
   next.actor_table_size = impl_->config.actor_table_size;
@@ -203,7 +211,7 @@ void AdmissionController::reconfigure(const AdmissionConfig& config) noexcept {
   next.scopes_max = impl_->config.scopes_max;
   const LimitConfig before = std::exchange(impl_->config, next).limit;
   impl_->apply(next);
-  if (before == next.limit) return;
+  if (before == next.limit) return {};
   LimitConfig same_algorithm = before;
   same_algorithm.initial_limit = next.limit.initial_limit;
   same_algorithm.min_limit = next.limit.min_limit;
@@ -221,6 +229,7 @@ void AdmissionController::reconfigure(const AdmissionConfig& config) noexcept {
     scope.note_limit_min(next.limit.effective_min());
     scope.set_bounds(next.limit.bounds());
   }
+  return {};
 }
 
 void AdmissionController::set_limit_bounds(ScopeId scope, const LimitBounds& bounds) noexcept {
@@ -278,14 +287,6 @@ std::vector<BudgetRow> AdmissionController::top_actors(std::size_t count) const 
 
 std::vector<BudgetRow> AdmissionController::top_peers(std::size_t count) const {
   return impl_->peers.top(count);
-}
-
-BudgetRow AdmissionController::actor_use(const Identity& actor) const {
-  return impl_->actors.row_of(actor);
-}
-
-BudgetRow AdmissionController::peer_use(const Identity& peer) const {
-  return impl_->peers.row_of(peer);
 }
 
 AdmissionConfig AdmissionController::config() const {

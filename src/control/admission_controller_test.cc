@@ -171,5 +171,58 @@ TEST(AdmissionController, StreamingFreesTheUnitAndKeepsTheActor) {
   EXPECT_EQ(controller.stats().bytes, 0U);
 }
 
+TEST(AdmissionController, ABadConfigurationIsAnErrorThatNamesTheKey) {
+  AdmissionConfig config = small_config();
+  config.max_concurrent = 0;
+  config.limit.min_limit = 0;
+  const auto created = AdmissionController::create(config, Rng(1));
+  ASSERT_FALSE(created.has_value());
+  ASSERT_EQ(created.error().size(), 2U);
+  EXPECT_EQ(created.error()[0].key, "max_concurrent");
+  EXPECT_EQ(created.error()[0].value, "0");
+  EXPECT_EQ(created.error()[0].allowed, "1 to 16383");
+  EXPECT_EQ(created.error()[1].key, "limit.min_limit");
+}
+
+TEST(AdmissionController, AGoodConfigurationMakesOneThatWorks) {
+  auto created = AdmissionController::create(small_config(), Rng(1), nullptr, "mine");
+  ASSERT_TRUE(created.has_value());
+  AdmissionController& controller = **created;
+  EXPECT_EQ(controller.scope_stats(ScopeId::kFirst, kStart).name, "mine");
+  EXPECT_TRUE(controller.try_admit({}, kStart));
+}
+
+TEST(AdmissionController, ABadReconfigurationChangesNothing) {
+  AdmissionController controller(small_config(), Rng(1));
+  AdmissionConfig next = small_config();
+  next.inflight_max = 3;
+  next.per_peer_limit = 0;
+  const ConfigErrors errors = controller.reconfigure(next);
+  ASSERT_EQ(errors.size(), 1U);
+  EXPECT_EQ(errors[0].key, "per_peer_limit");
+  EXPECT_EQ(controller.config(), small_config());
+  next.per_peer_limit = 1;
+  EXPECT_TRUE(controller.reconfigure(next).empty());
+  EXPECT_EQ(controller.config().inflight_max, 3U);
+}
+
+TEST(AdmissionController, APermitThatAnExceptionEndsCountsAsError) {
+  AdmissionController controller(small_config(), Rng(1));
+  const auto errors = [&] { return controller.scope_stats(ScopeId::kFirst, kStart).errors; };
+  try {
+    const auto permit = controller.try_admit({}, kStart);
+    ASSERT_TRUE(permit);
+    throw 1;
+  } catch (int) {
+  }
+  EXPECT_EQ(errors(), 1U);
+  EXPECT_EQ(controller.stats().in_flight, 0U);
+  { const auto dropped = controller.try_admit({}, kStart); }
+  EXPECT_EQ(errors(), 1U) << "destroyed without an exception: no outcome";
+  auto failed = controller.try_admit({}, kStart);
+  std::move(*failed).finish(Outcome::kError, kStart);
+  EXPECT_EQ(errors(), 2U);
+}
+
 }  // namespace
 }  // namespace weir::control

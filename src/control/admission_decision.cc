@@ -1,5 +1,7 @@
 // The decision: steps 1 to 7 in their order, and the way back.
 #include <algorithm>
+#include <array>
+#include <exception>
 #include <utility>
 
 #include "admission_impl.h"
@@ -7,86 +9,126 @@
 
 namespace weir::inline v0::control {
 
-namespace {
-bool critical(const AdmissionRequest& request) noexcept {
-  return request.priority == Priority::kCritical;
-}
-}  // namespace
-
 using Impl = AdmissionController::Impl;
 using Taken = Impl::Taken;
 using Charge = BudgetTable::Charge;
 
-Reason Impl::check_memory(const AdmissionRequest& request, Scope& scope) noexcept {
-  const RuleMode mode = live.modes.load(kRelaxed).memory;
-  if (mode == RuleMode::kOff || !memory.sheds(request.priority)) return Reason::kAdmitted;
-  if (mode == RuleMode::kEnforce) return Reason::kMemory;
-  shadow(scope, Reason::kMemory);
+// What follows from what a step found: an enforced rule refuses, one in shadow counts.
+Reason Impl::conclude(const Run& run, const DecisionStep& step) noexcept {
+  if (run.dry()) run.record->add(step);
+  if (step.passes) return Reason::kAdmitted;
+  if (step.mode == RuleMode::kEnforce) return step.check;
+  if (!run.dry()) shadow(run.scope, step.check);
   return Reason::kAdmitted;
 }
 
-Reason Impl::check_too_large(const AdmissionRequest& request, Scope& scope,
-                             const RuleModes& modes) noexcept {
-  const bool over_actor = request.actor.present() && modes.actor != RuleMode::kOff &&
-                          request.bytes > live.bytes_max.load(kRelaxed);
+Reason Impl::check_deadline(const Run& run, const RuleModes& modes) noexcept {
+  const bool given = run.request.deadline != TimePoint{};
+  const bool late = given && run.request.deadline <= run.now && modes.deadline != RuleMode::kOff;
+  return conclude(run, {.check = Reason::kDeadline,
+                        .mode = modes.deadline,
+                        .applies = given,
+                        .passes = !late || run.critical()});
+}
+
+Reason Impl::check_memory(const Run& run, const RuleModes& modes) noexcept {
+  const Priority priority = run.request.priority;
+  const bool sheds = modes.memory != RuleMode::kOff &&
+                     (run.dry() ? memory.would_shed(priority) : memory.sheds(priority));
+  return conclude(run, {.check = Reason::kMemory,
+                        .mode = modes.memory,
+                        .passes = !sheds,
+                        .held = static_cast<std::uint64_t>(memory.usage() * 1e6)});
+}
+
+Reason Impl::check_too_large(const Run& run, const RuleModes& modes) noexcept {
+  const std::uint64_t bytes = run.request.bytes;
+  const std::uint64_t actor_max = live.bytes_max.load(kRelaxed);
   const std::uint64_t total_max = live.total_bytes_max.load(kRelaxed);
-  const bool over_total =
-      modes.bytes != RuleMode::kOff && total_max != 0 && request.bytes > total_max;
-  if (!over_actor && !over_total) return Reason::kAdmitted;
-  const bool enforced = (over_actor && modes.actor == RuleMode::kEnforce) ||
-                        (over_total && modes.bytes == RuleMode::kEnforce);
-  if (enforced) return Reason::kTooLarge;
-  shadow(scope, Reason::kTooLarge);
-  return Reason::kAdmitted;
+  const bool over_actor =
+      run.request.actor.present() && modes.actor != RuleMode::kOff && bytes > actor_max;
+  const bool over_total = modes.bytes != RuleMode::kOff && total_max != 0 && bytes > total_max;
+  const bool by_actor = over_actor && (modes.actor == RuleMode::kEnforce || !over_total);
+  return conclude(run, {.check = Reason::kTooLarge,
+                        .mode = by_actor ? modes.actor : modes.bytes,
+                        .passes = (!over_actor && !over_total) || run.critical(),
+                        .bound = by_actor ? actor_max : total_max});
 }
 
-Reason Impl::take_peer(const AdmissionRequest& request, Scope& scope, RuleMode mode,
-                       Taken& taken) noexcept {
-  if (!request.peer.present() || mode == RuleMode::kOff) return Reason::kAdmitted;
-  const bool force = mode == RuleMode::kShadow || critical(request);
+Reason Impl::take_peer(const Run& run, const RuleModes& modes) noexcept {
+  const Identity& peer = run.request.peer;
   const BudgetCaps caps{.count_max = live.per_peer_limit.load(kRelaxed), .bytes_max = 0};
-  const BudgetTable::Charged charged = peers.charge(request.peer, 0, caps, force);
-  taken.peer_entry = charged.entry;
-  if (charged.over != Charge::kOk && mode == RuleMode::kShadow && !critical(request)) {
-    shadow(scope, Reason::kPeerLimit);
+  DecisionStep step{.check = Reason::kPeerLimit,
+                    .mode = modes.peer,
+                    .applies = peer.present() && modes.peer != RuleMode::kOff,
+                    .bound = caps.count_max};
+  if (step.applies && run.dry()) {
+    const BudgetTable::Look found = peers.look(peer, 0, caps);
+    step.held = found.count;
+    step.passes = !found.over_count || run.critical();
+  } else if (step.applies) {
+    const bool force = modes.peer == RuleMode::kShadow || run.critical();
+    const BudgetTable::Charged charged = peers.charge(peer, 0, caps, force);
+    run.taken.peer_entry = charged.entry;
+    step.passes = charged.found() == Charge::kOk || run.critical();
   }
-  return charged.result == Charge::kOk || force ? Reason::kAdmitted : Reason::kPeerLimit;
+  return conclude(run, step);
 }
 
-Reason Impl::take_actor(const AdmissionRequest& request, Scope& scope, RuleMode mode,
-                        Taken& taken) noexcept {
-  if (!request.actor.present() || mode == RuleMode::kOff) return Reason::kAdmitted;
-  const bool force = mode == RuleMode::kShadow || critical(request);
+Reason Impl::take_actor(const Run& run, const RuleModes& modes) noexcept {
+  const AdmissionRequest& request = run.request;
   const BudgetCaps caps{.count_max = live.inflight_max.load(kRelaxed),
                         .bytes_max = live.bytes_max.load(kRelaxed)};
-  const BudgetTable::Charged charged = actors.charge(request.actor, request.bytes, caps, force);
-  taken.actor_entry = charged.entry;
-  const Charge cap = charged.over != Charge::kOk ? charged.over : charged.result;
-  const Reason reason = cap == Charge::kBytes ? Reason::kActorBytes : Reason::kActorInflight;
-  if (charged.over != Charge::kOk && mode == RuleMode::kShadow && !critical(request)) {
-    shadow(scope, reason);
+  DecisionStep step{.check = Reason::kActorInflight,
+                    .mode = modes.actor,
+                    .applies = request.actor.present() && modes.actor != RuleMode::kOff,
+                    .bound = caps.count_max};
+  if (!step.applies) return conclude(run, step);
+  if (!run.dry()) {
+    const bool force = modes.actor == RuleMode::kShadow || run.critical();
+    const BudgetTable::Charged charged = actors.charge(request.actor, request.bytes, caps, force);
+    run.taken.actor_entry = charged.entry;
+    if (charged.found() == Charge::kBytes) step.check = Reason::kActorBytes;
+    step.passes = charged.found() == Charge::kOk || run.critical();
+    return conclude(run, step);
   }
-  return charged.result == Charge::kOk || force ? Reason::kAdmitted : reason;
+  // One charge in two rows: first the count, then the bytes.
+  const BudgetTable::Look found = actors.look(request.actor, request.bytes, caps);
+  step.held = found.count;
+  step.passes = !found.over_count || run.critical();
+  const Reason by_count = conclude(run, step);
+  step.check = Reason::kActorBytes;
+  step.held = found.bytes;
+  step.bound = caps.bytes_max;
+  step.passes = !found.over_bytes || run.critical();
+  const Reason by_bytes = conclude(run, step);
+  return by_count != Reason::kAdmitted ? by_count : by_bytes;
 }
 
-Reason Impl::take_total_bytes(const AdmissionRequest& request, Scope& scope, RuleMode mode,
-                              Taken& taken) noexcept {
-  taken.bytes = request.bytes;
-  taken.total_bytes = mode != RuleMode::kOff;
-  if (mode == RuleMode::kOff || request.bytes == 0) return Reason::kAdmitted;
+Reason Impl::take_total_bytes(const Run& run, const RuleModes& modes) noexcept {
+  const std::uint64_t bytes = run.request.bytes;
   const std::uint64_t max = live.total_bytes_max.load(kRelaxed);
-  if (max == 0 || critical(request)) {
-    total_bytes.add(request.bytes);
-    return Reason::kAdmitted;
+  DecisionStep step{.check = Reason::kBytes,
+                    .mode = modes.bytes,
+                    .applies = max != 0 && modes.bytes != RuleMode::kOff,
+                    .bound = max};
+  const bool bounded = step.applies && bytes != 0 && !run.critical();
+  if (run.dry()) {
+    step.held = total_bytes.held();
+    step.passes = !bounded || total_bytes.fits(bytes, max);
+    return conclude(run, step);
   }
-  if (total_bytes.try_add(request.bytes, max)) return Reason::kAdmitted;
-  if (mode == RuleMode::kEnforce) {
-    taken.total_bytes = false;
-    return Reason::kBytes;
+  run.taken.bytes = bytes;
+  run.taken.total_bytes = modes.bytes != RuleMode::kOff;
+  if (bytes == 0 || modes.bytes == RuleMode::kOff) return Reason::kAdmitted;
+  step.passes = !bounded || total_bytes.try_add(bytes, max);
+  const bool taken = bounded && step.passes;
+  if (!step.passes && modes.bytes == RuleMode::kEnforce) {
+    run.taken.total_bytes = false;
+  } else if (!taken) {
+    total_bytes.add(bytes);
   }
-  total_bytes.add(request.bytes);
-  shadow(scope, Reason::kBytes);
-  return Reason::kAdmitted;
+  return conclude(run, step);
 }
 
 // The common case in few instructions: every rule is enforced and nothing is short. All else goes
@@ -98,10 +140,10 @@ Reason Impl::take_total_bytes(const AdmissionRequest& request, Scope& scope, Rul
   const std::uint64_t total_max = live.total_bytes_max.load(kRelaxed);
   const std::uint64_t bytes_max = live.bytes_max.load(kRelaxed);
   const bool plain = live.all_enforced.load(kRelaxed) && memory.level() == MemoryLevel::kNormal &&
-                     !critical(request) && !late && !request.peer.present() &&
+                     request.priority != Priority::kCritical && !late && !request.peer.present() &&
                      request.bytes <= bytes_max && total_max != 0 && request.bytes <= total_max;
   if (!plain) [[unlikely]]
-    return take_holdings_by_rule(request, scope, now, taken);
+    return take_holdings_by_rule({request, scope, now, taken});
   if (request.actor.present()) {
     const BudgetCaps caps{.count_max = live.inflight_max.load(kRelaxed), .bytes_max = bytes_max};
     const BudgetTable::Charged charged = actors.charge(request.actor, request.bytes, caps, false);
@@ -120,23 +162,20 @@ Reason Impl::take_total_bytes(const AdmissionRequest& request, Scope& scope, Rul
   return Reason::kAdmitted;
 }
 
-Reason Impl::take_holdings_by_rule(const AdmissionRequest& request, Scope& scope, TimePoint now,
-                                   Taken& taken) noexcept {
+Reason Impl::take_holdings_by_rule(const Run& run) noexcept {
+  using Step = Reason (Impl::*)(const Run&, const RuleModes&) noexcept;
+  constexpr std::array<Step, 6> kSteps = {&Impl::check_deadline,  &Impl::check_memory,
+                                          &Impl::check_too_large, &Impl::take_peer,
+                                          &Impl::take_actor,      &Impl::take_total_bytes};
   const RuleModes modes = live.modes.load(kRelaxed);
-  const bool late = request.deadline != TimePoint{} && request.deadline <= now;
-  if (late && !critical(request) && modes.deadline != RuleMode::kOff) {
-    if (modes.deadline == RuleMode::kEnforce) return Reason::kDeadline;
-    shadow(scope, Reason::kDeadline);
+  Reason first = Reason::kAdmitted;
+  for (const Step step : kSteps) {
+    const Reason found = (this->*step)(run, modes);
+    if (first == Reason::kAdmitted) first = found;
+    if (first != Reason::kAdmitted && !run.dry()) break;
   }
-  if (!critical(request)) {
-    if (const Reason r = check_memory(request, scope); r != Reason::kAdmitted) return r;
-    if (const Reason r = check_too_large(request, scope, modes); r != Reason::kAdmitted) return r;
-  }
-  Reason reason = take_peer(request, scope, modes.peer, taken);
-  if (reason == Reason::kAdmitted) reason = take_actor(request, scope, modes.actor, taken);
-  if (reason == Reason::kAdmitted) reason = take_total_bytes(request, scope, modes.bytes, taken);
-  if (reason != Reason::kAdmitted) give_back_holdings(taken);
-  return reason;
+  if (first != Reason::kAdmitted && !run.dry()) give_back_holdings(run.taken);
+  return first;
 }
 
 [[gnu::always_inline]] inline Take Impl::take_seat(const AdmissionRequest& request, Scope& scope,
@@ -148,7 +187,7 @@ Reason Impl::take_holdings_by_rule(const AdmissionRequest& request, Scope& scope
   }
   if (attempt.take != Take::kTaken) return attempt.take;
   const std::uint16_t units = attempt.seat.units;
-  if (process.shared && !critical(request) && units > 0) {
+  if (process.shared && request.priority != Priority::kCritical && units > 0) {
     bool over = false;
     if (!process.take(units, over)) {
       scope.give_back(attempt.seat, request.priority, TimePoint{});
@@ -267,14 +306,25 @@ Entered AdmissionController::enter(const AdmissionRequest& request, Waiter& wait
   return {.kind = Entered::Kind::kRefused, .reason = reason};
 }
 
-Entered Impl::wait(const AdmissionRequest& request, Waiter& waiter, Scope& scope, Taken& taken,
-                   TimePoint now) noexcept {
-  const bool patient = !request.hedge && (request.priority == Priority::kHigh ||
-                                          request.priority == Priority::kNormal);
+TimePoint Impl::binding_deadline(const AdmissionRequest& request) const noexcept {
+  return live.modes.load(kRelaxed).deadline == RuleMode::kEnforce ? request.deadline : TimePoint{};
+}
+
+Duration Impl::patience_for(const AdmissionRequest& request, TimePoint now) const noexcept {
+  const bool waits = !request.hedge &&
+                     (request.priority == Priority::kHigh || request.priority == Priority::kNormal);
+  if (!waits) return Duration(0);
   const Duration tier = request.priority == Priority::kHigh ? live.high_wait_max.load(kRelaxed)
                                                             : live.normal_wait_max.load(kRelaxed);
+  const TimePoint deadline = binding_deadline(request);
+  return deadline == TimePoint{} ? tier : std::min(tier, deadline - now);
+}
+
+Entered Impl::wait(const AdmissionRequest& request, Waiter& waiter, Scope& scope, Taken& taken,
+                   TimePoint now) noexcept {
+  const Duration patience = patience_for(request, now);
   scope.refresh_drain(now);
-  if (patient && tier > Duration(0)) {
+  if (patience > Duration(0)) {
     WEIR_ASSERT(waiter.state() == Waiter::State::kIdle ||
                 waiter.state() == Waiter::State::kCancelled);
     waiter.permit_ = Permit(taken);
@@ -284,12 +334,8 @@ Entered Impl::wait(const AdmissionRequest& request, Waiter& waiter, Scope& scope
     waiter.units_ = 0;
     waiter.global_units_ = 0;
     waiter.entered_at_ = now;
-    waiter.set_expiry(now + tier);
-    waiter.deadline_ =
-        live.modes.load(kRelaxed).deadline == RuleMode::kEnforce ? request.deadline : TimePoint{};
-    if (waiter.deadline_ != TimePoint{}) {
-      waiter.set_expiry(std::min(waiter.expires_at(), waiter.deadline_));
-    }
+    waiter.set_expiry(now + patience);
+    waiter.deadline_ = binding_deadline(request);
     const Waiter::State state =
         scope.room.enter(waiter, live.waiting_max.load(kRelaxed), scope.drain.capacity(now), now);
     if (state == Waiter::State::kWaiting) {
@@ -348,10 +394,15 @@ inline void Impl::count_finished(const Taken& taken) noexcept {
   scope_at(taken.scope).counters.add(&ScopeCounters::finished);
 }
 
+void Impl::count_error(const Taken& taken) noexcept {
+  scope_at(taken.scope).counters.add(&ScopeCounters::errors);
+}
+
 void Permit::finish(Outcome outcome, TimePoint now) && noexcept {
   if (taken_.owner == nullptr) return;
   AdmissionController::Impl& impl = *taken_.owner->impl_;
   impl.record(taken_, outcome, now);
+  if (outcome == Outcome::kError) impl.count_error(taken_);
   impl.give_back_holdings(taken_);
   impl.count_finished(taken_);
   impl.give_back_seat(taken_, now);
@@ -361,6 +412,7 @@ void Permit::finish(Outcome outcome, TimePoint now) && noexcept {
 void Permit::reset() noexcept {
   if (taken_.owner == nullptr) return;
   AdmissionController::Impl& impl = *taken_.owner->impl_;
+  if (std::uncaught_exceptions() > 0) impl.count_error(taken_);
   impl.give_back_holdings(taken_);
   impl.count_finished(taken_);
   impl.give_back_seat(taken_, TimePoint{});

@@ -42,30 +42,46 @@ class AdmissionController::Impl {
 
   using Taken = Permit::Taken;
 
+  /// One run through the steps. With a record it is dry: nothing is taken or counted, and every
+  /// step is asked and recorded, also after the first refusal.
+  struct Run {
+    const AdmissionRequest& request;
+    Scope& scope;
+    TimePoint now;
+    Taken& taken;
+    DecisionRecord* record = nullptr;
+
+    [[nodiscard]] bool dry() const noexcept { return record != nullptr; }
+    [[nodiscard]] bool critical() const noexcept { return request.priority == Priority::kCritical; }
+  };
   // Steps 1 to 5. On refusal everything is given back.
   [[nodiscard]] Reason take_holdings(const AdmissionRequest& request, Scope& scope, TimePoint now,
                                      Taken& taken) noexcept;
-  [[nodiscard]] Reason take_holdings_by_rule(const AdmissionRequest& request, Scope& scope,
-                                             TimePoint now, Taken& taken) noexcept;
-  [[nodiscard]] Reason check_memory(const AdmissionRequest& request, Scope& scope) noexcept;
-  [[nodiscard]] Reason check_too_large(const AdmissionRequest& request, Scope& scope,
-                                       const RuleModes& modes) noexcept;
-  [[nodiscard]] Reason take_peer(const AdmissionRequest& request, Scope& scope, RuleMode mode,
-                                 Taken& taken) noexcept;
-  [[nodiscard]] Reason take_actor(const AdmissionRequest& request, Scope& scope, RuleMode mode,
-                                  Taken& taken) noexcept;
-  [[nodiscard]] Reason take_total_bytes(const AdmissionRequest& request, Scope& scope,
-                                        RuleMode mode, Taken& taken) noexcept;
+  [[nodiscard]] Reason take_holdings_by_rule(const Run& run) noexcept;
+  [[nodiscard]] Reason check_deadline(const Run& run, const RuleModes& modes) noexcept;
+  [[nodiscard]] Reason check_memory(const Run& run, const RuleModes& modes) noexcept;
+  [[nodiscard]] Reason check_too_large(const Run& run, const RuleModes& modes) noexcept;
+  [[nodiscard]] Reason take_peer(const Run& run, const RuleModes& modes) noexcept;
+  [[nodiscard]] Reason take_actor(const Run& run, const RuleModes& modes) noexcept;
+  [[nodiscard]] Reason take_total_bytes(const Run& run, const RuleModes& modes) noexcept;
+  [[nodiscard]] Reason conclude(const Run& run, const DecisionStep& step) noexcept;
   // Steps 6 and 7.
   [[nodiscard]] Take take_seat(const AdmissionRequest& request, Scope& scope,
                                Taken& taken) noexcept;
+  [[nodiscard]] Take look_at_seat(const Run& run) noexcept;
 
   [[nodiscard]] Entered wait(const AdmissionRequest& request, Waiter& waiter, Scope& scope,
                              Taken& taken, TimePoint now) noexcept;
+  /// The deadline that refuses, if that rule is enforced; else none.
+  [[nodiscard]] TimePoint binding_deadline(const AdmissionRequest& request) const noexcept;
+  /// How long a request may wait at most; zero or less: not at all.
+  [[nodiscard]] Duration patience_for(const AdmissionRequest& request,
+                                      TimePoint now) const noexcept;
 
   void give_back_holdings(Taken& taken) noexcept;
   void give_back_seat(Taken& taken, TimePoint now) noexcept;
   void count_finished(const Taken& taken) noexcept;
+  void count_error(const Taken& taken) noexcept;
   void count_admitted(const AdmissionRequest& request, Scope& scope) noexcept;
   void count_refusal(Scope& scope, Priority priority, Reason reason, TimePoint now) noexcept;
   void shadow(Scope& scope, Reason reason) noexcept {

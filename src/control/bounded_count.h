@@ -15,11 +15,13 @@ class BoundedCount {
   [[nodiscard]] bool try_add(T units, T bound) noexcept {
     T held = held_.load(std::memory_order_relaxed);
     do {
-      if (units > bound || held > bound - units) return false;
+      if (!fits(held, units, bound)) return false;
     } while (!held_.compare_exchange_weak(held, held + units, std::memory_order_acq_rel,
                                           std::memory_order_relaxed));
     return true;
   }
+  /// Whether try_add() would succeed now.
+  [[nodiscard]] bool fits(T units, T bound) const noexcept { return fits(held(), units, bound); }
   /// For rules that only watch.
   void add(T units) noexcept { held_.fetch_add(units, std::memory_order_acq_rel); }
   void sub(T units) noexcept {
@@ -29,6 +31,10 @@ class BoundedCount {
   [[nodiscard]] T held() const noexcept { return held_.load(std::memory_order_acquire); }
 
  private:
+  [[nodiscard]] static bool fits(T held, T units, T bound) noexcept {
+    return units <= bound && held <= bound - units;
+  }
+
   alignas(64) std::atomic<T> held_{0};
 };
 

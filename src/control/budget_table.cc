@@ -128,16 +128,12 @@ std::string BudgetTable::read_label(const Entry& entry) const {
   return {text.data(), strnlen(text.data(), text.size())};
 }
 
-BudgetRow BudgetTable::row_of(const Identity& who) const {
-  BudgetRow row{.label = std::string(who.label), .id = tag_of(who.key)};
+BudgetTable::Look BudgetTable::look(const Identity& who, std::uint64_t bytes,
+                                    const BudgetCaps& caps) const noexcept {
   const std::size_t index = find(who.key);
-  if (index == kNotFound) return row;
-  const std::uint64_t word = entries_[index].word.load(kAcquire);
-  if ((word & kClosed) != 0) return row;
-  row.in_flight = count_of(word);
-  row.bytes = word & kBytesMask;
-  row.refused = entries_[index].refused.load(kRelaxed);
-  return row;
+  std::uint64_t word = index == kNotFound ? 0 : entries_[index].word.load(kAcquire);
+  if ((word & kClosed) != 0) word = 0;  // being given to somebody else: it held nothing
+  return judge(word, bytes, caps);
 }
 
 std::vector<BudgetRow> BudgetTable::top(std::size_t count) const {

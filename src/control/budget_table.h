@@ -49,11 +49,24 @@ class BudgetTable {
     Charge result = Charge::kNoRoom;
     std::uint32_t entry = kNoEntry;
     Charge over = Charge::kOk;  // forced past this cap: a rule in shadow mode would have refused
+
+    /// The cap that stands in the way, whether it was forced or not.
+    [[nodiscard]] Charge found() const noexcept { return result != Charge::kOk ? result : over; }
   };
   /// Counts one more request with `bytes` for `who`, or says which cap forbids it. `force`: charge
   /// even above the caps, unless the word itself is full (then entry is kNoEntry).
   [[nodiscard]] Charged charge(const Identity& who, std::uint64_t bytes, const BudgetCaps& caps,
                                bool force) noexcept;
+  /// What one of them holds, and which caps one more request with `bytes` would pass.
+  struct Look {
+    std::uint32_t count = 0;
+    std::uint64_t bytes = 0;
+    bool over_count = false;
+    bool over_bytes = false;
+  };
+  /// What charge() would find; takes nothing, counts nothing.
+  [[nodiscard]] Look look(const Identity& who, std::uint64_t bytes,
+                          const BudgetCaps& caps) const noexcept;
   void give_back(std::uint32_t entry, std::uint64_t bytes) noexcept;
 
   /// More bytes for a request that is charged already.
@@ -62,8 +75,6 @@ class BudgetTable {
   void shrink(std::uint32_t entry, std::uint64_t bytes) noexcept;
 
   [[nodiscard]] std::vector<BudgetRow> top(std::size_t count) const;
-  /// What one of them holds now; zeros for one who holds nothing.
-  [[nodiscard]] BudgetRow row_of(const Identity& who) const;
   [[nodiscard]] std::uint32_t used() const noexcept {
     return used_.load(std::memory_order_relaxed);
   }
@@ -96,6 +107,15 @@ class BudgetTable {
 
   [[nodiscard]] static std::uint32_t count_of(std::uint64_t word) noexcept {
     return static_cast<std::uint32_t>((word >> kBytesBits) & kCountMask);
+  }
+  // Neither sum can overflow: both terms are below 2^42, or refused just here.
+  [[nodiscard]] static Look judge(std::uint64_t word, std::uint64_t bytes,
+                                  const BudgetCaps& caps) noexcept {
+    const std::uint64_t held = word & kBytesMask;
+    return {.count = count_of(word),
+            .bytes = held,
+            .over_count = count_of(word) >= caps.count_max,
+            .over_bytes = bytes > caps.bytes_max || held + bytes > caps.bytes_max};
   }
   [[nodiscard]] static std::uint64_t tag_of(const Hash128& key) noexcept {
     return key.low != 0 ? key.low : 1;
@@ -152,12 +172,10 @@ inline std::size_t BudgetTable::find(const Hash128& key) const noexcept {
   for (;;) {
     moved = (word & kClosed) != 0 || !is_ours();
     if (moved) return {};
-    // Neither sum can overflow: both terms are below 2^42, or refused just here.
-    const bool over_count = count_of(word) >= caps.count_max;
-    const bool over_bytes = bytes > caps.bytes_max || (word & kBytesMask) + bytes > caps.bytes_max;
+    const Look found = judge(word, bytes, caps);
     Charge over = Charge::kOk;
-    if (over_count || over_bytes) [[unlikely]] {
-      over = over_count ? Charge::kCount : Charge::kBytes;
+    if (found.over_count || found.over_bytes) [[unlikely]] {
+      over = found.over_count ? Charge::kCount : Charge::kBytes;
       if (!force) {
         entry.refused.fetch_add(1, std::memory_order_relaxed);
         return {.result = over};

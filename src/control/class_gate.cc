@@ -67,39 +67,29 @@ ClassGate::Attempt ClassGate::take_critical(std::uint32_t cost) noexcept {
 // A rule that is off or in shadow: count the request all the same, so that switching the rule on
 // finds true numbers; refuse only by what is still enforced.
 ClassGate::Attempt ClassGate::take_unenforced(const ClassRequest& request, bool overtake) noexcept {
+  return take(rules_for(request, cap_mode_.load(kRelaxed), limit_mode_.load(kRelaxed)), overtake);
+}
+
+ClassGate::Look ClassGate::look(const ClassRequest& request) const noexcept {
   const RuleMode cap_mode = cap_mode_.load(kRelaxed);
   const RuleMode limit_mode = limit_mode_.load(kRelaxed);
-  const std::uint32_t bound = bounds_[bound_index(request)].load(kRelaxed);
-  const std::uint32_t cap = caps_[index_of(request.priority)].load(kRelaxed);
-  ClassRequest charged = request;
-  charged.cost = charged_cost(request.cost, bound, cap);
-  const std::uint32_t process_max = process_max_.load(kRelaxed);
-  if (process_max != 0) charged.cost = std::min(charged.cost, process_max);
-
-  std::uint64_t word = word_.load(kRelaxed);
-  for (;;) {
-    const ClassCounts counts = unpack(word);
-    const bool over_cap = cap != 0 && counts.of(request.priority) + charged.cost > cap;
-    const bool over_limit = counts.sheddable() + charged.cost > bound;
-    if (over_cap && cap_mode == RuleMode::kEnforce) return {.take = Take::kClassCap};
-    const bool over_process = process_max != 0 && counts.sheddable() + charged.cost > process_max;
-    if (limit_mode == RuleMode::kEnforce) {
-      if (over_limit) return {.take = Take::kLimit};
-      if (over_process) return {.take = Take::kProcess};
-      if (!overtake && (word & in_front(request)) != 0) return {.take = Take::kLimit};
-    }
-    Attempt attempt{.take = Take::kTaken, .in_flight = counts.sheddable() + charged.cost};
-    if (over_cap && cap_mode == RuleMode::kShadow) {
-      attempt.would = Take::kClassCap;
-    } else if ((over_limit || over_process) && limit_mode == RuleMode::kShadow) {
-      attempt.would = over_limit ? Take::kLimit : Take::kProcess;
-    }
-    // Beyond what the word can count, an unenforced rule lets the request pass uncounted.
-    if (counts.of(request.priority) + charged.cost > kClassUnitsMax) return attempt;
-    attempt.seat.units = static_cast<std::uint16_t>(charged.cost);
-    const std::uint64_t next = word + (std::uint64_t{charged.cost} << shift_of(request.priority));
-    if (word_.compare_exchange_weak(word, next, kAcqRel, kRelaxed)) return attempt;
-  }
+  const std::uint64_t word = word_.load(kRelaxed);
+  const ClassCounts counts = unpack(word);
+  Rules rules = rules_for(request, RuleMode::kEnforce, RuleMode::kOff);
+  Look found{.cap_mode = cap_mode,
+             .limit_mode = limit_mode,
+             .in_class = counts.of(request.priority),
+             .class_cap = rules.cap,
+             .in_flight = counts.sheddable(),
+             .bound = rules.bound};
+  if (request.priority == Priority::kCritical) return found;
+  if (cap_mode != RuleMode::kOff) found.cap = judge(word, rules, true).take;
+  rules.cap_mode = RuleMode::kOff;
+  rules.limit_mode = RuleMode::kEnforce;
+  const Attempt limit = judge(word, rules, limit_mode != RuleMode::kEnforce);
+  found.limit = limit.take;
+  found.units = limit.seat.units;
+  return found;
 }
 
 void ClassGate::set_waiting(bool high, bool normal) noexcept {

@@ -50,6 +50,19 @@ class ClassGate {
   };
   /// `overtake`: the waiting room itself asks, for its first in line.
   [[nodiscard]] Attempt try_take(const ClassRequest& request, bool overtake) noexcept;
+  /// What try_take() would find for a newcomer, each rule by itself; takes nothing.
+  struct Look {
+    Take cap = Take::kTaken;
+    Take limit = Take::kTaken;  // found whatever the mode; with a shadow's eyes if not enforced
+    RuleMode cap_mode = RuleMode::kEnforce;
+    RuleMode limit_mode = RuleMode::kEnforce;
+    std::uint32_t units = 0;  // that it would take
+    std::uint32_t in_class = 0;
+    std::uint32_t class_cap = 0;  // 0: none
+    std::uint32_t in_flight = 0;  // sheddable units
+    std::uint32_t bound = 0;      // of the request's share
+  };
+  [[nodiscard]] Look look(const ClassRequest& request) const noexcept;
 
   /// Returns true if somebody waits: the caller must then pump the waiting room.
   [[nodiscard]] bool give_back(const Seat& seat, Priority priority) noexcept;
@@ -86,6 +99,21 @@ class ClassGate {
   [[nodiscard]] static constexpr std::uint64_t in_front(const ClassRequest& r) noexcept {
     return r.priority == Priority::kHigh && !r.hedge ? kHighWaits : kAnyWaits;
   }
+  /// The numbers that one request is judged by.
+  struct Rules {
+    ClassRequest charged;  // with the cost that is charged
+    std::uint32_t bound = 0;
+    std::uint32_t cap = 0;
+    std::uint32_t process_max = 0;
+    RuleMode cap_mode = RuleMode::kEnforce;
+    RuleMode limit_mode = RuleMode::kEnforce;
+  };
+  [[nodiscard]] Rules rules_for(const ClassRequest& request, RuleMode cap_mode,
+                                RuleMode limit_mode) const noexcept;
+  /// The decision, pure: the word in, what to do and why out.
+  [[nodiscard]] static Attempt judge(std::uint64_t word, const Rules& rules,
+                                     bool overtake) noexcept;
+  [[nodiscard]] Attempt take(const Rules& rules, bool overtake) noexcept;
   [[nodiscard]] Attempt take_critical(std::uint32_t cost) noexcept;
   [[nodiscard]] Attempt take_unenforced(const ClassRequest& request, bool overtake) noexcept;
 
@@ -102,37 +130,69 @@ class ClassGate {
   std::atomic<RuleMode> limit_mode_{RuleMode::kEnforce};
 };
 
-// Inline, and by force: a returned struct that goes through memory costs more than the take.
+// Inline, and by force: a returned struct that goes through memory costs more than the take, and
+// constant modes make the common path short.
+
+[[gnu::always_inline]] inline ClassGate::Rules ClassGate::rules_for(
+    const ClassRequest& request, RuleMode cap_mode, RuleMode limit_mode) const noexcept {
+  Rules rules{.charged = request,
+              .bound = bounds_[bound_index(request)].load(std::memory_order_relaxed),
+              .cap = caps_[index_of(request.priority)].load(std::memory_order_relaxed),
+              .process_max = process_max_.load(std::memory_order_relaxed),
+              .cap_mode = cap_mode,
+              .limit_mode = limit_mode};
+  rules.charged.cost = charged_cost(request.cost, rules.bound, rules.cap);
+  if (rules.process_max != 0) rules.charged.cost = std::min(rules.charged.cost, rules.process_max);
+  return rules;
+}
+
+[[gnu::always_inline]] inline ClassGate::Attempt ClassGate::judge(std::uint64_t word,
+                                                                  const Rules& rules,
+                                                                  bool overtake) noexcept {
+  const ClassCounts counts = unpack(word);
+  const std::uint32_t in_flight = counts.sheddable() + rules.charged.cost;
+  const bool over_cap = over_class_cap(counts, rules.charged, rules.cap);
+  if (over_cap && rules.cap_mode == RuleMode::kEnforce) return {.take = Take::kClassCap};
+  const bool over_limit = over_bound(counts, rules.charged, rules.bound);
+  const bool over_process = rules.process_max != 0 && in_flight > rules.process_max;
+  Attempt attempt{.take = Take::kTaken,
+                  .seat = {.units = static_cast<std::uint16_t>(rules.charged.cost)},
+                  .in_flight = in_flight};
+  if (rules.limit_mode == RuleMode::kEnforce) {
+    if (over_limit) return {.take = Take::kLimit};
+    if (over_process) return {.take = Take::kProcess};
+    if (!overtake && (word & in_front(rules.charged)) != 0) return {.take = Take::kLimit};
+  } else if (counts.of(rules.charged.priority) + rules.charged.cost > kClassUnitsMax) {
+    attempt.seat.units = 0;  // beyond what the word can count it passes uncounted
+  }
+  if (over_cap && rules.cap_mode == RuleMode::kShadow) {
+    attempt.would = Take::kClassCap;
+  } else if ((over_limit || over_process) && rules.limit_mode == RuleMode::kShadow) {
+    attempt.would = over_limit ? Take::kLimit : Take::kProcess;
+  }
+  return attempt;
+}
+
+[[gnu::always_inline]] inline ClassGate::Attempt ClassGate::take(const Rules& rules,
+                                                                 bool overtake) noexcept {
+  std::uint64_t word = word_.load(std::memory_order_relaxed);
+  for (;;) {
+    const Attempt attempt = judge(word, rules, overtake);
+    const std::uint64_t units = attempt.seat.units;
+    if (attempt.take != Take::kTaken || units == 0) return attempt;
+    const std::uint64_t next = word + (units << shift_of(rules.charged.priority));
+    if (word_.compare_exchange_weak(word, next, std::memory_order_acq_rel,
+                                    std::memory_order_relaxed)) {
+      return attempt;
+    }
+  }
+}
 
 [[gnu::always_inline]] inline ClassGate::Attempt ClassGate::try_take(const ClassRequest& request,
                                                                      bool overtake) noexcept {
   if (request.priority == Priority::kCritical) return take_critical(request.cost);
   if (!enforced_.load(std::memory_order_relaxed)) return take_unenforced(request, overtake);
-
-  const std::uint32_t bound = bounds_[bound_index(request)].load(std::memory_order_relaxed);
-  const std::uint32_t cap = caps_[index_of(request.priority)].load(std::memory_order_relaxed);
-  const std::uint32_t process_max = process_max_.load(std::memory_order_relaxed);
-  ClassRequest charged = request;
-  charged.cost = charged_cost(request.cost, bound, cap);
-  if (process_max != 0) charged.cost = std::min(charged.cost, process_max);
-
-  std::uint64_t word = word_.load(std::memory_order_relaxed);
-  for (;;) {
-    const ClassCounts counts = unpack(word);
-    const Reason verdict = decide_class(counts, charged, bound, cap);
-    if (verdict == Reason::kClassLimit) return {.take = Take::kClassCap};
-    if (verdict != Reason::kAdmitted) return {.take = Take::kLimit};
-    const std::uint32_t in_flight = counts.sheddable() + charged.cost;
-    if (process_max != 0 && in_flight > process_max) return {.take = Take::kProcess};
-    if (!overtake && (word & in_front(request)) != 0) return {.take = Take::kLimit};
-    const std::uint64_t next = word + (std::uint64_t{charged.cost} << shift_of(request.priority));
-    if (word_.compare_exchange_weak(word, next, std::memory_order_acq_rel,
-                                    std::memory_order_relaxed)) {
-      return {.take = Take::kTaken,
-              .seat = {.units = static_cast<std::uint16_t>(charged.cost)},
-              .in_flight = in_flight};
-    }
-  }
+  return take(rules_for(request, RuleMode::kEnforce, RuleMode::kEnforce), overtake);
 }
 
 inline bool ClassGate::give_back(const Seat& seat, Priority priority) noexcept {

@@ -30,11 +30,14 @@ class MemoryGate {
   [[nodiscard]] bool sheds(Priority priority) noexcept {
     const MemoryLevel level = level_.load(std::memory_order_relaxed);
     if (level == MemoryLevel::kNormal) return false;
-    const std::uint64_t ordinal = counts_low_request(level, priority)
-                                      ? low_requests_.fetch_add(1, std::memory_order_relaxed)
-                                      : 0;
-    return decide_memory(level, priority, ordinal, share_.load(std::memory_order_relaxed)) !=
-           Reason::kAdmitted;
+    return decide(level, priority,
+                  counts_low_request(level, priority)
+                      ? low_requests_.fetch_add(1, std::memory_order_relaxed)
+                      : 0);
+  }
+  /// What sheds() would say; counts nothing.
+  [[nodiscard]] bool would_shed(Priority priority) const noexcept {
+    return decide(level(), priority, low_requests_.load(std::memory_order_relaxed));
   }
 
   [[nodiscard]] MemoryLevel level() const noexcept {
@@ -44,6 +47,12 @@ class MemoryGate {
   [[nodiscard]] bool readable() const noexcept { return readable_.load(std::memory_order_relaxed); }
 
  private:
+  [[nodiscard]] bool decide(MemoryLevel level, Priority priority,
+                            std::uint64_t ordinal) const noexcept {
+    return decide_memory(level, priority, ordinal, share_.load(std::memory_order_relaxed)) !=
+           Reason::kAdmitted;
+  }
+
   MemoryRules rules_;
   std::atomic<ShedShare> share_{};
   std::atomic<MemoryLevel> level_{MemoryLevel::kNormal};

@@ -127,6 +127,7 @@ ScopeStats Scope::stats(TimePoint now) const noexcept {
     out.refused[i] = counters.sum_at(&ScopeCounters::refused, i);
     out.would_refuse[i] = counters.sum_at(&ScopeCounters::would_refuse, i);
   }
+  out.errors = counters.sum(&ScopeCounters::errors);
   out.in_flight = counts.sheddable();
   out.waiting = room.waiting();
   out.limit = limit();

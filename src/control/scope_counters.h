@@ -20,6 +20,7 @@ struct alignas(64) ScopeCounters {
   std::atomic<std::uint64_t> latency_ns{0};  // sum over samples
   std::atomic<std::uint64_t> abandoned{0};   // samples whose client left
   std::atomic<std::uint64_t> overloads{0};
+  std::atomic<std::uint64_t> errors{0};
   std::atomic<std::uint64_t> limit_hits{0};  // refused or made to wait by the limit
   std::array<std::atomic<std::uint64_t>, kPriorityCount> acquired{};
   std::array<std::atomic<std::uint64_t>, kPriorityCount> shed{};

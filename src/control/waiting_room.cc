@@ -33,15 +33,28 @@ void WaitingRoom::publish() noexcept {
   if (waiting() == 0) emptied_.store(true, std::memory_order_relaxed);
 }
 
+// Under the lock.
+bool WaitingRoom::may_wait(const Newcomer& newcomer) const noexcept {
+  const std::size_t ahead =
+      high_.size() + (newcomer.priority == Priority::kHigh ? 0 : normal_.size());
+  const bool full = high_.size() + normal_.size() >= newcomer.waiting_max;
+  const bool too_long =
+      gate_.sheddable() > 0 && hopeless(ahead, newcomer.capacity_per_second, newcomer.patience);
+  return !full && !too_long && newcomer.patience > Duration(0);
+}
+
+bool WaitingRoom::would_let_wait(const Newcomer& newcomer) const noexcept {
+  const std::scoped_lock lock(mutex_);
+  return may_wait(newcomer);
+}
+
 Waiter::State WaitingRoom::enter(Waiter& waiter, std::uint32_t waiting_max,
                                  double capacity_per_second, TimePoint now) noexcept {
   const std::scoped_lock lock(mutex_);
-  const std::size_t ahead =
-      high_.size() + (waiter.priority_ == Priority::kHigh ? 0 : normal_.size());
-  const bool full = high_.size() + normal_.size() >= waiting_max;
-  const bool too_long =
-      gate_.sheddable() > 0 && hopeless(ahead, capacity_per_second, waiter.expires_at() - now);
-  if (full || too_long || waiter.expires_at() <= now) {
+  if (!may_wait({.priority = waiter.priority_,
+                 .patience = waiter.expires_at() - now,
+                 .waiting_max = waiting_max,
+                 .capacity_per_second = capacity_per_second})) {
     waiter.reason_ = Reason::kOverload;
     waiter.state_.store(Waiter::State::kRefused, std::memory_order_relaxed);
     return Waiter::State::kRefused;

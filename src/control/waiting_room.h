@@ -58,6 +58,15 @@ class WaitingRoom {
   /// the caller looks, and then its callback tells.
   [[nodiscard]] Waiter::State enter(Waiter& waiter, std::uint32_t waiting_max,
                                     double capacity_per_second, TimePoint now) noexcept;
+  /// Who would enter: what decides whether there is any use in waiting.
+  struct Newcomer {
+    Priority priority = Priority::kNormal;
+    Duration patience{};
+    std::uint32_t waiting_max = 0;
+    double capacity_per_second = 0;
+  };
+  /// Whether enter() would let it wait; changes nothing.
+  [[nodiscard]] bool would_let_wait(const Newcomer& newcomer) const noexcept;
   /// True if the waiter was still in line; what it held is then in `holdings`. Its owner may free
   /// it as soon as it sees it cancelled, so nothing touches it after that.
   [[nodiscard]] bool leave(Waiter& waiter, Permit& holdings) noexcept;
@@ -83,6 +92,7 @@ class WaitingRoom {
   [[nodiscard]] Line& line_of(Priority p) noexcept {
     return p == Priority::kHigh ? high_ : normal_;
   }
+  [[nodiscard]] bool may_wait(const Newcomer& newcomer) const noexcept;
   void pump_locked(TimePoint now) noexcept;
   [[nodiscard]] bool serve(Line& line, TimePoint now) noexcept;
   void expire_line(Line& line, TimePoint now) noexcept;

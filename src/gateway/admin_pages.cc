@@ -191,10 +191,8 @@ AdminPage endpoints_page(const GatewayView& view, TimePoint now) {
 
 /// What is described, or why it cannot be read.
 struct Description {
-  DescribedRequest request;
+  AdmissionRequest request;
   std::size_t upstream = 0;
-  Identity actor;
-  Identity peer;
   std::string error;
 };
 
@@ -215,49 +213,47 @@ std::string not_understood(std::string_view query) {
   return {};
 }
 
+/// The names must live as long as the description.
 Description described(const GatewayView& view, const AdminRequest& asked, const std::string& actor,
-                      const std::string& peer) {
-  Description said;
-  said.error = not_understood(asked.query);
+                      const std::string& peer, TimePoint now) {
+  Description said{.request = {}, .error = not_understood(asked.query)};
+  AdmissionRequest& request = said.request;
   const auto value = [&](std::string_view name) { return query_value(asked.query, name); };
   if (const std::string text = value("class"); !text.empty()) {
     const auto priority = priority_named(text);
-    if (!priority)
-      return {
-          .request = {}, .actor = {}, .peer = {}, .error = "class: critical, high, normal or low"};
-    said.request.priority = *priority;
+    if (!priority) said.error = "class: critical, high, normal or low";
+    request.priority = priority.value_or(Priority::kNormal);
   }
   if (const std::string name = value("upstream"); !name.empty()) {
     const auto& names = view.core.names;
     const auto at = std::find(names.begin(), names.end(), name);
-    if (at == names.end()) said.error = "upstream: no upstream of that name";
+    if (at == names.end()) return {.request = {}, .error = "upstream: no upstream of that name"};
     said.upstream = static_cast<std::size_t>(at - names.begin());
   }
   if (const std::string text = value("bytes"); !text.empty()) {
     const auto bytes = parse_byte_size(text);
     if (!bytes) said.error = "bytes: " + std::string(kByteSizeSyntax);
-    if (bytes) said.request.bytes = bytes->bytes();
+    if (bytes) request.bytes = bytes->bytes();
   }
   if (const std::string text = value("cost"); !text.empty()) {
     const auto cost = number_in<std::uint32_t>(text);
     if (!cost || *cost == 0 || *cost > kClassUnitsMax) said.error = "cost: 1 to 16383";
-    said.request.cost = cost.value_or(1);
+    request.cost = cost.value_or(1);
   }
   if (const std::string text = value("deadline_ms"); !text.empty()) {
     const auto ms = number_in<std::int32_t>(text);
     if (!ms) said.error = "deadline_ms: milliseconds that are left";
-    said.request.time_left = std::chrono::milliseconds(ms.value_or(0));
+    request.deadline = now + std::chrono::milliseconds(ms.value_or(0));
   }
   if (const std::string text = value("attempt"); !text.empty()) {
     const auto attempt = number_in<std::uint64_t>(text);
     if (!attempt) said.error = "attempt: a number, 1 for the first";
-    said.request.hedge = attempt.value_or(1) > 1;
+    request.hedge = attempt.value_or(1) > 1;
   }
+  request.scope = view.core.scope_of(said.upstream);
   const AdmissionController& controller = view.core.controller;
-  if (!actor.empty()) said.actor = named_actor(actor, controller);
-  if (!peer.empty()) said.peer = controller.identify(peer);
-  said.request.has_actor = said.actor.present() && !said.request.hedge;
-  said.request.has_peer = said.peer.present();
+  if (!actor.empty() && !request.hedge) request.actor = named_actor(actor, controller);
+  if (!peer.empty()) request.peer = controller.identify(peer);
   return said;
 }
 
@@ -265,26 +261,23 @@ AdminPage explain_page(const GatewayView& view, const AdminRequest& asked, TimeP
   if (view.core.upstreams.empty()) return complaint("there is no upstream");
   const std::string actor = query_value(asked.query, "actor");
   const std::string peer = query_value(asked.query, "peer");
-  const Description said = described(view, asked, actor, peer);
+  const Description said = described(view, asked, actor, peer, now);
   if (!said.error.empty()) return complaint(said.error);
   const AdmissionController& controller = view.core.controller;
-  const ScopeId scope = view.core.scope_of(said.upstream);
-  const Explanation explanation =
-      explain(said.request, {.config = controller.config(),
-                             .all = controller.stats(),
-                             .scope = controller.scope_stats(scope, now),
-                             .actor = controller.actor_use(said.actor),
-                             .peer = controller.peer_use(said.peer)});
+  const DecisionRecord record = controller.explain(said.request, now);
+  const NumbersInForce numbers{.config = controller.config(),
+                               .all = controller.stats(),
+                               .scope = controller.scope_stats(said.request.scope, now),
+                               .now = now};
   Json steps = Json::array();
-  for (const ExplainedStep& step : explanation.steps) {
-    const bool passes = step.refuses == Reason::kAdmitted;
-    steps.push_back({{"step", step.number},
-                     {"check", step.check},
-                     {"found", step.finding},
+  for (const DecisionStep& step : record.steps()) {
+    steps.push_back({{"step", step_number(step.check)},
+                     {"check", name_of(step.check)},
+                     {"found", words_of(step, said.request, numbers)},
                      {"mode", kRuleModeNames[static_cast<std::size_t>(step.mode)]},
-                     {"passes", passes}});
+                     {"passes", step.passes}});
   }
-  constexpr std::array<std::string_view, 3> kVerdicts = {"admitted", "waits", "refused"};
+  constexpr std::array<std::string_view, 3> kVerdicts = {"admitted", "refused", "waits"};
   Json page = {{"request",
                 {{"upstream", view.core.names[said.upstream]},
                  {"class", name_of(said.request.priority)},
@@ -293,10 +286,13 @@ AdminPage explain_page(const GatewayView& view, const AdminRequest& asked, TimeP
                  {"bytes", said.request.bytes},
                  {"cost", said.request.cost},
                  {"hedge", said.request.hedge}}},
-               {"verdict", kVerdicts[static_cast<std::size_t>(explanation.verdict)]}};
-  if (explanation.verdict == Verdict::kRefused) {
-    page["reason"] = name_of(explanation.reason);
-    page["status"] = facts_of(explanation.reason).http;
+               {"verdict", kVerdicts[static_cast<std::size_t>(record.verdict)]}};
+  if (record.verdict == DecisionRecord::Verdict::kRefused) {
+    page["reason"] = name_of(record.reason);
+    page["status"] = facts_of(record.reason).http;
+  }
+  if (record.verdict == DecisionRecord::Verdict::kWaits) {
+    page["wait_ms_max"] = to_millis(record.wait_max);
   }
   page["steps"] = steps;
   return json_page(page);

@@ -3,120 +3,93 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "weir/control/admission_controller.h"
+
 namespace weir::gateway {
 namespace {
 
 using std::chrono::milliseconds;
 using ::testing::HasSubstr;
 
-NumbersInForce idle() {
-  NumbersInForce numbers;
-  numbers.scope.name = "app";
-  numbers.scope.limit = 10;
-  return numbers;
-}
+constexpr TimePoint kNow = time_from_ns(1'000'000'000);
 
-const ExplainedStep& step_named(const Explanation& explanation, std::string_view check) {
-  for (const ExplainedStep& step : explanation.steps) {
-    if (step.check == check) return step;
+struct ExplainWords : testing::Test {
+  ExplainWords() {
+    config.limit.policy = LimitKind::kFixed;
+    config.limit.initial_limit = 10;
+    config.limit.min_limit = 1;
   }
-  static const ExplainedStep kMissing;
-  ADD_FAILURE() << "no step " << check;
-  return kMissing;
-}
-
-TEST(Explain, AnIdleGatewayAdmitsAndShowsEveryStep) {
-  const Explanation said = explain({}, idle());
-  EXPECT_EQ(said.verdict, Verdict::kAdmitted);
-  ASSERT_GE(said.steps.size(), 7U);
-  for (std::size_t i = 1; i < said.steps.size(); ++i) {
-    EXPECT_GE(said.steps[i].number, said.steps[i - 1].number);
+  std::string words(AdmissionController& controller, const AdmissionRequest& request,
+                    Reason check) {
+    for (const DecisionStep& step : controller.explain(request, kNow).steps()) {
+      if (step.check != check) continue;
+      return words_of(step, request,
+                      {.config = controller.config(),
+                       .all = controller.stats(),
+                       .scope = controller.scope_stats(request.scope, kNow),
+                       .now = kNow});
+    }
+    return "no such step";
   }
+  AdmissionConfig config;
+};
+
+TEST_F(ExplainWords, SayWhatIsHeldAndWhatTheBoundIs) {
+  config.classes.caps[index_of(Priority::kNormal)] = 5;
+  AdmissionController controller(config, Rng(1));
+  AdmissionRequest request;
+  request.actor = controller.identify("alice");
+  request.peer = controller.identify("node");
+  request.bytes = 1024;
+  request.deadline = kNow + milliseconds(20);
+  auto held = controller.try_admit(request, kNow);
+  EXPECT_EQ(words(controller, request, Reason::kDeadline), "20ms left");
+  EXPECT_EQ(words(controller, request, Reason::kTooLarge), "1.0 KiB asked for");
+  EXPECT_EQ(words(controller, request, Reason::kPeerLimit), "1 of 64 in flight or waiting");
+  EXPECT_EQ(words(controller, request, Reason::kActorInflight), "1 of 16 in flight");
+  EXPECT_EQ(words(controller, request, Reason::kActorBytes), "1.0 KiB of 4.0 GiB held");
+  EXPECT_EQ(words(controller, request, Reason::kBytes), "1.0 KiB of 64.0 GiB held by all");
+  EXPECT_EQ(words(controller, request, Reason::kClassLimit), "1 of 5 in flight");
+  EXPECT_THAT(words(controller, request, Reason::kOverload),
+              HasSubstr("1 of 9 in flight (0.9 of the limit 10"));
 }
 
-TEST(Explain, AFullLimitMakesNormalWaitAndLowGo) {
-  NumbersInForce full = idle();
-  full.scope.in_flight = 10;
-  EXPECT_EQ(explain({}, full).verdict, Verdict::kWaits);
-  EXPECT_THAT(step_named(explain({}, full), "overload").finding,
-              HasSubstr("10 of 9 in flight (0.9 of the limit 10"));
-  const Explanation low = explain({.priority = Priority::kLow, .time_left = {}}, full);
-  EXPECT_EQ(low.verdict, Verdict::kRefused);
-  EXPECT_EQ(low.reason, Reason::kOverload);
-  EXPECT_EQ(explain({.priority = Priority::kCritical, .time_left = {}}, full).verdict,
-            Verdict::kAdmitted);
-  full.scope.waiting = full.config.waiting_max;
-  EXPECT_EQ(explain({}, full).verdict, Verdict::kRefused);
+TEST_F(ExplainWords, SayWhatARequestDoesNotHave) {
+  config.total_bytes_max = 0;
+  config.modes.limit = RuleMode::kOff;
+  AdmissionController controller(config, Rng(1));
+  EXPECT_EQ(words(controller, {}, Reason::kDeadline), "none given");
+  EXPECT_EQ(words(controller, {}, Reason::kPeerLimit), "not from a trusted peer");
+  EXPECT_EQ(words(controller, {}, Reason::kActorInflight), "billed to nobody");
+  EXPECT_EQ(words(controller, {}, Reason::kBytes), "no budget");
+  EXPECT_EQ(words(controller, {}, Reason::kClassLimit), "no cap");
+  EXPECT_EQ(words(controller, {}, Reason::kOverload), "not checked: the rule is off");
 }
 
-TEST(Explain, TheSharesDiffer) {
-  NumbersInForce busy = idle();
-  busy.scope.in_flight = 8;
-  EXPECT_EQ(explain({.priority = Priority::kHigh, .time_left = {}}, busy).verdict,
-            Verdict::kAdmitted);
-  EXPECT_EQ(explain({.priority = Priority::kNormal, .time_left = {}}, busy).verdict,
-            Verdict::kAdmitted);
-  EXPECT_EQ(explain({.priority = Priority::kLow, .time_left = {}}, busy).verdict,
-            Verdict::kRefused);
-  EXPECT_EQ(explain({.hedge = true, .time_left = {}}, busy).verdict, Verdict::kRefused);
+TEST_F(ExplainWords, SayHowFarMemoryMustFallUntilSheddingEnds) {
+  config.memory.low_priority_shed_ratio = 0.5;
+  AdmissionController controller(config, Rng(1));
+  AdmissionRequest low;
+  low.priority = Priority::kLow;
+  controller.set_memory(0.9, true);
+  controller.set_memory(0.84, true);
+  auto admitted = controller.try_admit(low, kNow);  // every second one is shed
+  const std::string text = words(controller, low, Reason::kMemory);
+  EXPECT_THAT(text, HasSubstr("84.0 % used; low is shed above 85.0 %, normal above 95.0 %"));
+  EXPECT_THAT(text, HasSubstr("low is shed until it is at most 82.0 %"));
+  EXPECT_THAT(text, HasSubstr("share of low shed 50.0 %"));
+  controller.set_memory(0, false);
+  EXPECT_THAT(words(controller, low, Reason::kMemory), HasSubstr("unreadable, counts as 0 %"));
 }
 
-TEST(Explain, TheFirstRefusalDecidesAndTheRestIsShown) {
-  NumbersInForce numbers = idle();
-  numbers.scope.in_flight = 10;
-  numbers.actor.in_flight = numbers.config.inflight_max;
-  const Explanation said = explain({.has_actor = true, .time_left = {}}, numbers);
-  EXPECT_EQ(said.verdict, Verdict::kRefused);
-  EXPECT_EQ(said.reason, Reason::kActorInflight);
-  EXPECT_EQ(step_named(said, "overload").refuses, Reason::kOverload);
-}
-
-TEST(Explain, EveryStepHasItsReason) {
-  NumbersInForce numbers = idle();
-  EXPECT_EQ(explain({.time_left = Duration(0)}, numbers).reason, Reason::kDeadline);
-  numbers.all.memory_usage = 0.96;
-  EXPECT_EQ(explain({}, numbers).reason, Reason::kMemory);
-  EXPECT_EQ(explain({.priority = Priority::kHigh, .time_left = {}}, numbers).verdict,
-            Verdict::kAdmitted);
-  numbers.all.memory_usage = 0;
-  EXPECT_EQ(explain({.has_actor = true, .bytes = kActorBytesMax, .time_left = {}}, numbers).reason,
-            Reason::kTooLarge);
-  numbers.peer.in_flight = numbers.config.per_peer_limit;
-  EXPECT_EQ(explain({.has_peer = true, .time_left = {}}, numbers).reason, Reason::kPeerLimit);
-  numbers.actor.bytes = numbers.config.bytes_max;
-  EXPECT_EQ(explain({.has_actor = true, .bytes = 1, .time_left = {}}, numbers).reason,
-            Reason::kActorBytes);
-  numbers.all.bytes = numbers.config.total_bytes_max;
-  EXPECT_EQ(explain({.bytes = 1, .time_left = {}}, numbers).reason, Reason::kBytes);
-  numbers.scope.classes[index_of(Priority::kNormal)].cap = 5;
-  numbers.scope.classes[index_of(Priority::kNormal)].in_flight = 5;
-  EXPECT_EQ(explain({}, numbers).reason, Reason::kClassLimit);
-}
-
-TEST(Explain, ARuleThatOnlyWatchesRefusesNothing) {
-  NumbersInForce numbers = idle();
-  numbers.scope.in_flight = 10;
-  numbers.config.modes.limit = RuleMode::kShadow;
-  const Explanation said = explain({.priority = Priority::kLow, .time_left = {}}, numbers);
-  EXPECT_EQ(said.verdict, Verdict::kAdmitted);
-  EXPECT_EQ(step_named(said, "overload").refuses, Reason::kOverload);
-  EXPECT_EQ(step_named(said, "overload").mode, RuleMode::kShadow);
-}
-
-TEST(Explain, ARequestDearerThanEveryBoundIsServedAlone) {
-  NumbersInForce numbers = idle();
-  numbers.scope.classes[index_of(Priority::kNormal)].cap = 5;
-  const DescribedRequest dear{.cost = kClassUnitsMax, .time_left = {}};
-  EXPECT_EQ(explain(dear, numbers).verdict, Verdict::kAdmitted);
-  numbers.scope.in_flight = numbers.all.in_flight = 1;
-  numbers.scope.classes[index_of(Priority::kNormal)].in_flight = 1;
-  EXPECT_EQ(explain(dear, numbers).reason, Reason::kClassLimit);
-}
-
-TEST(Explain, ANewcomerQueuesBehindThoseWhoWait) {
-  NumbersInForce numbers = idle();
-  numbers.scope.waiting = 1;
-  EXPECT_EQ(explain({}, numbers).verdict, Verdict::kWaits);
+TEST(ExplainSteps, AreNumberedAsTheDecisionIsDocumented) {
+  int last = 0;
+  for (std::size_t i = 1; i < kReasonCount; ++i) {
+    const int number = step_number(static_cast<Reason>(i));
+    EXPECT_TRUE(number == last || number == last + 1);
+    last = number;
+  }
+  EXPECT_EQ(last, 7);
 }
 
 }  // namespace

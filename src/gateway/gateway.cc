@@ -78,7 +78,9 @@ class Housekeeping {
     loop_.arm(expire_, now + kExpireEvery);
   }
   void read_memory(TimePoint now) {
-    const io::MemoryReading reading = io::read_memory();
+    const MemoryRules rules = core_.controller.config().memory;
+    const io::MemoryReading reading =
+        reader_.read(now, rules.memory_pressure_threshold - rules.leave_margin);
     core_.controller.set_memory(reading.usage, reading.readable);
     loop_.arm(memory_, now + memory_interval_);
   }
@@ -86,6 +88,7 @@ class Housekeeping {
   GatewayCore& core_;
   io::Loop& loop_;
   Duration memory_interval_;
+  io::MemoryReader reader_;
   io::Timer expire_;
   io::Timer memory_;
 };

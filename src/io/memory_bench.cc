@@ -24,5 +24,16 @@ void memory_read(benchmark::State& state) {
 }
 BENCHMARK(memory_read);
 
+/// As the gateway polls: every 500 ms of a clock that jumps.
+void memory_poll(benchmark::State& state) {
+  io::MemoryReader reader;
+  TimePoint now{};
+  for (auto _ : state) {
+    now += std::chrono::milliseconds(500);
+    benchmark::DoNotOptimize(reader.read(now, 0.82));
+  }
+}
+BENCHMARK(memory_poll);
+
 }  // namespace
 }  // namespace weir::io

@@ -17,6 +17,10 @@ struct CgroupFiles {
   MemoryOrigin origin;
 };
 
+/// The fastest growth of a working set that a reading may miss, in limits per second.
+constexpr double kGrowthPerSecond = 0.1;
+constexpr Duration kOpenAgainAfter = std::chrono::seconds(10);
+
 constexpr CgroupFiles kVersion2 = {"/sys/fs/cgroup", "memory.max", "memory.current",
                                    "inactive_file ", MemoryOrigin::kCgroup2};
 constexpr CgroupFiles kHybrid = {"/sys/fs/cgroup/unified", "memory.max", "memory.current",
@@ -25,8 +29,16 @@ constexpr CgroupFiles kVersion1 = {"/sys/fs/cgroup/memory", "memory.limit_in_byt
                                    "memory.usage_in_bytes", "total_inactive_file ",
                                    MemoryOrigin::kCgroup1};
 
-std::optional<std::uint64_t> number_in(const std::string& path) {
-  return whole_number(SmallFile(path).text());
+std::optional<std::uint64_t> number_in(const Fd& file) {
+  return whole_number(SmallFile(file).text());
+}
+
+/// "max" is no number; version 1 says "no limit" by a huge one.
+std::optional<std::uint64_t> limit_in(const Fd& file, std::uint64_t host_total) {
+  const auto limit = number_in(file);
+  if (!limit || *limit == 0 || (host_total != 0 && *limit > host_total)) return std::nullopt;
+  if (*limit >= (std::uint64_t{1} << 62U)) return std::nullopt;
+  return limit;
 }
 
 std::optional<std::uint64_t> line_of(std::string_view text, std::string_view key) {
@@ -42,33 +54,12 @@ struct Host {
   std::uint64_t available = 0;
 };
 
-std::optional<Host> read_host(const MemorySource& source) {
-  const SmallFile file(source.prefix + "/proc/meminfo");
+std::optional<Host> read_host(const Fd& meminfo) {
+  const SmallFile file(meminfo);
   const auto total = line_of(file.text(), "MemTotal:");
   const auto available = line_of(file.text(), "MemAvailable:");
   if (!total || !available || *total == 0 || *total > UINT64_MAX / 1024) return std::nullopt;
   return Host{*total * 1024, std::min(*available, *total) * 1024};
-}
-
-/// The reading of one cgroup directory; nothing if it has no limit or is not there.
-std::optional<MemoryReading> read_cgroup(const std::string& directory, const CgroupFiles& files,
-                                         std::uint64_t host_total) {
-  const auto limit = number_in(directory + std::string(files.limit));
-  // "max" is no number; version 1 says "no limit" by a huge one.
-  if (!limit || *limit == 0 || (host_total != 0 && *limit > host_total)) return std::nullopt;
-  if (*limit >= (std::uint64_t{1} << 62U)) return std::nullopt;
-  const auto usage = number_in(directory + std::string(files.usage));
-  if (!usage) return std::nullopt;
-  const SmallFile stat(directory + "memory.stat");
-  const std::uint64_t inactive = line_of(stat.text(), files.inactive).value_or(0);
-  const std::uint64_t used = *usage > inactive ? *usage - inactive : 0;
-  return MemoryReading{
-      .usage = std::min(static_cast<double>(used) / static_cast<double>(*limit), 1.0),
-      .used_bytes = used,
-      .limit_bytes = *limit,
-      .smallest_limit_bytes = *limit,
-      .origin = files.origin,
-      .readable = true};
 }
 
 /// The path of this process in a hierarchy, as /proc/self/cgroup says; empty if it is not there.
@@ -100,15 +91,13 @@ void merge(std::optional<MemoryReading>& fullest, const std::optional<MemoryRead
   fullest->smallest_limit_bytes = smallest;
 }
 
-/// The fullest of a cgroup and its ancestors.
-std::optional<MemoryReading> read_hierarchy(const MemorySource& source, const CgroupFiles& files,
-                                            std::string_view path, std::uint64_t host_total) {
-  std::optional<MemoryReading> fullest;
-  const std::string root = source.prefix + std::string(files.root);
+/// The directories of a cgroup and its ancestors, with their final slash.
+std::vector<std::string> directories(const std::string& root, std::string_view path) {
+  std::vector<std::string> out;
   while (true) {
     while (path.ends_with('/')) path.remove_suffix(1);
-    merge(fullest, read_cgroup(root + std::string(path) + '/', files, host_total));
-    if (path.empty()) return fullest;
+    out.push_back(root + std::string(path) + '/');
+    if (path.empty()) return out;
     const std::size_t slash = path.rfind('/');
     path = slash == std::string_view::npos ? std::string_view{} : path.substr(0, slash);
   }
@@ -116,16 +105,69 @@ std::optional<MemoryReading> read_hierarchy(const MemorySource& source, const Cg
 
 }  // namespace
 
-MemoryReading read_memory(const MemorySource& source) {
-  const std::optional<Host> host = read_host(source);
-  const std::uint64_t host_total = host ? host->total : 0;
-  const SmallFile cgroups(source.prefix + "/proc/self/cgroup");
-  std::optional<MemoryReading> fullest;
+void MemoryReader::open(TimePoint now) {
+  opened_at_ = now;
+  cgroups_.clear();
+  host_ = open_file(source_.prefix + "/proc/meminfo");
+  const std::optional<Host> host = read_host(host_);
+  host_total_ = host ? host->total : 0;
+  const SmallFile self(source_.prefix + "/proc/self/cgroup");
   for (const CgroupFiles& files : {kVersion2, kHybrid, kVersion1}) {
-    const std::string_view path = path_in(cgroups.text(), files.origin);
-    merge(fullest, read_hierarchy(source, files, path, host_total));
+    const std::string root = source_.prefix + std::string(files.root);
+    for (const std::string& directory : directories(root, path_in(self.text(), files.origin))) {
+      Cgroup cgroup{.limit = open_file(directory + std::string(files.limit)),
+                    .inactive_key = files.inactive,
+                    .origin = files.origin};
+      if (!limit_in(cgroup.limit, host_total_)) continue;
+      cgroup.usage = open_file(directory + std::string(files.usage));
+      cgroup.stat = open_file(directory + "memory.stat");
+      if (number_in(cgroup.usage)) cgroups_.push_back(std::move(cgroup));
+    }
+  }
+}
+
+std::optional<MemoryReading> MemoryReader::read_cgroup(Cgroup& cgroup, TimePoint now,
+                                                       double watch_from) const {
+  const auto limit = limit_in(cgroup.limit, host_total_);
+  const auto usage = number_in(cgroup.usage);
+  if (!limit || !usage) return std::nullopt;
+  const auto used = [&] {
+    return *usage > cgroup.inactive_bytes ? *usage - cgroup.inactive_bytes : 0;
+  };
+  const auto share = [&](std::uint64_t bytes) {
+    return static_cast<double>(bytes) / static_cast<double>(*limit);
+  };
+  const auto may_have_reached = [&] {
+    const double grown = kGrowthPerSecond * to_seconds(now - *cgroup.stat_read_at);
+    return share(*usage) >= watch_from && share(used()) + grown >= watch_from;
+  };
+  if (!cgroup.stat_read_at || may_have_reached()) {
+    const SmallFile stat(cgroup.stat);
+    cgroup.inactive_bytes = line_of(stat.text(), cgroup.inactive_key).value_or(0);
+    cgroup.stat_read_at = now;
+  }
+  return MemoryReading{.usage = std::min(share(used()), 1.0),
+                       .used_bytes = used(),
+                       .limit_bytes = *limit,
+                       .smallest_limit_bytes = *limit,
+                       .origin = cgroup.origin,
+                       .readable = true};
+}
+
+MemoryReading MemoryReader::read(TimePoint now, double watch_from) {
+  const bool fresh = !opened_at_ || now - *opened_at_ >= kOpenAgainAfter;
+  if (fresh) open(now);
+  std::optional<MemoryReading> fullest;
+  for (Cgroup& cgroup : cgroups_) {
+    const std::optional<MemoryReading> reading = read_cgroup(cgroup, now, watch_from);
+    if (!reading && !fresh) {  // its limit or the cgroup itself is gone: look for what is there now
+      opened_at_.reset();
+      return read(now, watch_from);
+    }
+    merge(fullest, reading);
   }
   if (fullest) return *fullest;
+  const std::optional<Host> host = read_host(host_);
   if (!host) return {};
   const std::uint64_t used = host->total - host->available;
   return {.usage = static_cast<double>(used) / static_cast<double>(host->total),
@@ -134,6 +176,10 @@ MemoryReading read_memory(const MemorySource& source) {
           .smallest_limit_bytes = 0,
           .origin = MemoryOrigin::kHost,
           .readable = true};
+}
+
+MemoryReading read_memory(const MemorySource& source) {
+  return MemoryReader(source).read(TimePoint{}, 0);
 }
 
 }  // namespace weir::inline v0::io

@@ -13,8 +13,8 @@ namespace {
 namespace fs = std::filesystem;
 
 /// A fake root with /proc and /sys, removed at the end.
-struct MemoryReader : testing::Test {
-  void SetUp() override {
+struct MemoryTree : testing::Test {
+  MemoryTree() {
     const auto* info = testing::UnitTest::GetInstance()->current_test_info();
     root = fs::path(testing::TempDir()) /
            ("weir-memory-" + std::to_string(::getpid()) + "-" + info->name());
@@ -44,7 +44,7 @@ struct MemoryReader : testing::Test {
   fs::path root;
 };
 
-TEST_F(MemoryReader, WorkingSetIsUsageMinusInactiveFile) {
+TEST_F(MemoryTree, WorkingSetIsUsageMinusInactiveFile) {
   host();
   put("proc/self/cgroup", "0::/app\n");
   group("/app", "1000000", "700000", "200000");
@@ -56,7 +56,7 @@ TEST_F(MemoryReader, WorkingSetIsUsageMinusInactiveFile) {
   EXPECT_DOUBLE_EQ(reading.usage, 0.5);
 }
 
-TEST_F(MemoryReader, AncestorWithALimitCountsWhenTheLeafHasNone) {
+TEST_F(MemoryTree, AncestorWithALimitCountsWhenTheLeafHasNone) {
   host();
   put("proc/self/cgroup", "0::/slice/app\n");
   group("/slice/app", "max", "600000", "0");
@@ -66,7 +66,7 @@ TEST_F(MemoryReader, AncestorWithALimitCountsWhenTheLeafHasNone) {
   EXPECT_EQ(reading.used_bytes, 1'400'000U);
 }
 
-TEST_F(MemoryReader, TightestAncestorWins) {
+TEST_F(MemoryTree, TightestAncestorWins) {
   host();
   put("proc/self/cgroup", "0::/slice/app\n");
   group("/slice/app", "1000000", "300000", "0");
@@ -78,14 +78,14 @@ TEST_F(MemoryReader, TightestAncestorWins) {
   EXPECT_DOUBLE_EQ(read().usage, 0.95);
 }
 
-TEST_F(MemoryReader, NamespacedContainerSeesItsOwnRoot) {
+TEST_F(MemoryTree, NamespacedContainerSeesItsOwnRoot) {
   host();
   put("proc/self/cgroup", "0::/\n");
   group("", "500000", "250000", "0");
   EXPECT_DOUBLE_EQ(read().usage, 0.5);
 }
 
-TEST_F(MemoryReader, VersionOneIsRead) {
+TEST_F(MemoryTree, VersionOneIsRead) {
   host();
   put("proc/self/cgroup", "12:cpu,cpuacct:/x\n5:memory:/docker/abc\n1:name=systemd:/y\n");
   const std::string folder = "sys/fs/cgroup/memory/docker/abc/";
@@ -97,7 +97,7 @@ TEST_F(MemoryReader, VersionOneIsRead) {
   EXPECT_DOUBLE_EQ(reading.usage, 0.5);
 }
 
-TEST_F(MemoryReader, VersionOneWithoutLimitFallsBackToTheHost) {
+TEST_F(MemoryTree, VersionOneWithoutLimitFallsBackToTheHost) {
   host();
   put("proc/self/cgroup", "5:memory:/\n");
   put("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
@@ -105,7 +105,7 @@ TEST_F(MemoryReader, VersionOneWithoutLimitFallsBackToTheHost) {
   EXPECT_EQ(read().origin, MemoryOrigin::kHost);
 }
 
-TEST_F(MemoryReader, WithoutAnyLimitTheHostCounts) {
+TEST_F(MemoryTree, WithoutAnyLimitTheHostCounts) {
   host("1000", "250");
   put("proc/self/cgroup", "0::/app\n");
   group("/app", "max", "123", "0");
@@ -115,20 +115,20 @@ TEST_F(MemoryReader, WithoutAnyLimitTheHostCounts) {
   EXPECT_DOUBLE_EQ(reading.usage, 0.75);
 }
 
-TEST_F(MemoryReader, LimitAboveTheMachineIsNone) {
+TEST_F(MemoryTree, LimitAboveTheMachineIsNone) {
   host("1000", "250");
   put("proc/self/cgroup", "0::/app\n");
   group("/app", "999999999999", "123", "0");
   EXPECT_EQ(read().origin, MemoryOrigin::kHost);
 }
 
-TEST_F(MemoryReader, MissingEverythingIsUnreadableAndZero) {
+TEST_F(MemoryTree, MissingEverythingIsUnreadableAndZero) {
   const MemoryReading reading = read();
   EXPECT_FALSE(reading.readable);
   EXPECT_EQ(reading, MemoryReading{});
 }
 
-TEST_F(MemoryReader, EmptyAndGarbageFilesAreUnreadable) {
+TEST_F(MemoryTree, EmptyAndGarbageFilesAreUnreadable) {
   for (const char* rubbish : {"", "\n", "banana", "-5", "0x10", "12banana", "\xff\xfe", "::::"}) {
     put("proc/meminfo", rubbish);
     put("proc/self/cgroup", rubbish);
@@ -139,7 +139,7 @@ TEST_F(MemoryReader, EmptyAndGarbageFilesAreUnreadable) {
   }
 }
 
-TEST_F(MemoryReader, GarbageInOneGroupLeavesTheOthers) {
+TEST_F(MemoryTree, GarbageInOneGroupLeavesTheOthers) {
   host();
   put("proc/self/cgroup", "rubbish\n0::/slice/app\n");
   group("/slice/app", "1000000", "what", "0");
@@ -149,7 +149,7 @@ TEST_F(MemoryReader, GarbageInOneGroupLeavesTheOthers) {
   EXPECT_DOUBLE_EQ(reading.usage, 0.5) << "an unreadable stat line subtracts nothing";
 }
 
-TEST_F(MemoryReader, InactiveAboveUsageIsZeroNotHuge) {
+TEST_F(MemoryTree, InactiveAboveUsageIsZeroNotHuge) {
   host();
   put("proc/self/cgroup", "0::/app\n");
   group("/app", "1000000", "100", "200");
@@ -157,11 +157,76 @@ TEST_F(MemoryReader, InactiveAboveUsageIsZeroNotHuge) {
   EXPECT_TRUE(read().readable);
 }
 
-TEST_F(MemoryReader, UsageAboveTheLimitIsOne) {
+TEST_F(MemoryTree, UsageAboveTheLimitIsOne) {
   host();
   put("proc/self/cgroup", "0::/app\n");
   group("/app", "1000", "5000", "0");
   EXPECT_DOUBLE_EQ(read().usage, 1.0);
+}
+
+TimePoint after(double seconds) {
+  return time_from_ns(1'000'000'000 + static_cast<std::int64_t>(seconds * 1e9));
+}
+
+/// One cgroup of 1,000,000 bytes, polled with a threshold of 0.8.
+struct MemoryPoll : MemoryTree {
+  void usage(const std::string& current, const std::string& inactive) {
+    host();
+    put("proc/self/cgroup", "0::/app\n");
+    group("/app", "1000000", current, inactive);
+  }
+  double poll(double seconds) { return reader.read(after(seconds), 0.8).usage; }
+  MemoryReader reader{{root.string()}};
+};
+
+TEST_F(MemoryPoll, FarFromTheThresholdStatIsNotReadAgain) {
+  usage("700000", "200000");
+  EXPECT_DOUBLE_EQ(poll(0), 0.5);
+  usage("710000", "0");
+  EXPECT_DOUBLE_EQ(poll(0.5), 0.51) << "usage is new, inactive as it was";
+  EXPECT_DOUBLE_EQ(poll(9.9), 0.51) << "usage is below the threshold: so is the working set";
+  EXPECT_DOUBLE_EQ(poll(10), 0.71) << "old";
+}
+
+TEST_F(MemoryPoll, NearTheThresholdEveryReadingIsExact) {
+  usage("900000", "150000");
+  EXPECT_DOUBLE_EQ(poll(0), 0.75);
+  usage("900000", "50000");
+  EXPECT_DOUBLE_EQ(poll(0.5), 0.85);
+  usage("900000", "100000");
+  EXPECT_DOUBLE_EQ(poll(0.6), 0.8);
+}
+
+// Page cache fills a cgroup to its limit; how soon memory.stat is read again depends on how far the
+// working set is away.
+TEST_F(MemoryPoll, AFullPageCacheIsLookedAtInTimeForAQuickGrowth) {
+  usage("1000000", "500000");
+  EXPECT_DOUBLE_EQ(poll(0), 0.5);
+  usage("1000000", "250000");
+  EXPECT_DOUBLE_EQ(poll(2.9), 0.5);
+  EXPECT_DOUBLE_EQ(poll(3), 0.75) << "by a tenth per second it could be at 0.8";
+  usage("1000000", "150000");
+  EXPECT_DOUBLE_EQ(poll(3.5), 0.85);
+}
+
+TEST_F(MemoryPoll, ANewLimitCountsAtOnceAndANewCgroupSoon) {
+  usage("400000", "0");
+  EXPECT_DOUBLE_EQ(poll(0), 0.4);
+  put("sys/fs/cgroup/app/memory.max", "800000\n");
+  EXPECT_DOUBLE_EQ(poll(0.5), 0.5);
+  group("/other", "500000", "300000", "0");
+  put("proc/self/cgroup", "0::/other\n");
+  EXPECT_DOUBLE_EQ(poll(1), 0.5);
+  EXPECT_DOUBLE_EQ(poll(10), 0.6);
+}
+
+TEST_F(MemoryPoll, ALimitThatGoesIsNoticedAtOnce) {
+  usage("400000", "0");
+  EXPECT_DOUBLE_EQ(poll(0), 0.4);
+  put("sys/fs/cgroup/app/memory.max", "max\n");
+  EXPECT_DOUBLE_EQ(poll(0.5), 0.25) << "the host's";
+  put("sys/fs/cgroup/app/memory.max", "1000000\n");
+  EXPECT_DOUBLE_EQ(poll(11), 0.4);
 }
 
 TEST(MemoryReaderReal, ThisMachineIsReadable) {

@@ -5,15 +5,19 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "weir/experimental/io/fd.h"
-
 namespace weir::inline v0::io {
 
-SmallFile::SmallFile(const std::string& path) noexcept {
-  const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd) return;
+Fd open_file(const std::string& path) noexcept {
+  return Fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+}
+
+SmallFile::SmallFile(const std::string& path) noexcept : SmallFile(open_file(path)) {}
+
+SmallFile::SmallFile(const Fd& file) noexcept {
+  if (!file) return;
   while (size_ < bytes_.size()) {
-    const ssize_t got = ::read(fd.get(), bytes_.data() + size_, bytes_.size() - size_);
+    const ssize_t got = ::pread(file.get(), bytes_.data() + size_, bytes_.size() - size_,
+                                static_cast<off_t>(size_));
     if (got < 0) {
       size_ = 0;
       return;

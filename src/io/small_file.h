@@ -6,12 +6,16 @@
 #include <string>
 #include <string_view>
 
+#include "weir/experimental/io/fd.h"
+
 namespace weir::inline v0::io {
 
 /// The first 4 KB of a small kernel file (/proc, /sys), read in one go.
 class SmallFile {
  public:
   explicit SmallFile(const std::string& path) noexcept;
+  /// From the start of a file that stays open.
+  explicit SmallFile(const Fd& file) noexcept;
 
   [[nodiscard]] bool readable() const noexcept { return readable_; }
   /// Without trailing white space; empty if it cannot be read.
@@ -22,6 +26,9 @@ class SmallFile {
   std::size_t size_ = 0;
   bool readable_ = false;
 };
+
+/// Opens for reading; not open if it cannot be.
+[[nodiscard]] Fd open_file(const std::string& path) noexcept;
 
 /// The decimal number that `text` starts with (after blanks), if what follows is its end or a
 /// blank.

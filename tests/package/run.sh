@@ -26,6 +26,7 @@ by_find_package() {
   {
     cmake -S "$here/consumer" -B "$scratch/$name" -DCMAKE_PREFIX_PATH="$prefix" \
       -DCMAKE_CXX_COMPILER="$compiler" -DWEIR_CONSUMER_LINK="$link" \
+      -DWEIR_CONSUMER_EXAMPLE="$here/../../examples/in_your_server.cc" \
       -DWEIR_CONSUMER_COMPONENTS="$(echo "$*" | tr ' ' ';')" &&
       cmake --build "$scratch/$name"
   } >"$scratch/$name.log" 2>&1 || { cat "$scratch/$name.log"; exit 1; }
@@ -34,6 +35,9 @@ by_find_package() {
 by_find_package all weir::weir
 expect_ok "$scratch/all/loop"
 by_find_package some weir::control COMPONENTS control
+by_find_package embed weir::embed COMPONENTS embed
+out=$("$scratch/embed/in_your_server")
+[ "$out" = served ] || { echo "README's program printed '$out'"; exit 1; }
 
 step "pkg-config --static weir"
 PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name weir.pc)")

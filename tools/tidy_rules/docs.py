@@ -1,4 +1,4 @@
-"""Documents say what is there: links resolve, ./dev commands exist."""
+"""Documents say what is there: links resolve, ./dev commands exist, code shown is code compiled."""
 
 import re
 
@@ -8,11 +8,16 @@ _CODE_SPAN = re.compile(r"`[^`\n]*`")
 _HEADING = re.compile(r"^#{1,6}\s+(.*?)\s*#*$", re.MULTILINE)
 _DEV = re.compile(r"(?<![\w/])\./dev ([a-z]+)")
 
+# <!-- from examples/a.cc --> or <!-- from examples/a.cc [name] -->, then the code.
+_SHOWN = re.compile(r"^<!-- from (\S+)(?: \[([^\]]+)\])? -->\n```\w*\n(.*?)^```$",
+                    re.DOTALL | re.MULTILINE)
+
 
 def check(tree):
     for file in tree.files.values():
         if file.suffix == "md":
             yield from _check_links(tree, file)
+            yield from _check_shown(tree, file)
     yield from _check_dev(tree)
     yield from _check_front(tree)
 
@@ -33,6 +38,26 @@ def _check_links(tree, file):
         elif anchor and resolved in tree.files and resolved.endswith(".md"):
             if anchor not in _anchors(tree.files[resolved].text):
                 yield file.finding(line, f"link to {target}: no such heading")
+
+
+def _check_shown(tree, file):
+    """A block that names its source is that source, or the part of it between `// [name]` and
+    `// [end]`."""
+    for match in _SHOWN.finditer(file.text):
+        path, name, shown = match.groups()
+        line = file.line_of(match.start())
+        if path not in tree.files:
+            yield file.finding(line, f"code from {path}: no such file")
+            continue
+        text = tree.files[path].text
+        if name is not None:
+            part = re.search(rf"^// \[{re.escape(name)}\]\n(.*?)^// \[end\]$", text,
+                             re.DOTALL | re.MULTILINE)
+            text = part.group(1) if part else None
+        if text is None:
+            yield file.finding(line, f"code from {path}: it has no part [{name}]")
+        elif text != shown:
+            yield file.finding(line, f"code from {path} differs from it: copy it again")
 
 
 def _resolve(folder, path):

@@ -8,6 +8,7 @@ DIRECT = {
     "policy": ("base",),
     "control": ("policy",),
     "config": ("control",),
+    "embed": ("control",),
     "metrics": ("base",),
     "http": ("base",),
     "io": ("base",),

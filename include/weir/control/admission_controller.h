@@ -14,6 +14,7 @@
 #include "weir/control/admission_events.h"
 #include "weir/control/admission_request.h"
 #include "weir/control/admission_stats.h"
+#include "weir/control/decision_record.h"
 #include "weir/control/parker.h"
 #include "weir/control/permit.h"
 #include "weir/control/waiter.h"
@@ -50,9 +51,13 @@ struct Entered {
 /// Lifetime: must outlive its permits and waiters; the destructor asserts that none is left.
 class AdmissionController {
  public:
-  /// `config` must be valid (config.validate() is empty; asserted). `seed` provides the key of the
-  /// name hash and the jitter; in production, take it from the system's randomness. `first_scope`
-  /// is the name of the scope that exists from the start.
+  /// A controller, or what is wrong with `config`: each error names its key and the allowed range.
+  [[nodiscard]] static Result<std::unique_ptr<AdmissionController>, ConfigErrors> create(
+      const AdmissionConfig& config, Rng seed, EventSink* events = nullptr,
+      std::string_view first_scope = "default");
+  /// For a `config` that is known to be valid: asserted; create() is for all others. `seed` keys
+  /// the name hash and jitters; draw it from the system's randomness in production. `first_scope`
+  /// names the scope that is there from the start.
   AdmissionController(const AdmissionConfig& config, Rng seed, EventSink* events = nullptr,
                       std::string_view first_scope = "default");
   ~AdmissionController();
@@ -87,6 +92,14 @@ class AdmissionController {
   [[nodiscard]] Result<Permit, Reason> admit(const AdmissionRequest& request, Parker& parker,
                                              TimePoint now) noexcept;
 
+  /// What enter() would do with this request now. Runs the same steps, all of them, also after the
+  /// first refusal.
+  ///
+  /// Promises: takes nothing, counts nothing. Under load the numbers may have moved before a real
+  /// request comes.
+  [[nodiscard]] DecisionRecord explain(const AdmissionRequest& request,
+                                       TimePoint now) const noexcept;
+
   // ---- time and environment, driven by the owner
   /// The earliest time at which a waiter expires; TimePoint::max() if no request waits.
   [[nodiscard]] TimePoint next_expiry() const noexcept;
@@ -101,10 +114,11 @@ class AdmissionController {
   void forgive_pauses(Duration late) noexcept;
   /// Sets the memory usage (0 to 1). If it is not readable, it counts as 0 % and is reported.
   void set_memory(double usage, bool readable) noexcept;
-  /// Applies every value of `config` except the table sizes and scopes_max, which do not change.
-  /// `config` must be valid. The limit's bounds apply to scopes that use the default limit.
-  void reconfigure(const AdmissionConfig& config) noexcept;
-  /// Sets the bounds of one scope that has its own limit.
+  /// Every number of `config` but the table sizes and scopes_max, which keep their old values.
+  /// The limit's bounds apply to scopes that follow the default limit. Returns what is wrong with
+  /// `config`; if anything is, nothing changes.
+  ConfigErrors reconfigure(const AdmissionConfig& config);
+  /// New bounds for one scope that has a limit of its own.
   void set_limit_bounds(ScopeId scope, const LimitBounds& bounds) noexcept;
 
   // ---- state
@@ -116,9 +130,6 @@ class AdmissionController {
   [[nodiscard]] std::size_t scope_count() const noexcept;
   [[nodiscard]] std::vector<BudgetRow> top_actors(std::size_t count) const;
   [[nodiscard]] std::vector<BudgetRow> top_peers(std::size_t count) const;
-  /// What one actor or peer holds now; zeros if it holds nothing.
-  [[nodiscard]] BudgetRow actor_use(const Identity& actor) const;
-  [[nodiscard]] BudgetRow peer_use(const Identity& peer) const;
   [[nodiscard]] AdmissionConfig config() const;
 
   /// The bytes that a controller with this configuration allocates, all at construction.

@@ -40,7 +40,8 @@ struct ScopeStats {
   std::array<ClassStats, kPriorityCount> classes{};
   std::array<std::uint64_t, kReasonCount> refused{};       // by reason
   std::array<std::uint64_t, kReasonCount> would_refuse{};  // rules in shadow mode
-  std::uint32_t in_flight = 0;                             // units, critical not counted
+  std::uint64_t errors = 0;     // permits that ended with Outcome::kError since start
+  std::uint32_t in_flight = 0;  // units, critical not counted
   std::uint32_t waiting = 0;
   std::uint32_t limit = 0;
   std::uint32_t limit_min = 0;  // the effective minimum

@@ -4,9 +4,9 @@
 
 namespace weir::inline v0::control {
 
-/// Blocks a thread until it is woken or a time is reached. The controller reads no clock and blocks
-/// no thread itself; a caller of the blocking admit() passes a Parker (io/thread_parker.h has the
-/// usual one; tests and simulations have their own).
+/// How a thread sleeps until it is woken or an instant has come. Control reads no clock and blocks
+/// no thread by itself: whoever wants the blocking form of admission brings one of these
+/// (embed/thread_parker.h has the usual one; tests and simulations have their own).
 ///
 /// An implementation must promise: an unpark() before park_until() makes that call return at once
 /// (no wake-up is lost). Spurious returns are allowed. unpark() may be called on any thread and

@@ -15,10 +15,11 @@ class AdmissionController;
 /// One admitted request: holds its units of the limit, the count of its actor and peer, and its
 /// bytes until finish() or destruction.
 ///
-/// Promises: whatever happens (finished, destroyed, the handler threw, the rules changed), exactly
-/// what was taken is given back, once. A permit that is destroyed without finish() gives no sample.
-/// Thread-safety: one owner at a time; may move between threads. Cost: 48 bytes; no allocation.
-/// Lifetime: the controller must outlive it (asserted by the controller).
+/// Promises: whatever happens (finished, destroyed, the handler threw, the rules changed meanwhile)
+/// exactly what was taken is given back, once. A destroyed permit feeds no sample; one that is
+/// destroyed by an exception counts as Outcome::kError.
+/// Thread-safety: one owner at a time; may cross threads. Cost: 48 bytes; no allocation.
+/// Lifetime: the controller must outlive it (it asserts that).
 class [[nodiscard]] Permit {
  public:
   Permit() noexcept = default;

@@ -66,6 +66,16 @@ struct ClassRequest {
   return std::clamp<std::uint32_t>(cost, 1, std::max<std::uint32_t>(1, ceiling));
 }
 
+/// Whether the request would lift its class above its cap (0: none), or the scope above `bound`.
+[[nodiscard]] constexpr bool over_class_cap(const ClassCounts& counts, const ClassRequest& request,
+                                            std::uint32_t cap) noexcept {
+  return cap != 0 && counts.of(request.priority) + request.cost > cap;
+}
+[[nodiscard]] constexpr bool over_bound(const ClassCounts& counts, const ClassRequest& request,
+                                        std::uint32_t bound) noexcept {
+  return counts.sheddable() + request.cost > bound;
+}
+
 /// Decides the class cap, then the share of the limit (`bound` = share_bound of this request).
 ///
 /// Promises: total and pure; kCritical is always admitted; if `cost` is at most charged_cost(), an
@@ -74,8 +84,8 @@ struct ClassRequest {
 [[nodiscard]] constexpr Reason decide_class(const ClassCounts& counts, const ClassRequest& request,
                                             std::uint32_t bound, std::uint32_t cap) noexcept {
   if (request.priority == Priority::kCritical) return Reason::kAdmitted;
-  if (cap != 0 && counts.of(request.priority) + request.cost > cap) return Reason::kClassLimit;
-  if (counts.sheddable() + request.cost > bound) return Reason::kOverload;
+  if (over_class_cap(counts, request, cap)) return Reason::kClassLimit;
+  if (over_bound(counts, request, bound)) return Reason::kOverload;
   return Reason::kAdmitted;
 }
 
@@ -88,5 +98,7 @@ using policy::ClassRequest;
 using policy::ClassRules;
 using policy::decide_class;
 using policy::kClassUnitsMax;
+using policy::over_bound;
+using policy::over_class_cap;
 using policy::share_bound;
 }  // namespace weir::inline v0
