@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "weir/base/duration_text.h"
+#include "weir/base/errno_text.h"
 #include "weir/experimental/gateway/gateway_budget.h"
 #include "weir/experimental/io/fd.h"
 #include "weir/experimental/io/loop.h"
@@ -22,7 +23,10 @@ namespace {
 class Master {
  public:
   Master(const config::Config& config, const Serving& serving)
-      : drain_timeout_(config.admin.drain_timeout), serving_(serving), gateway_(config) {
+      : drain_delay_(config.admin.drain_delay),
+        drain_timeout_(config.admin.drain_timeout),
+        serving_(serving),
+        gateway_(config) {
     tick_.on_fire(io::Timer::Fired::to<&Master::on_second>(*this));
     drain_.on_fire(io::Timer::Fired::to<&Master::on_drain_look>(*this));
   }
@@ -32,9 +36,11 @@ class Master {
     std::signal(SIGPIPE, SIG_IGN);  // whoever read what we say may leave; what we serve goes on
     const auto end = io::Callback<int>::to<&Master::on_end>(*this);
     const auto reload = io::Callback<int>::to<&Master::on_reload>(*this);
+    const auto user = io::Callback<int>::to<&Master::on_user_signal>(*this);
     const bool watching = term_.start(loop_, SIGTERM, end) &&
                           interrupt_.start(loop_, SIGINT, end) &&
-                          hangup_.start(loop_, SIGHUP, reload);
+                          hangup_.start(loop_, SIGHUP, reload) &&
+                          user1_.start(loop_, SIGUSR1, user) && user2_.start(loop_, SIGUSR2, user);
     if (!watching) std::cerr << "weir: signals cannot be watched; only SIGKILL will end this\n";
     int status = kOk;
     if (const auto started = gateway_.start(); !started) {
@@ -51,32 +57,44 @@ class Master {
     term_.close();
     interrupt_.close();
     hangup_.close();
+    user1_.close();
+    user2_.close();
     loop_.run_once();
     return status;
   }
 
  private:
+  /// Not to std::cerr: whoever should read that may have stopped reading, and we must go on.
+  void say(const std::string& line) { gateway_.say("weir: " + line); }
+
   void on_end(int) {
     if (draining_) {
-      std::cerr << "weir: ending now\n";
+      say("ending now");
       return loop_.stop();
     }
     draining_ = true;
-    abandon_at_ = loop_.now() + drain_timeout_;
-    std::cerr << "weir: draining for at most " << to_string(drain_timeout_)
-              << "; the same signal again ends at once\n";
+    gateway_.announce_drain();
+    accept_until_ = loop_.refresh_now() + drain_delay_;
+    abandon_at_ = accept_until_ + drain_timeout_;
+    if (drain_delay_ > Duration(0)) {
+      say("/readyz is 503; still accepting for " + to_string(drain_delay_) +
+          " (admin.drain_delay_ms)");
+    }
+    say("draining for at most " + to_string(drain_timeout_) +
+        "; the same signal again ends at once");
     on_drain_look(loop_.now());
   }
 
-  void on_drain_look(TimePoint) {
+  void on_drain_look(TimePoint now) {
     constexpr Duration kLook = std::chrono::milliseconds(20);
+    if (now < accept_until_) return loop_.arm(drain_, accept_until_);
     if (gateway_.drain(Duration(0))) {
-      std::cerr << "weir: drained\n";
+      say("drained");
       return loop_.stop();
     }
     if (loop_.refresh_now() >= abandon_at_) {
-      std::cerr << "weir: " << gateway_.status().active
-                << " requests were not finished in time (admin.drain_timeout_ms)\n";
+      say(std::to_string(gateway_.status().active) +
+          " requests were not finished in time (admin.drain_timeout_ms)");
       return loop_.stop();
     }
     loop_.arm(drain_, kLook);
@@ -84,36 +102,48 @@ class Master {
 
   void on_reload(int) {
     if (!serving_.read_again) {
-      std::cerr << "weir: SIGHUP: started without --config, nothing to read again\n";
-      return;
+      return say("SIGHUP: started without --config, there is no file to read again");
     }
     const std::optional<config::Config> next = serving_.read_again();
     if (!next) {
-      std::cerr << "weir: reload refused; the old configuration stays\n";
+      say("reload refused; the old configuration stays");
       return gateway_.note_failed_reload();
     }
     const gateway::ReloadReport report = gateway_.reload(*next);
     tell(report);
-    if (report.ok()) drain_timeout_ = next->admin.drain_timeout;
+    if (!report.ok()) return;
+    drain_delay_ = next->admin.drain_delay;
+    drain_timeout_ = next->admin.drain_timeout;
   }
 
-  static void tell(const gateway::ReloadReport& report) {
+  void on_user_signal(int number) {
+    if (number == SIGUSR2) {
+      return say(
+          "SIGUSR2 does nothing; SIGHUP reads the configuration again, SIGUSR1 opens the access "
+          "log anew, SIGTERM drains and ends");
+    }
+    const std::string trouble = gateway_.reopen_logs();
+    say("SIGUSR1: " + (trouble.empty() ? "the access log is opened anew" : trouble));
+  }
+
+  static std::string shown(const std::string& value) { return value.empty() ? "none" : value; }
+
+  void tell(const gateway::ReloadReport& report) {
     if (!report.ok()) {
-      std::cerr << "weir: reload refused: " << report.refused << "; the old configuration stays\n";
-      return;
+      return say("reload refused: " + report.refused + "; the old configuration stays");
     }
     for (const config::ConfigChange& change : report.applied) {
-      std::cerr << "weir: " << change.key << ": " << change.before << " -> " << change.after
-                << "\n";
+      say(change.key + ": " + shown(change.before) + " -> " + shown(change.after));
     }
     for (const config::ConfigChange& change : report.deferred) {
-      std::cerr << "weir: " << change.key << ": stays " << change.before
-                << " until a restart (the file says " << change.after << ")\n";
+      say(change.key + ": stays " + shown(change.before) + " until a restart (the file says " +
+          shown(change.after) + ")");
     }
-    if (!report.trouble.empty()) std::cerr << "weir: " << report.trouble << "\n";
-    std::cerr << "weir: reloaded: " << report.applied.size()
-              << (report.applied.size() == 1 ? " option" : " options") << " changed, "
-              << report.deferred.size() << " waiting for a restart\n";
+    for (const std::string& one : report.rotated) say(one);
+    if (!report.trouble.empty()) say(report.trouble);
+    say("reloaded: " + std::to_string(report.applied.size()) +
+        (report.applied.size() == 1 ? " option" : " options") + " changed, " +
+        std::to_string(report.deferred.size()) + " waiting for a restart");
   }
 
   void complain(const gateway::GatewayError& error) const {
@@ -131,14 +161,18 @@ class Master {
     loop_.arm(tick_, std::chrono::seconds(1));
   }
 
+  Duration drain_delay_;
   Duration drain_timeout_;
   const Serving& serving_;
   io::Loop loop_;
   io::SignalWatcher term_;
   io::SignalWatcher interrupt_;
   io::SignalWatcher hangup_;
+  io::SignalWatcher user1_;
+  io::SignalWatcher user2_;
   io::Timer tick_;
   io::Timer drain_;
+  TimePoint accept_until_{};
   TimePoint abandon_at_{};
   bool draining_ = false;
   gateway::Gateway gateway_;
@@ -148,7 +182,17 @@ class Master {
 
 int serve(const config::Config& config, const Serving& serving) {
   const std::uint64_t wanted = gateway::gateway_descriptors(config);
-  if (const std::uint64_t allowed = io::allow_descriptors(wanted); allowed < wanted) {
+  const std::uint64_t allowed = io::allow_descriptors(wanted);
+  if (const std::uint64_t least = gateway_descriptors_min(config);
+      !io::can_open_descriptors(least)) {
+    std::cerr << "weir: " << errno_text(std::errc::too_many_files_open) << ": " << allowed
+              << " descriptors are allowed, and " << least
+              << " beside those already open are needed to start; raise the limit to " << wanted
+              << " (ulimit -n " << wanted << ", or LimitNOFILE=" << wanted
+              << " of a systemd unit)\n";
+    return kFailed;
+  }
+  if (allowed < wanted) {
     std::cerr << "warning: " << allowed << " descriptors are allowed (ulimit -n), " << wanted
               << " can be needed for server.max_connections and those of the upstreams: clients "
                  "will wait, and upstreams seem unreachable\n";

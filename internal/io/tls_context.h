@@ -60,7 +60,10 @@ class TlsContext {
   TlsContext& operator=(const TlsContext&) = delete;
   ~TlsContext();
 
-  [[nodiscard]] SSL_CTX* native() const noexcept { return contexts_.front(); }
+  /// Of the default identity, or of another one.
+  [[nodiscard]] SSL_CTX* native(std::size_t identity = 0) const noexcept {
+    return contexts_[identity];
+  }
   [[nodiscard]] TlsRole role() const noexcept { return setup_.role; }
   [[nodiscard]] const TlsSetup& setup() const noexcept { return setup_; }
   /// The identity for a given name (exact, then one wildcard label), or the default.

@@ -35,6 +35,10 @@ class Endpoint {
   [[nodiscard]] TimePoint ejected_until() const noexcept {
     return time_from_ns(ejected_until_ns_.load(std::memory_order_relaxed));
   }
+  /// It was passed over at least once, and has not answered since.
+  [[nodiscard]] bool failing() const noexcept {
+    return failures_in_a_row_.load(std::memory_order_relaxed) > 0;
+  }
   void note_answered() noexcept {
     if (failures_in_a_row_.load(std::memory_order_relaxed) == 0 &&
         bad_answers_.load(std::memory_order_relaxed) == 0) {

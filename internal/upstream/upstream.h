@@ -57,6 +57,7 @@ class Upstream {
     return connections_.load(std::memory_order_relaxed);
   }
   [[nodiscard]] bool all_ejected(TimePoint now) const noexcept;
+  [[nodiscard]] bool all_failing() const noexcept;
 
   // ---- the bound is one for all loops, idle connections are kept by each
   void add_pool(UpstreamPool& pool);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstddef>
 #include <fstream>
 #include <iterator>
@@ -10,6 +11,8 @@
 #include <optional>
 #include <set>
 #include <utility>
+
+#include "weir/base/errno_text.h"
 
 #include "config/option_table.h"
 #include "config/toml_reader.h"
@@ -245,7 +248,7 @@ class Loader {
 
 LoadedConfig unreadable(const std::string& path, std::string why) {
   LoadedConfig out;
-  out.errors.push_back({"", std::move(why), "a file that can be read", path, 0});
+  out.errors.push_back({"", std::move(why), "a readable file of at most 4 MiB", path, 0});
   return out;
 }
 
@@ -278,14 +281,14 @@ LoadedConfig load_config(std::string_view toml, const std::string& file,
 
 LoadedConfig load_config_file(const std::string& path, const Environment& environment) {
   std::ifstream file(path, std::ios::binary);
-  if (!file) return unreadable(path, "cannot be opened");
+  if (!file) return unreadable(path, errno_text(static_cast<std::errc>(errno)));
   std::string text;
   std::array<char, 16384> chunk;
   while (file.read(chunk.data(), chunk.size()) || file.gcount() > 0) {
     text.append(chunk.data(), static_cast<std::size_t>(file.gcount()));
-    if (text.size() > kFileBytesMax) return unreadable(path, "is larger than 4 MiB");
+    if (text.size() > kFileBytesMax) return unreadable(path, errno_text(std::errc::file_too_large));
   }
-  if (file.bad()) return unreadable(path, "cannot be read");
+  if (file.bad()) return unreadable(path, errno_text(static_cast<std::errc>(errno)));
   return load_config(text, path, environment);
 }
 

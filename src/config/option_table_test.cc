@@ -117,7 +117,7 @@ TEST(OptionTable, HasTheOptionsOperatorsRelyOn) {
       {"server.backpressure_timeout_ms", "30000"},
       {"server.high_watermark", "0.85"},
       {"server.critical_watermark", "0.95"},
-      {"actors.inflight_max", "16"},
+      {"actors.inflight_max", "100"},
       {"actors.bytes_max", "\"4GiB\""},
       {"priority.high_limit", "0"},
       {"priority.normal_limit", "0"},

@@ -161,7 +161,8 @@ Result<Permit, Reason> AdmissionController::admit(const AdmissionRequest& reques
     if (!cancel(waiter)) return collect(waiter, woke);
     const bool late = waiter.deadline_ != TimePoint{} && waiter.deadline_ <= woke;
     const Reason reason = late ? Reason::kDeadline : Reason::kOverload;
-    impl_->count_refusal(impl_->scope_at(request.scope), request.priority, reason, woke);
+    impl_->count_refusal(impl_->scope_at(request.scope), request.priority, reason, woke,
+                         request.peer.label);
     return unexpected(reason);
   }
 }
@@ -194,11 +195,14 @@ void AdmissionController::set_memory(double usage, bool readable) noexcept {
   bool changed = false;
   {
     const std::scoped_lock lock(impl_->config_mutex);
-    changed = impl_->memory.readable() != readable;
+    const MemoryLevel before = impl_->memory.level();
+    const bool was_readable = impl_->memory.readable();
     impl_->memory.set(usage, readable);
+    changed = was_readable != readable || before != impl_->memory.level();
   }
   if (changed && impl_->events != nullptr) {
-    impl_->events->on_memory({.readable = readable, .usage = impl_->memory.usage()});
+    impl_->events->on_memory(
+        {.readable = readable, .usage = impl_->memory.usage(), .level = impl_->memory.level()});
   }
 }
 

@@ -229,7 +229,8 @@ void Impl::count_admitted(const AdmissionRequest& request, Scope& scope) noexcep
   scope.counters.add_at(&ScopeCounters::acquired, index_of(request.priority));
 }
 
-void Impl::count_refusal(Scope& scope, Priority priority, Reason reason, TimePoint now) noexcept {
+void Impl::count_refusal(Scope& scope, Priority priority, Reason reason, TimePoint now,
+                         std::string_view peer) noexcept {
   scope.counters.add_at(&ScopeCounters::refused, index_of(reason));
   scope.counters.add_at(&ScopeCounters::shed, index_of(priority));
   if (reason == Reason::kOverload) {
@@ -237,13 +238,24 @@ void Impl::count_refusal(Scope& scope, Priority priority, Reason reason, TimePoi
     scope.overload.note(now);
   }
   if (events == nullptr) return;
-  const std::uint64_t count = notices.refusals.note(index_of(reason), now);
+  const std::uint64_t count = scope.notices.refusals.note(index_of(reason), now);
   if (count == 0) return;
-  events->on_refusals({.scope = scope.name(),
+  RefusalNotice notice{.scope = scope.name(),
                        .reason = reason,
                        .priority = priority,
+                       .peer = peer,
                        .count = count,
-                       .memory_usage = memory.usage()});
+                       .in_flight = scope.gate.sheddable(),
+                       .limit = scope.limit(),
+                       .queue_estimate = scope.queue_estimate(),
+                       .memory_usage = memory.usage()};
+  // Those two were refused because all of it was in use.
+  if (reason == Reason::kPeerLimit) {
+    notice.in_flight = notice.limit = live.per_peer_limit.load(kRelaxed);
+  } else if (reason == Reason::kActorInflight) {
+    notice.in_flight = notice.limit = live.inflight_max.load(kRelaxed);
+  }
+  events->on_refusals(notice);
 }
 
 void Impl::warn_if_near_bound(Scope& scope, TimePoint now) noexcept {
@@ -256,7 +268,7 @@ void Impl::warn_if_near_bound(Scope& scope, TimePoint now) noexcept {
     const std::uint32_t used = cap != 0 ? counts.of(p) : counts.sheddable();
     const std::uint32_t most = cap != 0 ? std::min(cap, bound) : bound;
     if (counts.of(p) == 0 || used < share * most) continue;
-    if (notices.warnings.note(index_of(p), now) == 0) continue;
+    if (scope.notices.warnings.note(index_of(p), now) == 0) continue;
     events->on_class_warning(
         {.scope = scope.name(), .priority = p, .in_flight = used, .bound = most});
   }
@@ -281,7 +293,7 @@ Result<Permit, Reason> AdmissionController::try_admit(const AdmissionRequest& re
     impl_->give_back_holdings(taken);
     reason = take == Take::kClassCap ? Reason::kClassLimit : Reason::kOverload;
   }
-  impl_->count_refusal(scope, request.priority, reason, now);
+  impl_->count_refusal(scope, request.priority, reason, now, request.peer.label);
   result = unexpected(reason);
   return result;
 }
@@ -302,7 +314,7 @@ Entered AdmissionController::enter(const AdmissionRequest& request, Waiter& wait
     impl_->give_back_holdings(taken);
     reason = take == Take::kClassCap ? Reason::kClassLimit : Reason::kOverload;
   }
-  impl_->count_refusal(scope, request.priority, reason, now);
+  impl_->count_refusal(scope, request.priority, reason, now, request.peer.label);
   return {.kind = Entered::Kind::kRefused, .reason = reason};
 }
 
@@ -348,7 +360,7 @@ Entered Impl::wait(const AdmissionRequest& request, Waiter& waiter, Scope& scope
     return {.kind = Entered::Kind::kRefused, .reason = result.error()};
   }
   give_back_holdings(taken);
-  count_refusal(scope, request.priority, Reason::kOverload, now);
+  count_refusal(scope, request.priority, Reason::kOverload, now, request.peer.label);
   return {.kind = Entered::Kind::kRefused, .reason = Reason::kOverload};
 }
 

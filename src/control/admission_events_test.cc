@@ -29,6 +29,7 @@ class Recorder final : public EventSink {
     const std::scoped_lock lock(mutex_);
     refusals.push_back(e);
     scopes.emplace_back(e.scope);
+    peers.emplace_back(e.peer);
   }
   void on_class_warning(const ClassWarning& e) noexcept override {
     const std::scoped_lock lock(mutex_);
@@ -45,6 +46,7 @@ class Recorder final : public EventSink {
   std::vector<ClassWarning> warnings;
   std::vector<MemoryNotice> memory;
   std::vector<std::string> scopes;
+  std::vector<std::string> peers;  // of refusals
 
  private:
   std::mutex mutex_;
@@ -94,7 +96,7 @@ TEST(AdmissionEvents, AWindowIsClosedByTrafficAsWellAsByExpire) {
   EXPECT_EQ(events.limits.size(), 2U);
 }
 
-TEST(AdmissionEvents, RefusalsAreToldOncePerReasonAndSecond) {
+TEST(AdmissionEvents, RefusalsAreToldOncePerScopeReasonAndSecond) {
   Recorder events;
   AdmissionController controller(plain_config(1), Rng(1), &events);
   const std::vector<Permit> full = admit_all(controller, request_of(Priority::kHigh), 1);
@@ -114,6 +116,59 @@ TEST(AdmissionEvents, RefusalsAreToldOncePerReasonAndSecond) {
   EXPECT_EQ(events.refusals[1].priority, Priority::kNormal);
   EXPECT_EQ(events.refusals[2].count, 1000U);
   EXPECT_EQ(events.refusals[3].count, 1000U);
+}
+
+TEST(AdmissionEvents, RefusalsOfOneScopeHideNoneOfAnother) {
+  Recorder events;
+  AdmissionConfig config = plain_config(1);
+  config.scopes_max = 2;
+  AdmissionController controller(config, Rng(1), &events, "a");
+  const ScopeId second = controller.add_scope("b", config.limit);
+  AdmissionRequest late = request_of(Priority::kNormal);
+  late.deadline = kStart;
+  for (int i = 0; i < 5; ++i) EXPECT_FALSE(controller.try_admit(late, after_ms(i)).has_value());
+  late.scope = second;
+  EXPECT_FALSE(controller.try_admit(late, after_ms(6)).has_value());
+  ASSERT_EQ(events.refusals.size(), 2U);
+  EXPECT_EQ(events.scopes[1], "b");
+  EXPECT_EQ(events.refusals[1].count, 1U) << "those of the other scope are not its own";
+}
+
+TEST(AdmissionEvents, ARefusalCarriesPeerInFlightLimitAndMemory) {
+  Recorder events;
+  AdmissionConfig config = plain_config(5);
+  config.per_peer_limit = 2;
+  AdmissionController controller(config, Rng(1), &events);
+  controller.set_memory(0.5, true);
+  AdmissionRequest ask = request_of(Priority::kHigh);
+  ask.peer = controller.identify("edge-1");
+  const std::vector<Permit> two = admit_all(controller, ask, 2);
+  EXPECT_FALSE(controller.try_admit(ask, kStart).has_value());
+  const std::vector<Permit> rest = admit_all(controller, request_of(Priority::kHigh), 3);
+  EXPECT_FALSE(controller.try_admit(request_of(Priority::kHigh), kStart).has_value());
+  ASSERT_EQ(events.refusals.size(), 2U);
+  EXPECT_EQ(events.refusals[0].reason, Reason::kPeerLimit);
+  EXPECT_EQ(events.peers[0], "edge-1");
+  EXPECT_EQ(events.refusals[0].in_flight, 2U);
+  EXPECT_EQ(events.refusals[0].limit, 2U);
+  EXPECT_EQ(events.refusals[0].memory_usage, 0.5);
+  EXPECT_EQ(events.refusals[1].reason, Reason::kOverload);
+  EXPECT_EQ(events.peers[1], "");
+  EXPECT_EQ(events.refusals[1].in_flight, 5U);
+  EXPECT_EQ(events.refusals[1].limit, 5U);
+}
+
+TEST(AdmissionEvents, AMemoryLevelIsToldWhenItChanges) {
+  Recorder events;
+  AdmissionController controller(plain_config(10), Rng(1), &events);
+  for (const double usage : {0.5, 0.86, 0.87, 0.96, 0.97, 0.5, 0.4}) {
+    controller.set_memory(usage, true);
+  }
+  ASSERT_EQ(events.memory.size(), 3U);
+  EXPECT_EQ(events.memory[0].level, MemoryLevel::kPressured);
+  EXPECT_EQ(events.memory[0].usage, 0.86);
+  EXPECT_EQ(events.memory[1].level, MemoryLevel::kCritical);
+  EXPECT_EQ(events.memory[2].level, MemoryLevel::kNormal);
 }
 
 TEST(AdmissionEvents, ARefusalForMemorySaysHowFullItIs) {

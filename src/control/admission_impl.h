@@ -10,7 +10,6 @@
 #include "bounded_count.h"
 #include "budget_table.h"
 #include "memory_gate.h"
-#include "notice_limiter.h"
 #include "scope.h"
 
 namespace weir::inline v0::control {
@@ -83,7 +82,8 @@ class AdmissionController::Impl {
   void count_finished(const Taken& taken) noexcept;
   void count_error(const Taken& taken) noexcept;
   void count_admitted(const AdmissionRequest& request, Scope& scope) noexcept;
-  void count_refusal(Scope& scope, Priority priority, Reason reason, TimePoint now) noexcept;
+  void count_refusal(Scope& scope, Priority priority, Reason reason, TimePoint now,
+                     std::string_view peer = {}) noexcept;
   void shadow(Scope& scope, Reason reason) noexcept {
     scope.counters.add_at(&ScopeCounters::would_refuse, index_of(reason));
   }
@@ -113,7 +113,6 @@ class AdmissionController::Impl {
   BoundedCount<std::uint64_t> total_bytes;
   BudgetTable actors;
   BudgetTable peers;
-  NoticeLimiter notices;
   std::unique_ptr<std::atomic<Scope*>[]> scopes;  // scopes_max of them, owned
   std::atomic<std::uint32_t> scope_count{0};
   mutable std::mutex config_mutex;

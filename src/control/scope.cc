@@ -99,6 +99,7 @@ bool Scope::step_limiter(TimePoint now, LimitChange& change) noexcept {
     change = {.scope = name_,
               .old_limit = old_limit,
               .new_limit = new_limit,
+              .in_flight = gate.sheddable(),
               .queue_estimate = decision.queue_estimate,
               .latency_avg = sample.latency_avg,
               .latency_min = decision.baseline,

@@ -12,6 +12,7 @@
 
 #include "class_gate.h"
 #include "drain_rate.h"
+#include "notice_limiter.h"
 #include "overload_signal.h"
 #include "sample_window.h"
 #include "scope_counters.h"
@@ -56,6 +57,9 @@ class Scope {
   [[nodiscard]] Duration baseline() const noexcept {
     return Duration(baseline_ns_.load(std::memory_order_relaxed));
   }
+  [[nodiscard]] double queue_estimate() const noexcept {
+    return queue_estimate_.load(std::memory_order_relaxed);
+  }
   [[nodiscard]] std::string_view name() const noexcept { return name_; }
   [[nodiscard]] bool follows_default() const noexcept { return follows_default_; }
 
@@ -65,6 +69,7 @@ class Scope {
   SampleWindow window;
   DrainRate drain;
   OverloadSignal overload;
+  NoticeLimiter notices;
 
  private:
   /// The right to touch the policy; spins only for reconfiguration.

@@ -12,6 +12,7 @@
 #include "weir/experimental/io/line_writer.h"
 #include "weir/experimental/metrics/text_writer.h"
 
+#include "admin_host.h"
 #include "explain.h"
 #include "metrics_page.h"
 
@@ -140,7 +141,7 @@ AdminPage pools_page(const GatewayView& view) {
 Json rows_json(const std::vector<BudgetRow>& rows) {
   Json list = Json::array();
   for (const BudgetRow& row : rows) {
-    Json one = {{"id", row.id}};
+    Json one = {{"id", std::to_string(row.id)}};  // text: JSON readers round large numbers
     if (!row.label.empty()) one["name"] = row.label;
     one["in_flight"] = row.in_flight;
     one["bytes"] = row.bytes;
@@ -298,10 +299,20 @@ AdminPage explain_page(const GatewayView& view, const AdminRequest& asked, TimeP
   return json_page(page);
 }
 
+AdminPage ready_page(const GatewayView& view, const AdminConfig& config, TimePoint now) {
+  if (view.draining.load()) return text_page("draining\n", 503);
+  for (std::size_t i = 0; config.ready_needs_upstreams && i < view.core.upstreams.size(); ++i) {
+    if (!view.core.upstreams[i]->all_ejected(now)) continue;
+    return text_page("upstream " + view.core.names[i] + " has no available endpoint\n", 503);
+  }
+  return text_page("ready\n");
+}
+
 constexpr std::string_view kIndex =
     "weir admin\n"
     "  /metrics              Prometheus text\n"
-    "  /healthz /readyz      200 while alive; 503 from readyz while draining\n"
+    "  /healthz /readyz      200 while alive; 503 from readyz while draining, and by\n"
+    "                        admin.ready_needs_upstreams without an available endpoint\n"
     "  /stats                requests, limits, classes, refusals\n"
     "  /pools                every bounded pool: used, peak, capacity, exhausted\n"
     "  /actors?top=10        who has most in flight\n"
@@ -314,16 +325,20 @@ constexpr std::string_view kIndex =
 }  // namespace
 
 AdminPage admin_page(const GatewayView& view, const AdminRequest& request, TimePoint now) {
+  const AdminConfig config = view.admin_config();
+  if (!admin_host_allowed(request.host, config.hosts)) {
+    return text_page("the host " + std::string(request.host) +
+                         " is not accepted here: use an IP address or localhost, or add the name "
+                         "to admin.hosts\n",
+                     421);
+  }
   if (request.method != "GET" && request.method != "HEAD") {
     return text_page("only GET\n", 405);
   }
   const std::string_view path = request.path;
   if (path == "/") return text_page(std::string(kIndex));
   if (path == "/healthz") return text_page("ok\n");
-  if (path == "/readyz") {
-    const bool draining = view.draining.load();
-    return text_page(draining ? "draining\n" : "ready\n", draining ? 503 : 200);
-  }
+  if (path == "/readyz") return ready_page(view, config, now);
   if (path == "/metrics") {
     return {.status = 200,
             .content_type = metrics::TextWriter::kContentType,

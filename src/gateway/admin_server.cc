@@ -27,7 +27,8 @@ class AdminHandler final : public Handler {
     auto reply = std::make_unique<Reply>();
     reply->page = pages_({.method = request.meta.method,
                           .path = target.substr(0, mark),
-                          .query = target.substr(std::min(mark + 1, target.size()))});
+                          .query = target.substr(std::min(mark + 1, target.size())),
+                          .host = request.meta.authority});
     const std::size_t size = reply->page.body.size();
     if (size > kSmallPage && bytes_ + size > bytes_max_) {
       reply->page = {.status = 503,
@@ -55,9 +56,15 @@ class AdminHandler final : public Handler {
     if (reply == nullptr) return;
     const std::string_view body = reply->page.body;
     if (!reply->begun) {
-      const std::array<ResponseField, 2> fields = {
+      // A browser takes a page for what it says it is, loads nothing for it, shows it in no frame.
+      const std::array<ResponseField, 5> fields = {
           ResponseField{.name = "content-type", .value = reply->page.content_type},
-          ResponseField{.name = "cache-control", .value = "no-store"}};
+          ResponseField{.name = "cache-control", .value = "no-store"},
+          ResponseField{.name = "x-content-type-options", .value = "nosniff"},
+          ResponseField{.name = "referrer-policy", .value = "no-referrer"},
+          ResponseField{.name = "content-security-policy",
+                        .value = "default-src 'none'; base-uri 'none'; form-action 'none'; "
+                                 "frame-ancestors 'none'"}};
       const SendResult sent = stream.send_headers(
           {.status = reply->page.status, .fields = fields, .content_length = body.size()},
           body.empty());

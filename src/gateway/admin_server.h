@@ -21,6 +21,7 @@ struct AdminRequest {
   std::string_view method;
   std::string_view path;   // without query
   std::string_view query;  // without '?'
+  std::string_view host;   // with its port; empty: none was given
 };
 using AdminPages = std::function<AdminPage(const AdminRequest&)>;
 

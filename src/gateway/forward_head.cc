@@ -158,14 +158,18 @@ Result<std::size_t, http::h1::WriteError> write_request_head(std::span<char> out
 }
 
 std::span<const ResponseField> response_fields(const http::h1::ResponseHead& head,
+                                               std::string_view request_id,
                                                std::span<ResponseField> storage) {
-  WEIR_ASSERT(storage.size() >= head.headers.size() + 2);
+  WEIR_ASSERT(storage.size() >= head.headers.size() + kResponseFieldsAdded);
   std::size_t count = 0;
   for (const http::HeaderView& field : head.headers) {
     if (field.hop_by_hop || field.id == http::FieldId::kContentLength) continue;
     storage[count++] = {.name = field.name, .value = field.value};
   }
   storage[count++] = {.name = "via", .value = kPseudonyms[head.version == http::h1::Version::k11]};
+  if (!request_id.empty() && !head.headers.has(http::FieldId::kXRequestId)) {
+    storage[count++] = {.name = "x-request-id", .value = request_id};
+  }
   if (head.tunnel && head.status == 101) {
     storage[count++] = {.name = "upgrade", .value = head.headers.value(http::FieldId::kUpgrade)};
   }

@@ -63,10 +63,13 @@ inline constexpr std::size_t kTimeLeftEnd = 4;
 /// Bytes that write_request_head() may add to a head of `head_bytes_max`.
 inline constexpr std::size_t kForwardHeadRoom = 512;
 
-/// The fields of a response for the client, without hop-by-hop fields of the upstream; the server
-/// adds framing and connection fields. `storage` holds at least head.headers.size() + 2 entries.
+/// The fields of a response as the client gets them, without those of the hop behind us; framing
+/// and connection are the server's. x-request-id is the upstream's, else `request_id` unless that
+/// is empty. `storage` holds at least head.headers.size() + kResponseFieldsAdded entries.
 [[nodiscard]] std::span<const ResponseField> response_fields(const http::h1::ResponseHead& head,
+                                                             std::string_view request_id,
                                                              std::span<ResponseField> storage);
+inline constexpr std::size_t kResponseFieldsAdded = 3;
 
 /// Trailers that may be forwarded, in either direction.
 [[nodiscard]] bool may_forward_trailer(const http::HeaderView& field) noexcept;

@@ -207,7 +207,7 @@ TEST(ResponseFields, HopFieldsAndFramingStayBehind) {
   response.headers = head.list();
   std::vector<ResponseField> storage(16);
   std::string all;
-  for (const ResponseField& field : response_fields(response, storage)) {
+  for (const ResponseField& field : response_fields(response, "", storage)) {
     all.append(field.name).append("=").append(field.value).append("|");
   }
   EXPECT_EQ(all, "Content-Type=text/plain|Set-Cookie=a=b|Set-Cookie=c=d|via=1.1 weir|");
@@ -220,10 +220,26 @@ TEST(ResponseFields, ASwitchOfProtocolsNamesTheProtocol) {
   response.tunnel = true;
   response.headers = head.list();
   std::vector<ResponseField> storage(16);
-  const auto fields = response_fields(response, storage);
+  const auto fields = response_fields(response, "", storage);
   ASSERT_FALSE(fields.empty());
   EXPECT_EQ(fields.back().name, "upgrade");
   EXPECT_EQ(fields.back().value, "websocket");
+}
+
+TEST(ResponseFields, TheRequestIdGoesBackUnlessTheUpstreamSendsOne) {
+  const auto id_in = [](const TestHead& head, std::string_view id) {
+    http::h1::ResponseHead response;
+    response.headers = head.list();
+    std::vector<ResponseField> storage(16);
+    std::string all;
+    for (const ResponseField& field : response_fields(response, id, storage)) {
+      if (field.name == "x-request-id") all.append(field.value).append("|");
+    }
+    return all;
+  };
+  EXPECT_EQ(id_in(TestHead{}, "r1"), "r1|");
+  EXPECT_EQ(id_in(TestHead{{"x-request-id", "theirs"}}, "r1"), "theirs|");
+  EXPECT_EQ(id_in(TestHead{}, ""), "");
 }
 
 TEST(Trailers, FramingRoutingAndOurOwnNamesAreNotPassedOn) {

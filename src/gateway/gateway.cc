@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "weir/base/assert.h"
+#include "weir/base/errno_text.h"
 #include "weir/base/net_address.h"
 #include "weir/experimental/config/load.h"
 #include "weir/experimental/gateway/gateway_budget.h"
@@ -26,6 +27,7 @@
 #include "gateway_loop.h"
 #include "gateway_view.h"
 #include "operator_log.h"
+#include "upstream_watch.h"
 
 namespace weir::inline v0::gateway {
 namespace {
@@ -41,25 +43,14 @@ void run_on(io::Loop& loop, const std::function<void()>& work) {
   done.wait();
 }
 
-/// As a file to be written sees it.
-std::string_view why_no_file(io::IoError error) noexcept {
-  switch (error) {
-    case io::IoError::kRefused:
-      return "there is no such folder";
-    case io::IoError::kDenied:
-      return "not permitted";
-    case io::IoError::kOther:
-      return "no file that can be written";
-    default:
-      return name_of(error);
-  }
-}
-
 /// What must happen now and then: closing measurement windows, reading memory usage.
 class Housekeeping {
  public:
-  Housekeeping(GatewayCore& core, io::Loop& loop, Duration memory_interval)
-      : core_(core), loop_(loop), memory_interval_(memory_interval) {
+  Housekeeping(GatewayCore& core, OperatorLog& log, io::Loop& loop, Duration memory_interval)
+      : core_(core),
+        watch_(core.names, core.upstreams, log),
+        loop_(loop),
+        memory_interval_(memory_interval) {
     expire_.on_fire(io::Timer::Fired::to<&Housekeeping::expire>(*this));
     memory_.on_fire(io::Timer::Fired::to<&Housekeeping::read_memory>(*this));
   }
@@ -75,6 +66,7 @@ class Housekeeping {
  private:
   void expire(TimePoint now) {
     core_.controller.expire(now);
+    watch_.look(now);
     loop_.arm(expire_, now + kExpireEvery);
   }
   void read_memory(TimePoint now) {
@@ -86,6 +78,7 @@ class Housekeeping {
   }
 
   GatewayCore& core_;
+  UpstreamWatch watch_;
   io::Loop& loop_;
   Duration memory_interval_;
   io::MemoryReader reader_;
@@ -93,16 +86,30 @@ class Housekeeping {
   io::Timer memory_;
 };
 
+/// As the kernel says it, for a socket that shall listen; then what to do.
+std::string why_no_listener(io::IoError error) {
+  switch (error) {
+    case io::IoError::kInUse:
+      return errno_text(std::errc::address_in_use);
+    case io::IoError::kDenied:
+      return errno_text(std::errc::permission_denied) +
+             "; ports below 1024 need CAP_NET_BIND_SERVICE";
+    case io::IoError::kInvalid:
+      return errno_text(std::errc::address_not_available) + "; no interface of this machine has it";
+    case io::IoError::kRefused:
+      return errno_text(std::errc::no_such_file_or_directory) + "; create the folder of the socket";
+    case io::IoError::kNoFds:
+      return errno_text(std::errc::too_many_files_open) + "; raise the limit (ulimit -n)";
+    default:
+      return std::string(name_of(error));
+  }
+}
+
 GatewayError cannot_listen(GatewayError::About about, const StartError& error) {
   if (error.error == io::IoError::kTls) {
     return {GatewayError::About::kTls, "cannot speak TLS with " + error.where + ": " + error.why};
   }
-  std::string why(name_of(error.error));
-  if (error.error == io::IoError::kInUse) why = "somebody listens there already";
-  if (error.error == io::IoError::kDenied) why = "not permitted; ports below 1024 need a privilege";
-  if (error.error == io::IoError::kInvalid) why = "no address of this machine";
-  if (error.error == io::IoError::kRefused) why = "there is no such folder";
-  return {about, "cannot listen on " + error.where + ": " + why};
+  return {about, "cannot listen on " + error.where + ": " + why_no_listener(error.error)};
 }
 
 bool is_loopback(const io::Address& address) noexcept {
@@ -157,10 +164,9 @@ Result<std::vector<std::vector<io::SocketName>>, GatewayError> Gateway::Impl::re
       auto found = io::resolve(address);
       if (!found) {
         return unexpected(GatewayError{GatewayError::About::kUpstream,
-                                       "upstream " + upstream.name + ": the name in " +
-                                           to_string(address) +
-                                           " cannot be resolved; is it spelt right? An "
-                                           "address needs no name service"});
+                                       "upstream " + upstream.name + ": " + to_string(address) +
+                                           " cannot be resolved: " + std::string(found.error()) +
+                                           "; check the spelling, or give an IP address"});
       }
       endpoints.insert(endpoints.end(), found->begin(), found->end());
     }
@@ -175,10 +181,10 @@ Result<void, GatewayError> Gateway::Impl::open_logs() {
   auto opened =
       io::LineWriter::open({.path = config.admin.access_log_file, .buffer_bytes = kLogBufferBytes});
   if (!opened) {
-    return unexpected(
-        GatewayError{GatewayError::About::kLog,
-                     "cannot write the access log to " + config.admin.access_log_file + ": " +
-                         std::string(why_no_file(opened.error())) + "; set admin.access_log_file"});
+    return unexpected(GatewayError{GatewayError::About::kLog,
+                                   "cannot write the access log to " +
+                                       config.admin.access_log_file + ": " +
+                                       errno_text(opened.error()) + "; set admin.access_log_file"});
   }
   access_log = std::move(*opened);
   return {};
@@ -203,7 +209,8 @@ Result<void, GatewayError> Gateway::Impl::build() {
   for (std::uint32_t i = 0; i < threads->size(); ++i) {
     loops.push_back(std::make_unique<GatewayLoop>(*core, threads->at(i), i, rules));
   }
-  housekeeping = std::make_unique<Housekeeping>(*core, threads->at(0), config.memory.poll_interval);
+  housekeeping = std::make_unique<Housekeeping>(*core, *operators, threads->at(0),
+                                                config.memory.poll_interval);
   run_on(threads->at(0), [this] { housekeeping->start(); });
   return {};
 }
@@ -304,9 +311,13 @@ std::string Gateway::admin_listening() const {
   return impl_->admin ? impl_->admin->address() : std::string();
 }
 
+void Gateway::announce_drain() noexcept {
+  if (impl_->started) impl_->view->draining.store(true);
+}
+
 bool Gateway::drain(Duration at_most) {
   if (!impl_->started) return true;
-  impl_->view->draining.store(true);
+  announce_drain();
   return impl_->server->drain(at_most);
 }
 
@@ -334,6 +345,19 @@ void Gateway::stop() {
   self.error_log.reset();
 }
 
+void Gateway::say(std::string_view line) noexcept {
+  if (impl_->started) impl_->operators->say(line);
+}
+
+std::string Gateway::reopen_logs() {
+  if (!impl_->started) return {};
+  const auto opened = impl_->access_log->reopen();
+  if (opened) return {};
+  return "the access log is still written to the old file: " + impl_->config.admin.access_log_file +
+         " cannot be opened: " + errno_text(opened.error()) +
+         "; make its folder writable and send SIGUSR1";
+}
+
 void Gateway::note_failed_reload() noexcept {
   if (impl_->view) impl_->view->reloads_refused.fetch_add(1);
 }
@@ -351,18 +375,23 @@ ReloadReport Gateway::reload(const config::Config& next) {
     note_failed_reload();
     return report;
   }
-  if (const auto certified = self.server->reload_tls(next.server.tls); !certified) {
+  const auto certified = self.server->reload_tls(next.server.tls);
+  if (!certified) {
     report.refused = certified.error().key + " = " + certified.error().value + ": wanted is " +
                      certified.error().allowed;
     report.applied.clear();
     note_failed_reload();
     return report;
   }
-  self.apply(next);
-  if (const auto opened = self.access_log->reopen(); !opened) {
-    report.trouble = "the access log goes on where it went: " + self.config.admin.access_log_file +
-                     " cannot be opened anew: " + std::string(why_no_file(opened.error()));
+  for (const RotatedCertificate& one : *certified) {
+    const std::string before = one.expires_before.empty()
+                                   ? "none"
+                                   : one.subject_before + ", expires " + one.expires_before;
+    report.rotated.push_back("certificate " + one.file + ": " + one.subject + ", expires " +
+                             one.expires + "; before: " + before);
   }
+  self.apply(next);
+  report.trouble = reopen_logs();
   self.view->reloads_ok.fetch_add(1);
   return report;
 }

@@ -104,6 +104,55 @@ TEST_F(AdminTest, OnlyReadingIsAllowed) {
             405);
 }
 
+TEST_F(AdminTest, OnlyKnownHostsAreAnsweredAndAReloadAddsOne) {
+  RunningGateway gateway(config);
+  const std::uint16_t port = parse_net_address(gateway->admin_listening())->port;
+  const auto ask = [&](std::string_view host) {
+    return Client(port).ask("GET /stats HTTP/1.1\r\nhost: " + std::string(host) + "\r\n\r\n");
+  };
+  EXPECT_EQ(ask("127.0.0.1:" + std::to_string(port)).status, 200);
+  EXPECT_EQ(ask("localhost").status, 200);
+  const Answer stranger = ask("evil.example");
+  EXPECT_EQ(stranger.status, 421);
+  EXPECT_THAT(stranger.body, HasSubstr("admin.hosts"));
+  config::Config next = config;
+  next.admin.hosts = {"evil.example"};
+  EXPECT_TRUE(gateway->reload(next).ok());
+  EXPECT_EQ(ask("evil.example").status, 200);
+}
+
+TEST_F(AdminTest, EveryPageTellsBrowsersToKeepToIt) {
+  RunningGateway gateway(config);
+  const std::uint16_t port = parse_net_address(gateway->admin_listening())->port;
+  for (const char* path : {"/", "/stats", "/metrics", "/config", "/nothing", "/explain?class=x"}) {
+    const Answer answer = Client(port).get(path);
+    EXPECT_TRUE(answer.has("x-content-type-options: nosniff\r\n")) << path;
+    EXPECT_TRUE(answer.has("referrer-policy: no-referrer\r\n")) << path;
+    EXPECT_TRUE(answer.has("content-security-policy: default-src 'none';")) << path;
+  }
+}
+
+TEST(AdminReady, AnUpstreamWithoutAnAvailableEndpointCountsByOption) {
+  config::Config config = gateway_config({testkit::unused_address()});
+  RunningGateway gateway(config);
+  EXPECT_EQ(Client(gateway.port()).get("/").status, 503);
+  EXPECT_EQ(gateway.page("/readyz"), "ready\n");
+  config.admin.ready_needs_upstreams = true;
+  EXPECT_TRUE(gateway->reload(config).ok());
+  // An ejection lasts 0.1 s at first, so it is made anew until the page was asked within it.
+  EXPECT_TRUE(eventually([&] {
+    Client(gateway.port()).get("/");
+    return gateway.page("/readyz") == "upstream app has no available endpoint\n";
+  }));
+}
+
+TEST_F(AdminTest, AnnouncingADrainTurnsReadinessAndNothingElse) {
+  RunningGateway gateway(config);
+  gateway->announce_drain();
+  EXPECT_EQ(gateway.page("/readyz"), "draining\n");
+  EXPECT_EQ(Client(gateway.port()).get("/").status, 200);
+}
+
 TEST_F(AdminTest, AReloadChangesRoutesAndLimitsAndLeavesTheRest) {
   RunningGateway gateway(config);
   Client client(gateway.port());
@@ -198,7 +247,7 @@ TEST(GatewayStart, SaysWhichAddressIsTaken) {
   Gateway taken(config);
   const auto started = taken.start();
   ASSERT_FALSE(started.has_value());
-  EXPECT_THAT(started.error().message, HasSubstr(origin.address()));
+  EXPECT_THAT(started.error().message, HasSubstr(origin.address() + ": address already in use"));
   EXPECT_EQ(started.error().about, GatewayError::About::kListen);
   config = gateway_config({origin.address()});
   config.admin.listen = *parse_net_address(origin.address());

@@ -98,6 +98,14 @@ std::uint64_t gateway_descriptors(const config::Config& config) {
   return sum;
 }
 
+std::uint64_t gateway_descriptors_min(const config::Config& config) {
+  constexpr std::uint64_t kPerLoop = 4;    // libuv's: epoll, wake-up, a pipe for signals
+  constexpr std::uint64_t kOfItsOwn = 16;  // logs, /proc, certificates, a client and an upstream
+  const std::uint64_t loops = loops_of(config) + 2;  // the admin endpoint's, and that for signals
+  return kPerLoop * loops + kOfItsOwn + config.server.listen.size() +
+         config.server.tls.listen.size();
+}
+
 std::string to_table(const std::vector<MemoryAddend>& addends) {
   std::ostringstream out;
   for (const MemoryAddend& addend : addends) {

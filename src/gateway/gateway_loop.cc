@@ -38,7 +38,7 @@ GatewayLoop::GatewayLoop(GatewayCore& core, io::Loop& loop, std::uint32_t index,
     fields_max = std::max<std::size_t>(fields_max, limits.header_count_max);
     fields_max = std::max<std::size_t>(fields_max, limits.trailer_count_max);
   }
-  fields_.resize(fields_max + 2);
+  fields_.resize(fields_max + kResponseFieldsAdded);
   expiry_.on_fire(io::Timer::Fired::to<&GatewayLoop::on_expiry>(*this));
   log_.set_rules(rules_->log);
 }
@@ -84,12 +84,14 @@ void GatewayLoop::refuse_early(ServerStream& stream, const ServerRequest& reques
   std::optional<Duration> hint;
   if (refusal.retry()) hint = retry_hint(upstream);
   count_refusal(upstream, refusal);
-  send_local(stream, answer_for(refusal, hint), wanted_form(*request.headers));
+  RequestNote note;
+  note.take_id(*request.headers, RequestId::draw(rng_).view());
+  LocalAnswer answer = answer_for(refusal, hint);
+  answer.request_id = note.request_id();
+  send_local(stream, answer, wanted_form(*request.headers));
   time_refusal(request.received_at);
   if (!log_.on()) return;
-  RequestNote note;
-  const RequestId id = RequestId::draw(rng_);
-  note.take(request, caller, id.view());
+  note.take(request, caller);
   log_.record(
       {.note = note,
        .status = refusal.status(),

@@ -129,5 +129,34 @@ TEST(Gateway, RefusesWhatNoRouteServes) {
   EXPECT_EQ(gateway->status().refused, 3U);
 }
 
+TEST(Gateway, EveryAnswerTellsTheClientItsRequestId) {
+  Origin origin(testkit::echo);
+  config::Config config = gateway_config({origin.address(), testkit::unused_address()});
+  config.routes[0].path_prefix = "/api";
+  config.upstreams.push_back(config.upstreams[0]);
+  config.upstreams[1].name = "gone";
+  config.upstreams[1].endpoints = {config.upstreams[0].endpoints[1]};
+  config.upstreams[0].endpoints.pop_back();
+  config.routes.push_back(config.routes[0]);
+  config.routes[1].path_prefix = "/gone";
+  config.routes[1].upstream = "gone";
+  RunningGateway gateway(config);
+  Client client(gateway.port());
+  for (const char* path : {"/api", "/nowhere", "/gone"}) {
+    const Answer own = client.ask("GET " + std::string(path) +
+                                  " HTTP/1.1\r\nhost: t\r\nx-request-id: mine-1\r\n\r\n");
+    EXPECT_TRUE(own.has("x-request-id: mine-1\r\n")) << path << " " << own.head;
+    const Answer made = client.get(path);
+    const std::size_t at = made.head.find("x-request-id: ");
+    ASSERT_NE(at, std::string::npos) << path;
+    const std::string id = made.head.substr(at + 14, made.head.find('\r', at) - at - 14);
+    EXPECT_EQ(id.size(), 32U) << path;
+    if (made.status == 200) {
+      EXPECT_THAT(made.body, HasSubstr("x-request-id: " + id + "\n"))
+          << "the one that the upstream got";
+    }
+  }
+}
+
 }  // namespace
 }  // namespace weir::gateway

@@ -24,6 +24,10 @@ struct GatewayView {
     const std::scoped_lock lock(config_mutex);
     return core.config;
   }
+  [[nodiscard]] AdminConfig admin_config() const {
+    const std::scoped_lock lock(config_mutex);
+    return core.config.admin;
+  }
 
   GatewayCore& core;
   OperatorLog& log;

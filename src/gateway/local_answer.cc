@@ -63,7 +63,8 @@ LocalAnswer answer_for(GatewayReason refusal, std::optional<Duration> retry_afte
   return {.status = refusal.status(),
           .reason = refusal.name(),
           .sentence = refusal.sentence(),
-          .retry_after = refusal.retry() ? retry_after : std::nullopt};
+          .retry_after = refusal.retry() ? retry_after : std::nullopt,
+          .request_id = {}};
 }
 
 LocalAnswer answer_for(upstream::UpstreamFailure failure) noexcept {
@@ -74,7 +75,11 @@ LocalAnswer answer_for(upstream::UpstreamFailure failure) noexcept {
                                     : facts.http == 502 ? "the service did not answer properly"
                                     : facts.http == 504 ? "the service did not answer in time"
                                                         : "the service cannot be reached";
-  return {.status = facts.http, .reason = facts.name, .sentence = sentence, .retry_after = {}};
+  return {.status = facts.http,
+          .reason = facts.name,
+          .sentence = sentence,
+          .retry_after = {},
+          .request_id = {}};
 }
 
 AnswerForm wanted_form(const http::HeaderList& headers) noexcept {
@@ -88,6 +93,7 @@ LocalAnswerText::LocalAnswerText(const LocalAnswer& answer, AnswerForm form) noe
   const bool json = form == AnswerForm::kJson;
   add_field("content-type", json ? "application/json" : "text/plain; charset=utf-8");
   add_field("x-weir-reason", answer.reason);
+  if (!answer.request_id.empty()) add_field("x-request-id", answer.request_id);
   std::string_view retry_ms;
   if (answer.retry_after) {
     retry_ms = number(retry_ms_, retry_after_millis(*answer.retry_after));

@@ -75,6 +75,7 @@ struct LocalAnswer {
   std::string_view reason;              // x-weir-reason
   std::string_view sentence;            // for people
   std::optional<Duration> retry_after;  // a hint, if a retry makes sense
+  std::string_view request_id{};        // empty: not told
 };
 
 [[nodiscard]] LocalAnswer answer_for(GatewayReason refusal,
@@ -102,7 +103,7 @@ class LocalAnswerText {
   void add_field(std::string_view name, std::string_view value) noexcept;
   void add_body(std::string_view text) noexcept;
 
-  std::array<ResponseField, 5> fields_;
+  std::array<ResponseField, 6> fields_;
   std::size_t field_count_ = 0;
   std::array<char, 256> body_;
   std::size_t body_size_ = 0;

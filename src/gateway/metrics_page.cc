@@ -217,6 +217,11 @@ void Scrape::actors() {
   page_.single(metrics::Metric::kAdmissionCriticalShed, all.critical_shed + server_.critical_shed);
   page_.single(metrics::Metric::kAdmissionMemoryUsage, all.memory_usage);
   page_.single(metrics::Metric::kAdmissionMemoryReadable, all.memory_readable ? 1U : 0U);
+  const MemoryRules memory = core_.controller.config().memory;
+  page_.single(metrics::Metric::kAdmissionMemoryPressureThreshold,
+               memory.memory_pressure_threshold);
+  page_.single(metrics::Metric::kAdmissionMemoryCriticalThreshold,
+               memory.memory_critical_threshold);
   page_.single(metrics::Metric::kAdmissionBytesInFlight, all.bytes);
 }
 

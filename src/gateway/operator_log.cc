@@ -58,9 +58,12 @@ void OperatorLog::on_limit_change(const LimitChange& change) noexcept {
   scope.told.store(change.new_limit, std::memory_order_relaxed);
   const std::string_view reason = name_of(change.reason);
   std::array<char, 320> line;
-  say(formatted(line, "weir: %.*s: limit %u, was %u (%.*s; latency %.1f ms, without queue %.1f ms)",
+  say(formatted(line,
+                "weir: %.*s: limit %u, was %u (%.*s; %u in flight, estimated queue %.1f, latency "
+                "%.1f ms, without queue %.1f ms)",
                 width(change.scope), change.scope.data(), change.new_limit, told, width(reason),
-                reason.data(), to_millis(change.latency_avg), to_millis(change.latency_min)));
+                reason.data(), change.in_flight, change.queue_estimate,
+                to_millis(change.latency_avg), to_millis(change.latency_min)));
 }
 
 void OperatorLog::on_refusals(const RefusalNotice& notice) noexcept {
@@ -71,10 +74,15 @@ void OperatorLog::on_refusals(const RefusalNotice& notice) noexcept {
   const std::uint64_t count = scope.refused[at].exchange(0, std::memory_order_relaxed);
   const std::string_view reason = name_of(notice.reason);
   const std::string_view priority = name_of(notice.priority);
+  const std::string_view peer = notice.peer.empty() ? "none" : notice.peer;
   std::array<char, 320> line;
-  say(formatted(line, "weir: %.*s: refused %llu (%.*s; the last was %.*s)", width(notice.scope),
-                notice.scope.data(), static_cast<unsigned long long>(count), width(reason),
-                reason.data(), width(priority), priority.data()));
+  say(formatted(line,
+                "weir: %.*s: refused %llu (%.*s): %u in flight, limit %u, estimated queue %.1f, "
+                "memory %.1f %%; last: class %.*s, peer %.*s",
+                width(notice.scope), notice.scope.data(), static_cast<unsigned long long>(count),
+                width(reason), reason.data(), notice.in_flight, notice.limit, notice.queue_estimate,
+                notice.memory_usage * 100, width(priority), priority.data(), width(peer),
+                peer.data()));
 }
 
 void OperatorLog::on_class_warning(const ClassWarning& warning) noexcept {
@@ -88,10 +96,30 @@ void OperatorLog::on_class_warning(const ClassWarning& warning) noexcept {
 }
 
 void OperatorLog::on_memory(const MemoryNotice& notice) noexcept {
-  if (notice.readable) {
-    say("weir: memory usage can be read again");
-  } else {
+  if (!notice.readable) {
     say("weir: memory usage cannot be read: it counts as 0 %, memory protection does nothing");
+    return;
+  }
+  constexpr std::array<const char*, 3> kMeanings = {"no request is refused for it",
+                                                    "low-class requests are refused",
+                                                    "normal and low-class requests are refused"};
+  std::array<char, 320> line;
+  say(formatted(line, "weir: memory %.1f %% used: %s", notice.usage * 100,
+                kMeanings[static_cast<std::size_t>(notice.level)]));
+}
+
+void OperatorLog::on_upstream(std::string_view name, std::size_t endpoints,
+                              bool unavailable) noexcept {
+  std::array<char, 320> line;
+  if (unavailable) {
+    say(formatted(
+        line,
+        "weir: upstream %.*s: no endpoint is available (0 of %zu); /endpoints of the admin "
+        "endpoint says why",
+        width(name), name.data(), endpoints));
+  } else {
+    say(formatted(line, "weir: upstream %.*s: an endpoint answers again", width(name),
+                  name.data()));
   }
 }
 

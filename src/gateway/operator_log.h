@@ -32,6 +32,9 @@ class OperatorLog final : public EventSink {
   void on_class_warning(const ClassWarning& warning) noexcept override;
   void on_memory(const MemoryNotice& notice) noexcept override;
 
+  /// Every endpoint of an upstream became unavailable, or one is available again.
+  void on_upstream(std::string_view name, std::size_t endpoints, bool unavailable) noexcept;
+
   struct Moves {
     std::uint64_t up = 0;
     std::uint64_t down = 0;

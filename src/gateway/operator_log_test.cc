@@ -45,23 +45,37 @@ TEST(OperatorLog, SaysWhatHappenedInWords) {
   log.on_limit_change({.scope = "app",
                        .old_limit = 95,
                        .new_limit = 50,
+                       .in_flight = 61,
+                       .queue_estimate = 12.5,
                        .latency_avg = std::chrono::milliseconds(12),
                        .reason = LimitReason::kQueueing});
-  log.on_refusals({.scope = "app", .reason = Reason::kOverload, .count = 17});
-  log.on_refusals({.scope = "app", .reason = Reason::kOverload, .count = 18});
-  log.on_refusals({.scope = "app", .reason = Reason::kMemory, .count = 19});
+  log.on_refusals({.scope = "app",
+                   .reason = Reason::kOverload,
+                   .priority = Priority::kLow,
+                   .peer = "edge-1",
+                   .count = 17,
+                   .in_flight = 41,
+                   .limit = 44,
+                   .queue_estimate = 3.25,
+                   .memory_usage = 0.038});
+  log.on_refusals({.scope = "app", .reason = Reason::kOverload, .peer = {}, .count = 18});
+  log.on_refusals({.scope = "app", .reason = Reason::kMemory, .peer = {}, .count = 19});
   log.on_class_warning({.scope = "app", .priority = Priority::kHigh, .in_flight = 8, .bound = 10});
   log.on_memory({.readable = false});
+  log.on_memory({.readable = true, .usage = 0.862, .level = MemoryLevel::kPressured});
   (*writer)->stop();
   std::ostringstream text;
   text << std::ifstream(path).rdbuf();
-  EXPECT_THAT(text.str(), HasSubstr("app: limit 50, was 100 (queueing; latency 12.0 ms"));
+  EXPECT_THAT(text.str(), HasSubstr("app: limit 50, was 100 (queueing; 61 in flight, estimated "
+                                    "queue 12.5, latency 12.0 ms"));
   EXPECT_THAT(text.str(), Not(HasSubstr("limit 95")));
-  EXPECT_THAT(text.str(), HasSubstr("app: refused 17 (overload"));
+  EXPECT_THAT(text.str(), HasSubstr("app: refused 17 (overload): 41 in flight, limit 44, estimated "
+                                    "queue 3.2, memory 3.8 %; last: class low, peer edge-1\n"));
   EXPECT_THAT(text.str(), Not(HasSubstr("refused 18")));
   EXPECT_THAT(text.str(), HasSubstr("app: refused 19 (memory"));
   EXPECT_THAT(text.str(), HasSubstr("app: high has 8 of its 10 places"));
   EXPECT_THAT(text.str(), HasSubstr("memory usage cannot be read"));
+  EXPECT_THAT(text.str(), HasSubstr("memory 86.2 % used: low-class requests are refused\n"));
   std::filesystem::remove(path);
 }
 

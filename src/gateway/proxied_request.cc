@@ -126,10 +126,11 @@ void ProxiedRequest::begin(const ServerRequest& request, const Route& route, con
       entered.kind == Entered::Kind::kWaiting ||
       (entered.kind == Entered::Kind::kRefused && entered.reason == Reason::kOverload);
   if (short_of_places) home_.short_of_places(upstream_, *this);
-  if (entered.kind == Entered::Kind::kRefused && !home_.log().on()) return refuse(entered.reason);
   const RequestId id = RequestId::draw(home_.rng());
+  note_.take_id(*request.headers, id.view());
+  if (entered.kind == Entered::Kind::kRefused && !home_.log().on()) return refuse(entered.reason);
   if (home_.log().on()) {
-    note_.take(request, caller, id.view());
+    note_.take(request, caller);
     note_.take_actor(actor);
   }
   switch (entered.kind) {
@@ -261,12 +262,12 @@ void ProxiedRequest::on_upstream_writable() {
 
 bool ProxiedRequest::on_upstream_head(const http::h1::ResponseHead& head) {
   const bool ended = head.body.empty() && !head.tunnel;
-  const SendResult sent =
-      stream_->send_headers({.status = static_cast<std::uint16_t>(head.status),
-                             .fields = response_fields(head, home_.field_storage()),
-                             .content_length = announced_length(head),
-                             .dated = head.headers.has(http::FieldId::kDate)},
-                            ended);
+  const SendResult sent = stream_->send_headers(
+      {.status = static_cast<std::uint16_t>(head.status),
+       .fields = response_fields(head, note_.request_id(), home_.field_storage()),
+       .content_length = announced_length(head),
+       .dated = head.headers.has(http::FieldId::kDate)},
+      ended);
   switch (sent) {
     case SendResult::kSent:
       response_ended_ = ended;
@@ -362,7 +363,8 @@ void ProxiedRequest::refuse(GatewayReason refusal) {
   home.time_refusal(from);
 }
 
-void ProxiedRequest::answer(const LocalAnswer& answer) {
+void ProxiedRequest::answer(LocalAnswer answer) {
+  answer.request_id = note_.request_id();
   stream_->set_handler(home_.front_handler());
   static_cast<void>(send_local(*stream_, answer, form_));
   leave();

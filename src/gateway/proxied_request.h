@@ -86,7 +86,7 @@ class ProxiedRequest final : public Handler, public upstream::ExchangeEvents {
   // Ends.
   void refuse(GatewayReason refusal);
   void fail(upstream::UpstreamFailure failure);
-  void answer(const LocalAnswer& answer);
+  void answer(LocalAnswer answer);
   void leave();
   void finish_permit(Outcome outcome) noexcept;
   struct Ending {

@@ -25,6 +25,13 @@ class JsonLine {
     name(key);
     put_number(value);
   }
+  /// As text: readers of JSON round large numbers.
+  void number_text(std::string_view key, std::uint64_t value) noexcept {
+    name(key);
+    put('"');
+    put_number(value);
+    put('"');
+  }
   /// Milliseconds with three decimals.
   void millis(std::string_view key, Duration value) noexcept {
     name(key);
@@ -89,16 +96,19 @@ std::string_view name_of(HttpVersion version) noexcept {
 
 }  // namespace
 
-void RequestNote::take(const ServerRequest& request, const Caller& caller,
-                       std::string_view request_id) {
+void RequestNote::take_id(const http::HeaderList& headers, std::string_view made) noexcept {
+  const std::string_view own = headers.value(http::FieldId::kXRequestId);
+  id = own.empty() ? made : own;
+  id_whole = own.size() <= id.view().size();
+}
+
+void RequestNote::take(const ServerRequest& request, const Caller& caller) {
   taken = true;
   version = request.version;
   client = caller.client;
   method = request.meta.method;
   host = request.meta.authority;
   path = request.meta.path.substr(0, request.meta.path.find('?'));
-  const std::string_view own = request.headers->value(http::FieldId::kXRequestId);
-  id = own.empty() ? request_id : own;
 }
 
 void RequestNote::take_actor(const Actor& found) noexcept {
@@ -126,7 +136,7 @@ std::string_view format_log_entry(const LogEntry& entry, std::string_view time,
   if (note.actor_known) {
     line.text("actor_by", name_of(note.actor_kind));
     if (note.actor.view().empty()) {
-      line.number("actor", note.actor_id);
+      line.number_text("actor", note.actor_id);
     } else {
       line.text("actor", note.actor.view());
     }
@@ -158,28 +168,34 @@ bool RequestLog::wants(const LogEntry& entry, std::int64_t second) noexcept {
   if (!refused) return entry.status >= 500 || !entry.aborted.empty() || !entry.reason.empty();
   if (second != refusals_second_) {
     refusals_second_ = second;
-    refusals_ = 0;
+    refusals_.fill(0);
   }
-  return ++refusals_ <= kRefusalsPerSecond;
+  const std::hash<std::string_view> hash;
+  const std::size_t kind = hash(entry.upstream) * 31 + hash(entry.reason);
+  return ++refusals_[kind % refusals_.size()] <= kRefusalsPerSecond;
 }
 
 void RequestLog::record(const LogEntry& entry) noexcept {
   if (!on() || !entry.note.taken) return;
-  const std::int64_t second = io::unix_seconds();
-  if (!wants(entry, second)) return;
-  std::array<char, 1536> line;
-  static_cast<void>(writer_->write(format_log_entry(entry, time_text(second), line)));
+  const std::int64_t now = io::unix_millis();
+  if (!wants(entry, now / 1000)) return;
+  std::array<char, 2048> line;
+  static_cast<void>(writer_->write(format_log_entry(entry, time_text(now), line)));
 }
 
-std::string_view RequestLog::time_text(std::int64_t second) noexcept {
+std::string_view RequestLog::time_text(std::int64_t unix_millis) noexcept {
+  constexpr std::size_t kToSeconds = 19;  // "2026-01-02T03:04:05"
+  const std::int64_t second = unix_millis / 1000;
   if (second != time_second_) {
     const auto whole = static_cast<std::time_t>(second);
     std::tm utc{};
     ::gmtime_r(&whole, &utc);
-    time_size_ = std::strftime(time_.data(), time_.size(), "%Y-%m-%dT%H:%M:%SZ", &utc);
+    static_cast<void>(std::strftime(time_.data(), time_.size(), "%Y-%m-%dT%H:%M:%S", &utc));
     time_second_ = second;
   }
-  return {time_.data(), time_size_};
+  const auto millis = static_cast<int>(unix_millis % 1000);
+  std::snprintf(time_.data() + kToSeconds, time_.size() - kToSeconds, ".%03dZ", millis);
+  return {time_.data(), kToSeconds + 5};
 }
 
 }  // namespace weir::inline v0::gateway

@@ -36,14 +36,21 @@ class ShortText {
   std::uint8_t size_ = 0;
 };
 
-/// What the log needs of a request after its head is no longer valid. It contains no secrets: no
-/// query, no credentials, and only a number for an actor that is known by a credential.
+/// What the log needs of a request after its head is gone. Nothing secret enters: no query, no
+/// credentials, of an actor who brought one only a number.
 struct RequestNote {
-  /// `request_id`: the generated id, used if the request has none.
-  void take(const ServerRequest& request, const Caller& caller, std::string_view request_id);
+  /// The request's own id, else the one that was `made` for it.
+  void take_id(const http::HeaderList& headers, std::string_view made) noexcept;
+  /// The rest, after take_id().
+  void take(const ServerRequest& request, const Caller& caller);
+  /// What the client is told; empty if its own was too long to be kept.
+  [[nodiscard]] std::string_view request_id() const noexcept {
+    return id_whole ? id.view() : std::string_view{};
+  }
   void take_actor(const Actor& found) noexcept;
 
   bool taken = false;
+  bool id_whole = false;
   bool actor_known = false;
   IdentityKind actor_kind = IdentityKind::kHeader;
   HttpVersion version = HttpVersion::k11;
@@ -52,7 +59,7 @@ struct RequestNote {
   ShortText<16> method;
   ShortText<64> host;
   ShortText<120> path;
-  ShortText<64> id;
+  ShortText<128> id;
   ShortText<40> actor;
 };
 
@@ -82,8 +89,9 @@ struct LogEntry {
 /// The access log as one loop writes it.
 ///
 ///   off      nothing
-///   errors   5xx responses, broken ones, and at most kRefusalsPerSecond refusals per second
-///   sampled  the configured share
+///   errors   answers from 500 on, broken ones, and of the refusals at most kRefusalsPerSecond for
+///            each upstream and reason (a few of them may share it)
+///   sampled  the share that was asked for
 ///   all      every request
 ///
 /// Thread-safety: its loop's thread. Cost: none if off; otherwise about a microsecond per line.
@@ -109,16 +117,16 @@ class RequestLog {
   [[nodiscard]] bool wants(const LogEntry& entry, std::int64_t second) noexcept;
 
  private:
-  [[nodiscard]] std::string_view time_text(std::int64_t second) noexcept;
+  /// "2026-01-02T03:04:05.678Z"
+  [[nodiscard]] std::string_view time_text(std::int64_t unix_millis) noexcept;
 
   io::LineWriter* writer_;
   Rng rng_;
   Rules rules_;
   std::int64_t refusals_second_ = 0;
-  std::uint32_t refusals_ = 0;
+  std::array<std::uint32_t, 64> refusals_{};  // of this second, by upstream and reason
   std::int64_t time_second_ = -1;
-  std::array<char, 24> time_{};
-  std::size_t time_size_ = 0;
+  std::array<char, 32> time_{};
 };
 
 }  // namespace weir::inline v0::gateway

@@ -1,11 +1,14 @@
 #include "request_log.h"
 
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <utility>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
 #include "head_testing.h"
 
@@ -19,7 +22,8 @@ RequestNote noted(const TestHead& head, std::string_view path) {
   RequestNote note;
   Caller caller;
   caller.client = parse_ip("192.0.2.7");
-  note.take(head.request("GET", path), caller, "made-up-id");
+  note.take_id(head.list(), "made-up-id");
+  note.take(head.request("GET", path), caller);
   return note;
 }
 
@@ -34,7 +38,7 @@ LogEntry entry_of(const RequestNote& note, std::uint16_t status) {
 }
 
 std::string line_of(const LogEntry& entry) {
-  std::array<char, 1536> out;
+  std::array<char, 2048> out;
   return std::string(format_log_entry(entry, "2024-01-02T03:04:05Z", out));
 }
 
@@ -75,7 +79,7 @@ TEST(RequestLog, TheProtocolIsNamedAsInAlpn) {
         std::pair{HttpVersion::k2, "h2"}}) {
     request.version = version;
     RequestNote note;
-    note.take(request, Caller{}, "id");
+    note.take(request, Caller{});
     EXPECT_EQ(json::parse(line_of(entry_of(note, 200)))["protocol"], name);
   }
 }
@@ -88,7 +92,7 @@ TEST(RequestLog, NoSecretEntersALine) {
       {.identity = {.key = {.low = 7, .high = 1}, .label = {}}, .kind = IdentityKind::kBearer});
   const std::string line = line_of(entry_of(note, 200));
   EXPECT_EQ(line.find("s3cret"), std::string::npos) << line;
-  EXPECT_EQ(json::parse(line)["actor"], 7);
+  EXPECT_EQ(json::parse(line)["actor"], "7");
 }
 
 TEST(RequestLog, HostileBytesAreEscaped) {
@@ -108,7 +112,10 @@ TEST(RequestLog, LongTextsAreCutAndTheLineStaysWhole) {
   const RequestNote note = noted(head, path);
   const json parsed = json::parse(line_of(entry_of(note, 200)));
   EXPECT_EQ(parsed["path"].get<std::string>().size(), 120U);
-  EXPECT_EQ(parsed["id"].get<std::string>().size(), 64U);
+  EXPECT_EQ(parsed["id"].get<std::string>().size(), 128U);
+  EXPECT_EQ(note.request_id(), "") << "half an id is another id";
+  EXPECT_EQ(noted(TestHead{{"x-request-id", "own"}}, "/").request_id(), "own");
+  EXPECT_EQ(noted(TestHead{}, "/").request_id(), "made-up-id");
 }
 
 class RequestLogModes : public ::testing::Test {
@@ -145,6 +152,34 @@ TEST_F(RequestLogModes, RefusalsCannotFloodTheLog) {
   for (int i = 0; i < 10000; ++i) logged += wants(AccessLog::kErrors, refused(), 5) ? 1 : 0;
   EXPECT_EQ(logged, static_cast<int>(RequestLog::kRefusalsPerSecond));
   EXPECT_TRUE(wants(AccessLog::kErrors, refused(), 6));
+}
+
+TEST_F(RequestLogModes, AFloodOfOneReasonHidesNoOtherReasonAndNoOtherUpstream) {
+  for (int i = 0; i < 1000; ++i) static_cast<void>(wants(AccessLog::kErrors, refused(), 5));
+  ASSERT_FALSE(wants(AccessLog::kErrors, refused(), 5));
+  LogEntry other_reason = refused();
+  other_reason.reason = "peer_limit";
+  EXPECT_TRUE(wants(AccessLog::kErrors, other_reason, 5));
+  LogEntry other_upstream = refused();
+  other_upstream.upstream = "web";
+  EXPECT_TRUE(wants(AccessLog::kErrors, other_upstream, 5));
+}
+
+TEST(RequestLog, TimesHaveMilliseconds) {
+  const std::string path =
+      std::filesystem::temp_directory_path() / ("weir_times_" + std::to_string(::getpid()));
+  auto writer = io::LineWriter::open({.path = path});
+  ASSERT_TRUE(writer.has_value());
+  RequestLog log(writer->get(), Rng(1));
+  log.set_rules({.mode = AccessLog::kAll});
+  const TestHead head;
+  const RequestNote note = noted(head, "/");
+  log.record(entry_of(note, 200));
+  (*writer)->stop();
+  std::ifstream file(path);
+  EXPECT_THAT(json::parse(file)["time"].get<std::string>(),
+              ::testing::MatchesRegex("20..-..-..T..:..:..[.][0-9][0-9][0-9]Z"));
+  std::filesystem::remove(path);
 }
 
 TEST_F(RequestLogModes, SampledIsTheShareAskedFor) {

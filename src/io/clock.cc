@@ -21,4 +21,8 @@ std::int64_t unix_seconds() noexcept {
   return read_clock(CLOCK_REALTIME_COARSE) / 1'000'000'000;
 }
 
+std::int64_t unix_millis() noexcept {
+  return read_clock(CLOCK_REALTIME) / 1'000'000;
+}
+
 }  // namespace weir::inline v0::io

@@ -29,4 +29,12 @@ std::uint64_t allow_descriptors(std::uint64_t wanted) noexcept {
   return ::setrlimit(RLIMIT_NOFILE, &raised) == 0 ? raised.rlim_cur : limit.rlim_cur;
 }
 
+bool can_open_descriptors(std::uint64_t count) noexcept {
+  const int fd = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return false;
+  const bool rest = count <= 1 || can_open_descriptors(count - 1);
+  ::close(fd);
+  return rest;
+}
+
 }  // namespace weir::inline v0::io

@@ -51,12 +51,12 @@ struct LineWriter::Impl {
     return options.path == "-" || options.path == "!";
   }
 
-  [[nodiscard]] Result<Fd, IoError> open_path() const noexcept {
+  [[nodiscard]] Result<Fd, std::errc> open_path() const noexcept {
     constexpr mode_t kMode = 0640;
     // Not blocking: a FIFO that nobody reads is a fault to be told, not to be waited for.
     Fd opened(::open(options.path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK,
                      kMode));
-    if (!opened) return unexpected(io_error_of(errno));
+    if (!opened) return unexpected(static_cast<std::errc>(errno));
     return opened;
   }
 
@@ -136,11 +136,11 @@ struct LineWriter::Impl {
   std::thread thread;
 };
 
-Result<std::unique_ptr<LineWriter>, IoError> LineWriter::open(const Options& options) {
+Result<std::unique_ptr<LineWriter>, std::errc> LineWriter::open(const Options& options) {
   auto impl = std::make_unique<Impl>(options);
   Fd opened;
   if (!impl->standard()) {
-    Result<Fd, IoError> file = impl->open_path();
+    Result<Fd, std::errc> file = impl->open_path();
     if (!file) return unexpected(file.error());
     opened = std::move(*file);
   }
@@ -174,9 +174,9 @@ bool LineWriter::write(std::string_view line) noexcept {
   return true;
 }
 
-Result<void, IoError> LineWriter::reopen() noexcept {
+Result<void, std::errc> LineWriter::reopen() noexcept {
   if (impl_->standard()) return {};
-  Result<Fd, IoError> file = impl_->open_path();
+  Result<Fd, std::errc> file = impl_->open_path();
   if (!file) return unexpected(file.error());
   {
     const std::lock_guard lock(impl_->mutex);

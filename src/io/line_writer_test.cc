@@ -95,7 +95,9 @@ TEST(LineWriter, ReopensAfterItsFileWasMoved) {
 }
 
 TEST(LineWriter, SaysWhenAFileCannotBeOpened) {
-  EXPECT_FALSE(io::LineWriter::open({.path = "/nowhere/at/all.log"}).has_value());
+  const auto writer = io::LineWriter::open({.path = "/nowhere/at/all.log"});
+  ASSERT_FALSE(writer.has_value());
+  EXPECT_EQ(writer.error(), std::errc::no_such_file_or_directory);
 }
 
 TEST(LineWriter, StaysWithItsFileWhenTheNextCannotBeOpened) {

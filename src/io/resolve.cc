@@ -16,15 +16,14 @@ struct FreeAnswer {
   void operator()(addrinfo* answer) const noexcept { ::freeaddrinfo(answer); }
 };
 
-Result<std::vector<SocketName>, IoError> resolve_name(const NetAddress& address) {
+Result<std::vector<SocketName>, std::string_view> resolve_name(const NetAddress& address) {
   addrinfo hints{};
   hints.ai_family = AF_UNSPEC;
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* raw = nullptr;
   const std::string port = std::to_string(address.port);
-  if (::getaddrinfo(address.text.c_str(), port.c_str(), &hints, &raw) != 0) {
-    return unexpected(IoError::kUnreachable);
-  }
+  const int failed = ::getaddrinfo(address.text.c_str(), port.c_str(), &hints, &raw);
+  if (failed != 0) return unexpected(std::string_view(::gai_strerror(failed)));
   const std::unique_ptr<addrinfo, FreeAnswer> answer(raw);
   std::vector<SocketName> found;
   for (const addrinfo* at = answer.get(); at != nullptr; at = at->ai_next) {
@@ -35,13 +34,13 @@ Result<std::vector<SocketName>, IoError> resolve_name(const NetAddress& address)
     SocketName one{.address = from_raw(name), .path = {}};
     if (std::find(found.begin(), found.end(), one) == found.end()) found.push_back(one);
   }
-  if (found.empty()) return unexpected(IoError::kUnreachable);
+  if (found.empty()) return unexpected(std::string_view(::gai_strerror(EAI_NONAME)));
   return found;
 }
 
 }  // namespace
 
-Result<std::vector<SocketName>, IoError> resolve(const NetAddress& address) {
+Result<std::vector<SocketName>, std::string_view> resolve(const NetAddress& address) {
   SocketName name;
   switch (address.kind) {
     case NetAddressKind::kName:

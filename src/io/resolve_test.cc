@@ -32,10 +32,10 @@ TEST(Resolve, LocalhostIsALoopbackAddress) {
   }));
 }
 
-TEST(Resolve, AnUnknownNameIsUnreachable) {
+TEST(Resolve, AnUnknownNameIsToldInTheResolversWords) {
   const auto names = io::resolve(*parse_net_address("no-such-host.invalid:80"));
   ASSERT_FALSE(names.has_value());
-  EXPECT_EQ(names.error(), io::IoError::kUnreachable);
+  EXPECT_FALSE(names.error().empty());
 }
 
 }  // namespace

@@ -104,7 +104,7 @@ TEST(Metrics, AlertRulesUseOnlyNamesOfTheTable) {
 
 TEST(MetricsPage, FindsTheRowOfAnEnumerator) {
   EXPECT_EQ(info(Metric::kAdmissionTotal).name, "weir_admission_total");
-  EXPECT_EQ(info(Metric::kOutgoingState).name, "weir_outgoing_state");
+  EXPECT_EQ(info(Metric::kBuildInfo).name, "weir_build_info");
 }
 
 TEST(MetricsPage, WritesASingleSeriesAndRemembersTheFamily) {

@@ -13,6 +13,7 @@
 #include "weir/experimental/server/memory_budget.h"
 
 #include "acceptor.h"
+#include "io/tls_certificate.h"
 #include "shard.h"
 #include "shared.h"
 #include "tls/tls_setup.h"
@@ -195,14 +196,26 @@ std::uint16_t Server::tls_port() const {
   return first_port(impl_->tls_names);
 }
 
-Result<void, ConfigError> Server::reload_tls(const io::TlsConfig& next) {
+Result<std::vector<RotatedCertificate>, ConfigError> Server::reload_tls(const io::TlsConfig& next) {
+  std::vector<RotatedCertificate> rotated;
   TlsShared* tls = impl_->shared.tls.get();
-  if (tls == nullptr) return {};
+  if (tls == nullptr) return rotated;
   const io::TlsContext::Ptr before = tls->context();
   auto made = io::TlsContext::make(tls_setup(next, impl_->config.http2_enabled), before.get());
   if (!made) return unexpected(tls_fault(next, made.error()));
+  const std::vector<io::TlsCertificate> old_ones = io::certificates_of(*before);
+  const std::vector<io::TlsCertificate> new_ones = io::certificates_of(**made);
+  for (std::size_t i = 0; i < new_ones.size(); ++i) {
+    const io::TlsCertificate was = i < old_ones.size() ? old_ones[i] : io::TlsCertificate{};
+    if (new_ones[i].digest == was.digest) continue;
+    rotated.push_back({.file = new_ones[i].file,
+                       .subject = new_ones[i].subject,
+                       .expires = new_ones[i].expires,
+                       .subject_before = was.subject,
+                       .expires_before = was.expires});
+  }
   tls->set_context(std::move(*made));
-  return {};
+  return rotated;
 }
 
 bool Server::drain(Duration at_most) {

@@ -1,5 +1,6 @@
 #include "weir/experimental/sim/simulate.h"
 
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <optional>
@@ -8,6 +9,8 @@
 #include <utility>
 
 #include <fmt/format.h>
+
+#include "weir/base/errno_text.h"
 
 #include "compare.h"
 #include "json_report.h"
@@ -74,7 +77,9 @@ class Session {
   std::optional<Scenario> load(const std::string& file) {
     const auto text = read_file(file);
     if (!text) {
-      static_cast<void>(bad(file + ": cannot be read"));
+      const auto why = std::filesystem::is_directory(file) ? std::errc::is_a_directory
+                                                           : static_cast<std::errc>(errno);
+      static_cast<void>(bad(file + ": " + errno_text(why)));
       return std::nullopt;
     }
     const std::filesystem::path folder = std::filesystem::path(file).parent_path();
@@ -156,7 +161,8 @@ class Session {
     std::ofstream out(path, std::ios::binary);
     out << plot_svg(scenario, result);
     if (out.good()) return true;
-    static_cast<void>(bad("--plot: cannot write " + path.string()));
+    static_cast<void>(bad("--plot: cannot write " + path.string() + ": " +
+                          errno_text(static_cast<std::errc>(errno))));
     return false;
   }
 

@@ -1,5 +1,6 @@
 #include "upstream/upstream.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "weir/base/assert.h"
@@ -97,6 +98,11 @@ bool Upstream::all_ejected(TimePoint now) const noexcept {
     if (endpoint->available(now)) return false;
   }
   return true;
+}
+
+bool Upstream::all_failing() const noexcept {
+  return std::all_of(endpoints_.begin(), endpoints_.end(),
+                     [](const auto& endpoint) { return endpoint->failing(); });
 }
 
 }  // namespace weir::inline v0::upstream

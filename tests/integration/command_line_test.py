@@ -61,10 +61,23 @@ class CommandLine(ProcessTest):
         self.assertRegex(broken.stderr, rf"^{scenario}:2: (?!.*syntax\)).*; allowed: TOML\n$")
         nowhere = weir("run", "--to", "no.such.host.invalid:80", "--listen", "0", "--admin", "none")
         self.assertEqual(nowhere.returncode, 1)
-        self.assertIn("no.such.host.invalid:80 cannot be resolved", nowhere.stderr)
+        self.assertRegex(nowhere.stderr,
+                         "no.such.host.invalid:80 cannot be resolved: .+; check the spelling")
+        missing = weir("run", "--to", "127.0.0.1:1", "--listen", "unix:/nowhere/at/all.sock",
+                       "--admin", "none")
+        self.assertEqual(missing.returncode, 1)
+        self.assertIn("/nowhere/at/all.sock: no such file or directory; ", missing.stderr)
+        unlogged = weir("run", "--to", "127.0.0.1:1", "--listen", "0", "--admin", "none",
+                        env={**os.environ, "WEIR_ADMIN_ACCESS_LOG_FILE": "/"})
+        self.assertEqual(unlogged.returncode, 1)
+        self.assertIn("cannot write the access log to /: is a directory; set "
+                      "admin.access_log_file", unlogged.stderr)
+        self.assertIn("/nowhere.toml: no such file or directory",
+                      weir("check", "/nowhere.toml").stderr)
         foreign = weir("run", "--to", "127.0.0.1:1", "--listen", "192.0.2.1:0", "--admin", "none")
         self.assertEqual(foreign.returncode, 1)
-        self.assertIn("no address of this machine; choose another", foreign.stderr)
+        self.assertIn("cannot assign requested address; no interface of this machine has it; "
+                      "choose another", foreign.stderr)
 
     def test_check_names_file_line_key_value_and_range(self):
         path = self.file('[admission]\nmax_concurrent = 0\nmax_concurent = 5\n')
@@ -99,8 +112,8 @@ class CommandLine(ProcessTest):
         first = self.started(Weir("--to", "127.0.0.1:1"))
         busy = weir("run", "--to", "127.0.0.1:1", "--listen", str(first.port), "--admin", "none")
         self.assertEqual(busy.returncode, 1)
-        self.assertIn(f"127.0.0.1:{first.port}", busy.stderr)
-        self.assertIn("--listen", busy.stderr)
+        self.assertIn(f"127.0.0.1:{first.port}: address already in use; choose another address "
+                      "with --listen", busy.stderr)
         busy = weir("run", "--to", "127.0.0.1:1", "--listen", "0", "--admin", str(first.port))
         self.assertEqual(busy.returncode, 1)
         self.assertIn("--admin", busy.stderr)
@@ -164,6 +177,66 @@ class CommandLine(ProcessTest):
         self.assertFalse([line for line in gateway.lines if "descriptors" in line])
         short = self.started(Weir("--to", "127.0.0.1:1", preexec_fn=limits(64, 256)))
         short.line_with(r"^warning: 256 descriptors are allowed \(ulimit -n\), 2\d\d\d can be")
+
+    def test_with_too_few_descriptors_it_says_how_many_to_allow(self):
+        for allowed in (8, 12, 16, 20, 24, 28, 32, 36, 40, 48):
+            process = Process(WEIR, "run", "--to", "127.0.0.1:1", "--listen", "0", "--admin", "0",
+                              preexec_fn=lambda n=allowed: resource.setrlimit(
+                                  resource.RLIMIT_NOFILE, (n, n)))
+            self.addCleanup(process.end)
+            wait_until(lambda p=process: p.child.poll() is not None or "weir: ready" in p.lines)
+            if process.child.poll() is None:
+                self.assertGreater(allowed, 20)
+                continue
+            self.assertEqual(process.wait(), 1, (allowed, process.lines))
+            self.assertEqual(len(process.lines), 1, process.lines)
+            self.assertRegex(process.lines[0],
+                             rf"^weir: too many open files: {allowed} descriptors are allowed, and "
+                             r"\d+ beside those already open are needed to start; raise the "
+                             r"limit to (\d+) \(ulimit -n \1, ")
+
+    def test_a_full_standard_output_costs_lines_and_nothing_else(self):
+        with open("/dev/full", "w", encoding="ascii") as full:
+            port, admin = free_port(), free_port()
+            gateway = self.started(Process(
+                WEIR, "run", "--to", "127.0.0.1:1", "--listen", str(port), "--admin", str(admin),
+                stdout=full, env={**os.environ, "WEIR_ADMIN_ACCESS_LOG": "all"}))
+            gateway.line_with("weir: ready")
+            self.assertEqual(get(port).reason, "connect_refused")
+            wait_until(lambda: json.loads(get(admin, "/stats").body)["access_log"]["dropped"] == 1)
+            gateway.signal(signal.SIGTERM)
+            self.assertEqual(gateway.wait(), 0)
+
+    def test_output_that_nobody_reads_does_not_hold_up_its_end(self):
+        port, admin = free_port(), free_port()
+        gateway = subprocess.Popen(
+            [WEIR, "run", "--to", "127.0.0.1:1", "--listen", str(port), "--admin", str(admin)],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            env={**os.environ, "WEIR_ADMIN_ACCESS_LOG": "all"})
+        self.addCleanup(gateway.stdout.close)
+        self.addCleanup(gateway.wait)
+        self.addCleanup(gateway.kill)
+        while not gateway.stdout.readline().startswith(b"weir: ready"):
+            self.assertIsNone(gateway.poll())
+        end = os.open(f"/proc/{gateway.pid}/fd/1", os.O_WRONLY | os.O_NONBLOCK)
+        self.addCleanup(os.close, end)
+        with self.assertRaises(BlockingIOError):
+            while True:
+                os.write(end, b"x")
+        self.assertEqual(get(port).reason, "connect_refused")
+        gateway.send_signal(signal.SIGTERM)
+        self.assertEqual(gateway.wait(20), 0)
+
+    def test_user_signals_do_not_end_it(self):
+        gateway = self.started(Weir("--to", "127.0.0.1:1"))
+        gateway.signal(signal.SIGUSR2)
+        gateway.line_with(r"^weir: SIGUSR2 does nothing")
+        gateway.signal(signal.SIGUSR1)
+        gateway.line_with(r"^weir: SIGUSR1: the access log is opened anew")
+        self.assertEqual(get(gateway.port).reason, "connect_refused")
+        gateway.signal(signal.SIGTERM)
+        self.assertEqual(gateway.wait(), 0)
+        self.assertEqual(len([line for line in gateway.lines if "SIGUSR2" in line]), 1)
 
     def test_whoever_reads_the_output_may_leave(self):
         port, admin = free_port(), free_port()

@@ -14,7 +14,7 @@ import h2.connection
 import h2.events
 
 from end_to_end_test import PythonBackend
-from processes import ProcessTest, Weir, wait_until
+from processes import Origin, ProcessTest, Weir, wait_until
 
 BLOB = os.urandom(1024 * 1024)
 
@@ -91,6 +91,28 @@ class Clients(ProcessTest):
         done = subprocess.run(["h2load", "-n", "400", "-c", "2", "-m", "2", url],
                               capture_output=True, text=True, timeout=50)
         self.assertIn("400 succeeded, 0 failed, 0 errored", done.stdout)
+
+    def test_a_page_of_thirty_requests_with_one_token_is_served_by_default(self):
+        # So slow that all of them are in flight together.
+        origin = self.started(Origin(workers=64, service_ms=200))
+        weir = self.started(Weir("--to", f"127.0.0.1:{origin.port}"))
+        statuses = []
+        with socket.create_connection(("127.0.0.1", weir.port), timeout=10) as wire:
+            peer = h2.connection.H2Connection()
+            peer.initiate_connection()
+            for stream in range(1, 61, 2):
+                peer.send_headers(stream, [(":method", "GET"), (":scheme", "http"),
+                                           (":path", f"/{stream}"), (":authority", "a"),
+                                           ("authorization", "Bearer one-token")], end_stream=True)
+            wire.sendall(peer.data_to_send())
+            ended = 0
+            while ended < 30:
+                for event in peer.receive_data(wire.recv(65536)):
+                    if isinstance(event, h2.events.ResponseReceived):
+                        statuses.append(dict(event.headers)[b":status"])
+                    ended += isinstance(event, h2.events.StreamEnded)
+                wire.sendall(peer.data_to_send())
+        self.assertEqual(statuses, [b"200"] * 30)
 
     def test_the_admin_endpoint_is_read_only_here_too(self):
         done = subprocess.run(

@@ -300,3 +300,4 @@ upstream = "app"
 
 SIGTERM = signal.SIGTERM
 SIGHUP = signal.SIGHUP
+SIGUSR1 = signal.SIGUSR1

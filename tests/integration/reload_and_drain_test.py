@@ -1,6 +1,7 @@
 """Reload and drain under load: no request fails."""
 
 import http.client
+import json
 import os
 import shutil
 import tempfile
@@ -8,7 +9,7 @@ import threading
 import time
 import unittest
 
-from processes import SIGHUP, SIGTERM, Origin, ProcessTest, Weir, get, wait_until
+from processes import SIGHUP, SIGTERM, SIGUSR1, Origin, ProcessTest, Weir, get, wait_until
 
 
 class Clients:
@@ -136,10 +137,72 @@ access_log_file = "{folder}/access.log"
 """))
         os.rename(folder, moved)
         gateway.signal(SIGHUP)
-        gateway.line_with(r"access log goes on where it went: .* there is no such folder")
+        gateway.line_with(r"access log is still written to the old file: .*: no such file or "
+                          r"directory; make")
         gateway.line_with(r"weir: reloaded: 0 options changed")
         self.assertEqual(get(gateway.port).status, 200)
         wait_until(lambda: os.path.getsize(moved + "/access.log") > 0)
+
+    def test_sigusr1_opens_a_moved_log_anew(self):
+        folder = tempfile.mkdtemp(prefix="weir-test-log-")
+        self.addCleanup(shutil.rmtree, folder)
+        log = folder + "/access.log"
+        gateway = self.started(Weir(config=self.config() + f"""
+[admin]
+access_log = "all"
+access_log_file = "{log}"
+"""))
+        self.assertEqual(get(gateway.port, "/before").status, 200)
+        wait_until(lambda: os.path.getsize(log) > 0)
+        os.rename(log, log + ".1")
+        gateway.signal(SIGUSR1)
+        gateway.line_with(r"weir: SIGUSR1: the access log is opened anew")
+        self.assertEqual(get(gateway.port, "/after").status, 200)
+        wait_until(lambda: os.path.exists(log) and os.path.getsize(log) > 0)
+        with open(log, encoding="utf-8") as file:
+            self.assertEqual([json.loads(line)["path"] for line in file], ["/after"])
+        with open(log + ".1", encoding="utf-8") as file:
+            self.assertEqual([json.loads(line)["path"] for line in file], ["/before"])
+
+    def test_a_route_that_goes_is_told_with_its_old_value(self):
+        gateway = self.started(Weir(config=self.config() + """
+[[route]]
+path_prefix = "/x"
+upstream = "app"
+"""))
+        gateway.write_config(self.config())
+        gateway.signal(SIGHUP)
+        gateway.line_with(r'^weir: route\[1\]: "app" -> none$')
+
+    def test_a_drain_delay_lets_balancers_see_it_first(self):
+        gateway = self.started(Weir(config=self.config()))
+        gateway.write_config(self.config() + "\n[admin]\ndrain_delay_ms = 60000\n")
+        gateway.signal(SIGHUP)
+        gateway.line_with(r"admin.drain_delay_ms: 0 -> 60000")
+        gateway.signal(SIGTERM)
+        gateway.line_with(r"/readyz is 503; still accepting for 1m \(admin.drain_delay_ms\)")
+        self.assertEqual(gateway.page("/readyz").status, 503)
+        self.assertEqual(get(gateway.port).status, 200)  # a new connection
+        gateway.signal(SIGTERM)
+        self.assertEqual(gateway.wait(), 0)
+        short = self.started(Weir(config=self.config() + "\n[admin]\ndrain_delay_ms = 50\n"))
+        short.signal(SIGTERM)
+        self.assertEqual(short.wait(), 0)
+        self.assertIn("weir: drained", short.lines)
+
+    def test_an_upstream_that_goes_and_comes_back_is_two_lines(self):
+        port = self.origin.port
+        gateway = self.started(Weir(config=self.config()))
+        self.origin.end()
+        for _ in range(20):
+            self.assertEqual(get(gateway.port).status, 503)
+        gateway.line_with(r"^weir: upstream app: no endpoint is available \(0 of 1\)")
+        self.started(Origin(workers=4, service_ms=1, port=port))
+        wait_until(lambda: get(gateway.port).status == 200)
+        gateway.line_with(r"^weir: upstream app: an endpoint answers again")
+        lines = [line for line in gateway.lines
+                 if "no endpoint is" in line or "answers again" in line]
+        self.assertEqual(len(lines), 2, lines)
 
     def test_a_drain_under_load_fails_no_request_and_ends_with_0(self):
         gateway = self.started(Weir(config=self.config()))

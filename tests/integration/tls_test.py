@@ -186,6 +186,8 @@ private_key = "{self.key}"
             self.certificates.make("server", "/CN=renewed")
             gateway.signal(signal.SIGHUP)
             wait_until(lambda: "CN = renewed" in subject())
+            gateway.line_with(r"^weir: certificate .*server.*: CN=renewed, expires 20..-..-..T.*Z; "
+                              r"before: CN=localhost, expires 20..-..-..T.*Z$")
         finally:
             done.set()
             for thread in threads:

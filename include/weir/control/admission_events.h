@@ -5,6 +5,7 @@
 
 #include "weir/base/time.h"
 #include "weir/policy/limit_policy.h"
+#include "weir/policy/memory_shedding.h"
 #include "weir/policy/priority.h"
 #include "weir/policy/reason.h"
 
@@ -15,19 +16,24 @@ struct LimitChange {
   std::string_view scope;
   std::uint32_t old_limit = 0;
   std::uint32_t new_limit = 0;
+  std::uint32_t in_flight = 0;
   double queue_estimate = 0;
   Duration latency_avg{};
   Duration latency_min{};  // the baseline the policy compares with
   LimitReason reason = LimitReason::kHold;
 };
 
-/// Requests were refused. At most one notice per reason and second; `count` is the number of
-/// refusals that it reports.
+/// Requests were refused. At most one of these per scope, reason and second; `count` says how many
+/// it stands for, the rest is of the request that triggered it.
 struct RefusalNotice {
   std::string_view scope;
   Reason reason = Reason::kAdmitted;
-  Priority priority = Priority::kNormal;  // of the request that triggered the notice
+  Priority priority = Priority::kNormal;
+  std::string_view peer;  // its name; empty: not from a peer, or it waited first
   std::uint64_t count = 0;
+  std::uint32_t in_flight = 0;  // against `limit`
+  std::uint32_t limit = 0;      // of the scope; of the peer or actor when that one is the reason
+  double queue_estimate = 0;
   double memory_usage = 0;
 };
 
@@ -39,10 +45,11 @@ struct ClassWarning {
   std::uint32_t bound = 0;
 };
 
-/// Memory became unreadable (usage then counts as 0 %) or readable again.
+/// Memory became unreadable (usage then counts as 0 %) or readable again, or its level changed.
 struct MemoryNotice {
   bool readable = true;
   double usage = 0;
+  MemoryLevel level = MemoryLevel::kNormal;
 };
 
 /// Receives events that an application may want to log. Called without locks held, on any thread.

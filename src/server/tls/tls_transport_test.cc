@@ -221,7 +221,13 @@ TEST(TlsTransport, CertificatesChangeUnderLoadWithoutAFailure) {
     const io::MadeCertificate made = signed_for({"localhost"});
     next.certificate_pem = made.certificate_pem;
     next.private_key_pem = made.key_pem;
-    ASSERT_TRUE(server->reload_tls(next).has_value());
+    const auto rotated = server->reload_tls(next);
+    ASSERT_TRUE(rotated.has_value());
+    ASSERT_EQ(rotated->size(), 1U);
+    EXPECT_EQ(rotated->front().subject, "CN=localhost");
+    EXPECT_FALSE(rotated->front().expires.empty());
+    EXPECT_EQ(rotated->front().subject_before, "CN=localhost");
+    ASSERT_TRUE(server->reload_tls(next)->empty()) << "the same again is not another one";
     const int now = served;
     ASSERT_TRUE(server.eventually([&](const ServerStats&) { return served > now + 3; }));
   }

@@ -21,6 +21,8 @@ struct Config {
   Config() {
     server.listen = {"127.0.0.1:8080"};
     server.tls.listen = {"127.0.0.1:8443"};
+    // The library's 16 is for writes; a page with one token asks for more at once.
+    admission.inflight_max = 100;
   }
 
   ServerConfig server;

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "weir/base/result.h"
@@ -26,6 +27,7 @@ struct ReloadReport {
   std::vector<config::ConfigChange> applied;   // in force now
   std::vector<config::ConfigChange> deferred;  // need a restart; the old values stay in force
   std::string trouble;                         // what else failed; empty if nothing did
+  std::vector<std::string> rotated;            // certificates that are others now, a sentence each
 
   [[nodiscard]] bool ok() const noexcept { return refused.empty(); }
 };
@@ -75,6 +77,15 @@ class Gateway {
 
   /// Stops accepting and lets requests finish; readiness becomes "draining". True if no client is
   /// left before the time is over. May be called again to wait longer.
+  /// A line on standard error, without its newline. Never waits for its reader; nothing before
+  /// start() and after stop().
+  void say(std::string_view line) noexcept;
+
+  /// Opens the access log anew: its file was moved away. What did not work; empty when all did.
+  [[nodiscard]] std::string reopen_logs();
+
+  /// Readiness turns to "draining", and all else goes on: for balancers to see before drain().
+  void announce_drain() noexcept;
   bool drain(Duration at_most);
   void stop();
 

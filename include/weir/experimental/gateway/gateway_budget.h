@@ -19,6 +19,9 @@ namespace weir::inline v0::gateway {
 [[nodiscard]] std::uint64_t gateway_descriptors(const config::Config& config);
 
 /// The server configuration that a gateway runs with: it streams bodies, so it needs no arenas.
+/// With fewer it cannot start.
+[[nodiscard]] std::uint64_t gateway_descriptors_min(const config::Config& config);
+
 [[nodiscard]] ServerConfig gateway_server_config(const config::Config& config);
 
 /// Why the gateway must not start: the ceiling is above memory_max, or above the limit of the

@@ -40,6 +40,9 @@ struct AdminConfig {
   AccessLog access_log = AccessLog::kErrors;
   double access_log_sample = 0.01;    // share of requests, if sampled
   std::string access_log_file = "-";  // "-": standard output
+  std::vector<std::string> hosts;     // as Host, beside localhost and IP addresses
+  bool ready_needs_upstreams = false;
+  Duration drain_delay{};  // from SIGTERM to the end of accepting
   Duration drain_timeout = std::chrono::seconds(30);
 
   bool operator==(const AdminConfig&) const = default;
@@ -80,8 +83,13 @@ inline ConfigErrors AdminConfig::validate() const {
   if (listen && !listen->can_listen()) {
     add_error(errors, "listen", to_string(*listen), "a numeric address or unix:/path");
   }
+  for (const std::string& host : hosts) {
+    if (!host.empty() && host.find_first_of("*/:[] \t") == std::string::npos) continue;
+    add_error(errors, "hosts", host, "host names, without port or *");
+  }
   check_range(errors, "access_log_sample", access_log_sample, 0.0, 1.0);
   if (access_log_file.empty()) add_error(errors, "access_log_file", "\"\"", "a path, or -");
+  check_range(errors, "drain_delay_ms", drain_delay, Duration(0), Duration(std::chrono::hours(24)));
   check_range(errors, "drain_timeout_ms", drain_timeout, Duration(0),
               Duration(std::chrono::hours(24)));
   return errors;

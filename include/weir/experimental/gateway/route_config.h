@@ -16,7 +16,8 @@
 
 namespace weir::inline v0::gateway {
 
-/// How the actor of a request is found: the first kind in a list that the request contains.
+/// How the actor of a request is found: the first kind in a list that the request contains. Bearer
+/// tokens and API keys only tell clients apart; they are not verified.
 ///   kCertificate  subject of the client's certificate
 ///   kBearer       token of the Authorization header, hashed
 ///   kApiKey       value of [actors] api_key_header, hashed

@@ -12,5 +12,7 @@ namespace weir::inline v0::io {
 
 /// Seconds since 1970, for Date headers and logs; may jump.
 [[nodiscard]] std::int64_t unix_seconds() noexcept;
+/// The same in milliseconds.
+[[nodiscard]] std::int64_t unix_millis() noexcept;
 
 }  // namespace weir::inline v0::io

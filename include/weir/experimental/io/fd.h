@@ -17,6 +17,9 @@ void fill_standard_descriptors() noexcept;
 /// limit in force.
 [[nodiscard]] std::uint64_t allow_descriptors(std::uint64_t wanted) noexcept;
 
+/// Whether `count` more descriptors can be opened now; those inherited count, too.
+[[nodiscard]] bool can_open_descriptors(std::uint64_t count) noexcept;
+
 /// Owns one file descriptor. Move-only. Thread-safety: as int.
 class [[nodiscard]] Fd {
  public:

@@ -5,9 +5,9 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 #include "weir/base/result.h"
-#include "weir/experimental/io/error.h"
 
 namespace weir::inline v0::io {
 
@@ -31,18 +31,17 @@ class LineWriter {
     std::uint64_t dropped = 0;
   };
 
-  /// Appends to the file, which is created with mode 0640 if it does not exist. A FIFO needs a
-  /// reader.
-  [[nodiscard]] static Result<std::unique_ptr<LineWriter>, IoError> open(const Options& options);
+  /// Appends to the file, made with mode 0640 if it is not there. A FIFO needs a reader.
+  [[nodiscard]] static Result<std::unique_ptr<LineWriter>, std::errc> open(const Options& options);
   LineWriter(const LineWriter&) = delete;
   LineWriter& operator=(const LineWriter&) = delete;
   ~LineWriter();
 
   /// Writes a line, given without its newline. False: the buffer is full and the line is dropped.
   bool write(std::string_view line) noexcept;
-  /// Opens the path again, for every line that is not written yet, after a log file was renamed. If
-  /// it cannot be opened, lines still go to the old file.
-  Result<void, IoError> reopen() noexcept;
+  /// Opens the path anew, for every line that is not written yet: a log file was moved away. If it
+  /// cannot be opened, lines go where they went before.
+  Result<void, std::errc> reopen() noexcept;
   void stop() noexcept;
   [[nodiscard]] Stats stats() const noexcept;
 

@@ -38,6 +38,15 @@ struct StartError {
   std::string why;  // of a certificate or key; otherwise empty
 };
 
+/// A certificate that a reload has put in another's place.
+struct RotatedCertificate {
+  std::string file;
+  std::string subject;  // "CN=name"
+  std::string expires;  // "2026-12-31T23:59:59Z"
+  std::string subject_before;
+  std::string expires_before;
+};
+
 /// An HTTP server whose memory has a ceiling known before it starts.
 ///
 /// Promises: never holds more than worst_case_bytes(config) (memory_budget.h); allocates nothing
@@ -69,9 +78,12 @@ class Server {
   [[nodiscard]] std::vector<io::SocketName> tls_addresses() const;
   [[nodiscard]] std::uint16_t tls_port() const;
 
-  /// Reads the certificates and keys of `next`. Later handshakes use them; sessions still resume.
-  /// On an error nothing changes. Addresses and bounds never change. From any thread.
-  [[nodiscard]] Result<void, ConfigError> reload_tls(const io::TlsConfig& next);
+  /// Reads certificates and keys again, as `next` says; handshakes from now on use them, and
+  /// sessions resume across it. On a fault, which is named, everything stays as it was. Where to
+  /// listen, and the bounds, stay as they are in any case. Gives the certificates that are others
+  /// now. From any thread.
+  [[nodiscard]] Result<std::vector<RotatedCertificate>, ConfigError> reload_tls(
+      const io::TlsConfig& next);
 
   /// Stops accepting. Each connection is closed after its exchange, idle ones at once. True if none
   /// is left before the time is over.
@@ -93,6 +105,7 @@ namespace weir::inline v0 {
 using server::CriticalPeer;
 using server::HandlerFactory;
 using server::HandlerPlace;
+using server::RotatedCertificate;
 using server::Server;
 using server::StartError;
 }  // namespace weir::inline v0

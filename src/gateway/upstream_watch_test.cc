@@ -1,0 +1,82 @@
+#include "upstream_watch.h"
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+namespace weir::gateway {
+namespace {
+
+using std::chrono::milliseconds;
+
+struct UpstreamWatchTest : ::testing::Test {
+  UpstreamWatchTest() {
+    upstream::UpstreamConfig config;
+    config.name = "app";
+    upstreams.push_back(std::make_unique<upstream::Upstream>(
+        config,
+        std::vector{*io::parse_socket_name("127.0.0.1:1"), *io::parse_socket_name("127.0.0.1:2")}));
+    watch = std::make_unique<UpstreamWatch>(names, upstreams, log);
+  }
+  ~UpstreamWatchTest() override { std::filesystem::remove(path); }
+
+  void look_for(Duration how_long) {
+    for (const TimePoint end = now + how_long; now < end; now += milliseconds(50)) watch->look(now);
+  }
+  std::string told() {
+    writer->stop();
+    std::ostringstream text;
+    text << std::ifstream(path).rdbuf();
+    return text.str();
+  }
+
+  const std::string path = std::filesystem::temp_directory_path() /
+                           ("weir_upstream_watch_" + std::to_string(::getpid()) + "_" +
+                            ::testing::UnitTest::GetInstance()->current_test_info()->name());
+  std::unique_ptr<io::LineWriter> writer = *io::LineWriter::open({.path = path});
+  const std::vector<std::string> names = {"app"};
+  std::vector<std::unique_ptr<upstream::Upstream>> upstreams;
+  OperatorLog log{names, writer.get()};
+  std::unique_ptr<UpstreamWatch> watch;
+  TimePoint now = TimePoint{} + std::chrono::hours(1);
+};
+
+TEST_F(UpstreamWatchTest, SomeThatFailAreNoNews) {
+  upstreams[0]->at(0).note_connect_failed(now);
+  look_for(std::chrono::seconds(5));
+  EXPECT_EQ(told(), "");
+}
+
+TEST_F(UpstreamWatchTest, OneLineWhenAllFailHoweverOftenAndOneWhenOneAnswers) {
+  for (int attempt = 0; attempt < 20; ++attempt) {
+    upstreams[0]->at(0).note_connect_failed(now);
+    upstreams[0]->at(1).note_connect_failed(now);
+    look_for(std::chrono::seconds(7));
+  }
+  upstreams[0]->at(1).note_answered();
+  look_for(std::chrono::seconds(7));
+  EXPECT_EQ(told(),
+            "weir: upstream app: no endpoint is available (0 of 2); /endpoints of the admin "
+            "endpoint says why\n"
+            "weir: upstream app: an endpoint answers again\n");
+}
+
+TEST_F(UpstreamWatchTest, ManyChangesInASecondAreOneLineAndTheLastStateIsTold) {
+  for (int change = 0; change < 10; ++change) {
+    upstreams[0]->at(0).note_connect_failed(now);
+    upstreams[0]->at(1).note_connect_failed(now);
+    look_for(milliseconds(50));
+    upstreams[0]->at(1).note_answered();
+    look_for(milliseconds(50));
+  }
+  look_for(std::chrono::seconds(2));
+  const std::string lines = told();
+  EXPECT_LE(std::count(lines.begin(), lines.end(), '\n'), 4);
+  EXPECT_TRUE(lines.ends_with("an endpoint answers again\n")) << lines;
+}
+
+}  // namespace
+}  // namespace weir::gateway
