@@ -183,7 +183,7 @@ class Master {
 int serve(const config::Config& config, const Serving& serving) {
   const std::uint64_t wanted = gateway::gateway_descriptors(config);
   const std::uint64_t allowed = io::allow_descriptors(wanted);
-  if (const std::uint64_t least = gateway_descriptors_min(config);
+  if (const std::uint64_t least = gateway::gateway_descriptors_min(config);
       !io::can_open_descriptors(least)) {
     std::cerr << "weir: " << errno_text(std::errc::too_many_files_open) << ": " << allowed
               << " descriptors are allowed, and " << least
