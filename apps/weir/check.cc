@@ -49,20 +49,26 @@ void add_check(CLI::App& program, int& status) {
   struct Options {
     std::string file;
     bool print_defaults = false;
+    bool print_schema = false;
   };
   const auto options = std::make_shared<Options>();
   CLI::App* command = program.add_subcommand("check", "Check a configuration, or print one");
   auto* file = command->add_option("FILE", options->file, "Configuration file (TOML)");
   auto* defaults = command->add_flag("--print-defaults", options->print_defaults,
                                      "Print every option with its default and what it does");
-  file->excludes(defaults);
+  auto* schema = command->add_flag("--print-schema", options->print_schema,
+                                   "Print the JSON Schema of the file, for editors");
+  file->excludes(defaults)->excludes(schema);
+  defaults->excludes(schema);
   command->footer(R"(Errors name file, line, key, value and what is allowed, all of them at once.
 Exit status: 0 good, 2 not good.)");
   command->callback([options, &status] {
     if (options->print_defaults) {
       std::cout << config::print_defaults();
+    } else if (options->print_schema) {
+      std::cout << config::print_schema();
     } else if (options->file.empty()) {
-      std::cerr << "weir check: name a file, or --print-defaults\n";
+      std::cerr << "weir check: name a file, --print-defaults or --print-schema\n";
       status = kUsageError;
     } else {
       status = check(options->file);

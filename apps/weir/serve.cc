@@ -23,10 +23,7 @@ namespace {
 class Master {
  public:
   Master(const config::Config& config, const Serving& serving)
-      : drain_delay_(config.admin.drain_delay),
-        drain_timeout_(config.admin.drain_timeout),
-        serving_(serving),
-        gateway_(config) {
+      : serving_(serving), gateway_(config) {
     tick_.on_fire(io::Timer::Fired::to<&Master::on_second>(*this));
     drain_.on_fire(io::Timer::Fired::to<&Master::on_drain_look>(*this));
   }
@@ -74,14 +71,14 @@ class Master {
     }
     draining_ = true;
     gateway_.announce_drain();
-    accept_until_ = loop_.refresh_now() + drain_delay_;
-    abandon_at_ = accept_until_ + drain_timeout_;
-    if (drain_delay_ > Duration(0)) {
-      say("/readyz is 503; still accepting for " + to_string(drain_delay_) +
-          " (admin.drain_delay_ms)");
+    const Duration delay = gateway_.admin_config().drain_delay;
+    const Duration at_most = gateway_.admin_config().drain_timeout;
+    accept_until_ = loop_.refresh_now() + delay;
+    abandon_at_ = accept_until_ + at_most;
+    if (delay > Duration(0)) {
+      say("/readyz is 503; still accepting for " + to_string(delay) + " (admin.drain_delay_ms)");
     }
-    say("draining for at most " + to_string(drain_timeout_) +
-        "; the same signal again ends at once");
+    say("draining for at most " + to_string(at_most) + "; the same signal again ends at once");
     on_drain_look(loop_.now());
   }
 
@@ -109,11 +106,7 @@ class Master {
       say("reload refused; the old configuration stays");
       return gateway_.note_failed_reload();
     }
-    const gateway::ReloadReport report = gateway_.reload(*next);
-    tell(report);
-    if (!report.ok()) return;
-    drain_delay_ = next->admin.drain_delay;
-    drain_timeout_ = next->admin.drain_timeout;
+    tell(gateway_.reload(*next));
   }
 
   void on_user_signal(int number) {
@@ -161,8 +154,6 @@ class Master {
     loop_.arm(tick_, std::chrono::seconds(1));
   }
 
-  Duration drain_delay_;
-  Duration drain_timeout_;
   const Serving& serving_;
   io::Loop loop_;
   io::SignalWatcher term_;

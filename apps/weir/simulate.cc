@@ -27,7 +27,7 @@ void add_simulate(CLI::App& program, int& status) {
       ->allow_extra_args(false);
   command
       ->add_option("--compare", options->compare,
-                   "Run each scenario with these limiters: none,fixed:64,vegas,gradient2,auto")
+                   "Run each scenario with these limiters: none,fixed:64,vegas,auto")
       ->delimiter(',')
       ->allow_extra_args(false);
   command->add_flag("--search-fixed", options->search_fixed,

@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "weir/experimental/config/option_apply.h"
+
 namespace weir::inline v0::config {
 
 /// How an option is written in the file.
@@ -34,13 +36,6 @@ enum class OptionKind : std::uint8_t {
 [[nodiscard]] constexpr bool is_list(OptionKind kind) noexcept {
   return kind == OptionKind::kTexts || kind == OptionKind::kChoices ||
          kind == OptionKind::kAddresses || kind == OptionKind::kRanges;
-}
-
-/// Whether a change takes effect by a reload or only by a restart.
-enum class OptionApply : std::uint8_t { kLive, kRestart };
-
-[[nodiscard]] constexpr std::string_view name_of(OptionApply apply) noexcept {
-  return apply == OptionApply::kLive ? "live" : "restart";
 }
 
 /// One row of options.def, without its field.

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,6 +43,7 @@ struct TlsSetup {
 struct TlsSetupError {
   std::string where;
   std::string why;
+  std::string wanted = "a PEM file that can be used";
 };
 
 /// Certificates and rules for many connections: TLS 1.2 and newer, ephemeral keys and AEAD only, no
@@ -66,6 +68,9 @@ class TlsContext {
   }
   [[nodiscard]] TlsRole role() const noexcept { return setup_.role; }
   [[nodiscard]] const TlsSetup& setup() const noexcept { return setup_; }
+  /// A certificate whose time is over or has not come, by the clock of this machine: clients refuse
+  /// it, though servers can be started with it.
+  [[nodiscard]] std::optional<TlsSetupError> out_of_date() const;
   /// The identity for a given name (exact, then one wildcard label), or the default.
   [[nodiscard]] SSL_CTX* choose(std::string_view given) const noexcept;
 

@@ -10,25 +10,29 @@
 namespace weir::inline v0::upstream {
 
 // Every way an exchange with an upstream can fail, once: enumerator, stable name, status for the
-// client, what the limiter learns from it.
-#define WEIR_UPSTREAM_FAILURES(X)                            \
-  X(kNone, "none", 200, kOk)                                 \
-  X(kNoEndpoint, "no_endpoint", 503, kError)                 \
-  X(kNoConnection, "no_connection", 503, kOverload)          \
-  X(kNoBuffer, "no_buffer", 503, kError)                     \
-  X(kConnectRefused, "connect_refused", 503, kOverload)      \
-  X(kConnectTimeout, "connect_timeout", 504, kOverload)      \
-  X(kConnectFailed, "connect_failed", 502, kError)           \
-  X(kClosedEarly, "closed_early", 502, kError)               \
-  X(kFirstByteTimeout, "first_byte_timeout", 504, kOverload) \
-  X(kOverallTimeout, "overall_timeout", 504, kOverload)      \
-  X(kDeadline, "deadline", 504, kIgnored)                    \
-  X(kBadResponse, "bad_response", 502, kError)               \
-  X(kTruncated, "truncated", 502, kError)                    \
-  X(kStalled, "stalled", 504, kError)
+// client, what the limiter learns from it, a sentence for people.
+// clang-format off
+#define WEIR_UPSTREAM_FAILURES(X)                                                                 \
+  X(kNone, "none", 200, kOk, "")                                                                  \
+  X(kNoEndpoint, "no_endpoint", 503, kError, "the service cannot be reached")                     \
+  X(kNoConnection, "no_connection", 503, kOverload, "the service cannot be reached")              \
+  X(kNoBuffer, "no_buffer", 503, kError, "the service cannot be reached")                         \
+  X(kConnectRefused, "connect_refused", 503, kOverload, "the service cannot be reached")          \
+  X(kConnectTimeout, "connect_timeout", 504, kOverload, "the service did not answer in time")     \
+  X(kConnectFailed, "connect_failed", 502, kError, "the service did not answer properly")         \
+  X(kClosedEarly, "closed_early", 502, kError, "the service did not answer properly")             \
+  X(kFirstByteTimeout, "first_byte_timeout", 504, kOverload,                                      \
+    "the service did not answer in time")                                                         \
+  X(kOverallTimeout, "overall_timeout", 504, kOverload,                                           \
+    "the request took longer than it was allowed to")                                             \
+  X(kDeadline, "deadline", 504, kIgnored, "the request took longer than it was allowed to")       \
+  X(kBadResponse, "bad_response", 502, kError, "the service did not answer properly")             \
+  X(kTruncated, "truncated", 502, kError, "the service did not answer properly")                  \
+  X(kStalled, "stalled", 504, kError, "the service did not answer in time")
+// clang-format on
 
 enum class UpstreamFailure : std::uint8_t {
-#define WEIR_X(enumerator, name, http, outcome) enumerator,
+#define WEIR_X(enumerator, ...) enumerator,
   WEIR_UPSTREAM_FAILURES(WEIR_X)
 #undef WEIR_X
 };
@@ -37,10 +41,12 @@ struct UpstreamFailureFacts {
   std::string_view name;
   std::uint16_t http = 0;
   Outcome outcome = Outcome::kError;
+  std::string_view sentence;
 };
 
 inline constexpr std::array kUpstreamFailureFacts = {
-#define WEIR_X(enumerator, name, http, outcome) UpstreamFailureFacts{name, http, Outcome::outcome},
+#define WEIR_X(enumerator, name, http, outcome, sentence) \
+  UpstreamFailureFacts{name, http, Outcome::outcome, sentence},
     WEIR_UPSTREAM_FAILURES(WEIR_X)
 #undef WEIR_X
 };

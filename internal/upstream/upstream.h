@@ -23,7 +23,12 @@ struct UpstreamTimeouts {
   Duration inactivity{};  // a body that moves in neither direction
   Duration overall{};     // 0: none
   Duration idle{};
+
+  bool operator==(const UpstreamTimeouts&) const = default;
 };
+
+/// What a configuration says of it.
+[[nodiscard]] UpstreamTimeouts timeouts_of(const UpstreamConfig& config) noexcept;
 
 class UpstreamPool;
 
@@ -74,11 +79,11 @@ class Upstream {
 
  private:
   UpstreamConfig config_;
-  std::atomic<Duration::rep> connect_ns_;
-  std::atomic<Duration::rep> first_byte_ns_;
-  std::atomic<Duration::rep> inactivity_ns_;
-  std::atomic<Duration::rep> overall_ns_;
-  std::atomic<Duration::rep> idle_ns_;
+  std::atomic<Duration::rep> connect_ns_{0};
+  std::atomic<Duration::rep> first_byte_ns_{0};
+  std::atomic<Duration::rep> inactivity_ns_{0};
+  std::atomic<Duration::rep> overall_ns_{0};
+  std::atomic<Duration::rep> idle_ns_{0};
   std::vector<std::unique_ptr<Endpoint>> endpoints_;
   std::atomic<std::uint32_t> connections_{0};
   std::atomic<std::uint32_t> waiting_{0};

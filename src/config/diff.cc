@@ -10,6 +10,16 @@
 namespace weir::inline v0::config {
 namespace {
 
+/// What can serve TLS is laid out at start: only a server that speaks it takes new certificates.
+OptionApply apply_of(const OptionRow& row, const Config& before, const Config& after) {
+  const bool switched = before.server.tls.enabled() != after.server.tls.enabled();
+  return row.apply == OptionApply::kTls && switched ? OptionApply::kRestart : row.apply;
+}
+template <class Owner>
+OptionApply apply_of(const OptionRow& row, const Owner&, const Owner&) {
+  return row.apply;
+}
+
 template <class Owner>
 void compare(std::vector<ConfigChange>& changes, std::span<const Option<Owner>> options,
              const Owner& before, const Owner& after, std::string_view prefix) {
@@ -20,7 +30,7 @@ void compare(std::vector<ConfigChange>& changes, std::span<const Option<Owner>> 
     const std::string key =
         prefix.empty() ? option.row.key() : std::string(prefix) + std::string(option.row.name);
     changes.push_back(
-        {key, std::move(old_text), std::move(new_text), option.row.apply == OptionApply::kLive});
+        {key, std::move(old_text), std::move(new_text), apply_of(option.row, before, after)});
   }
 }
 
@@ -38,14 +48,15 @@ void compare_upstreams(std::vector<ConfigChange>& changes, const Config& before,
     const std::string key = "upstream." + old_one.name;
     const upstream::UpstreamConfig* new_one = find(after.upstreams, old_one.name);
     if (new_one == nullptr) {
-      changes.push_back({key, quoted(old_one.name), "", false});
+      changes.push_back({key, quoted(old_one.name), "", OptionApply::kRestart});
     } else {
       compare(changes, upstream_options(), old_one, *new_one, key + ".");
     }
   }
   for (const upstream::UpstreamConfig& new_one : after.upstreams) {
     if (find(before.upstreams, new_one.name) != nullptr) continue;
-    changes.push_back({"upstream." + new_one.name, "", quoted(new_one.name), false});
+    changes.push_back(
+        {"upstream." + new_one.name, "", quoted(new_one.name), OptionApply::kRestart});
   }
 }
 
@@ -54,9 +65,9 @@ void compare_routes(std::vector<ConfigChange>& changes, const Config& before, co
   for (std::size_t i = 0; i < count; ++i) {
     const std::string key = "route[" + std::to_string(i) + "]";
     if (i >= after.routes.size()) {
-      changes.push_back({key, quoted(before.routes[i].upstream), "", true});
+      changes.push_back({key, quoted(before.routes[i].upstream), "", OptionApply::kRules});
     } else if (i >= before.routes.size()) {
-      changes.push_back({key, "", quoted(after.routes[i].upstream), true});
+      changes.push_back({key, "", quoted(after.routes[i].upstream), OptionApply::kRules});
     } else {
       compare(changes, route_options(), before.routes[i], after.routes[i], key + ".");
     }
@@ -65,8 +76,9 @@ void compare_routes(std::vector<ConfigChange>& changes, const Config& before, co
 
 template <class Owner>
 void copy_live(std::span<const Option<Owner>> options, Owner& to, const Owner& from) {
+  const Owner before = to;
   for (const Option<Owner>& option : options) {
-    if (option.row.apply == OptionApply::kLive) option.copy(to, from);
+    if (is_live(apply_of(option.row, before, from))) option.copy(to, from);
   }
 }
 

@@ -33,11 +33,12 @@ TEST(Diff, SaysWhichChangesNeedARestart) {
   after.admission.max_concurrent = 99;
   after.admission.classes.caps[1] = 500;
   after.trust.peers = {*parse_ip_range("10.0.0.0/8")};
-  EXPECT_THAT(diff(base(), after),
-              ElementsAre(ConfigChange{"server.max_connections", "1024", "2048", false},
-                          ConfigChange{"admission.max_concurrent", "1024", "99", true},
-                          ConfigChange{"priority.high_limit", "0", "500", true},
-                          ConfigChange{"trust.peers", "[]", "[\"10.0.0.0/8\"]", true}));
+  EXPECT_THAT(
+      diff(base(), after),
+      ElementsAre(ConfigChange{"server.max_connections", "1024", "2048", OptionApply::kRestart},
+                  ConfigChange{"admission.max_concurrent", "1024", "99", OptionApply::kAdmission},
+                  ConfigChange{"priority.high_limit", "0", "500", OptionApply::kAdmission},
+                  ConfigChange{"trust.peers", "[]", "[\"10.0.0.0/8\"]", OptionApply::kRules}));
 }
 
 TEST(Diff, UpstreamsAreMatchedByName) {
@@ -47,9 +48,10 @@ TEST(Diff, UpstreamsAreMatchedByName) {
   after.upstreams[0].connect_timeout = std::chrono::seconds(2);
   after.upstreams[1].name = "c";
   EXPECT_THAT(diff(base(), after),
-              ElementsAre(ConfigChange{"upstream.a", "\"a\"", "", false},
-                          ConfigChange{"upstream.b.connect_timeout_ms", "1000", "2000", true},
-                          ConfigChange{"upstream.c", "", "\"c\"", false}));
+              ElementsAre(ConfigChange{"upstream.a", "\"a\"", "", OptionApply::kRestart},
+                          ConfigChange{"upstream.b.connect_timeout_ms", "1000", "2000",
+                                       OptionApply::kTimeouts},
+                          ConfigChange{"upstream.c", "", "\"c\"", OptionApply::kRestart}));
 }
 
 TEST(Diff, RoutesAreMatchedByPosition) {
@@ -58,11 +60,11 @@ TEST(Diff, RoutesAreMatchedByPosition) {
   after.routes.resize(2);
   after.routes[1].upstream = "b";
   EXPECT_THAT(diff(base(), after),
-              ElementsAre(ConfigChange{"route[0].priority", "", "\"high\"", true},
-                          ConfigChange{"route[1]", "", "\"b\"", true}));
+              ElementsAre(ConfigChange{"route[0].priority", "", "\"high\"", OptionApply::kRules},
+                          ConfigChange{"route[1]", "", "\"b\"", OptionApply::kRules}));
   EXPECT_THAT(diff(after, base()),
-              ElementsAre(ConfigChange{"route[0].priority", "\"high\"", "", true},
-                          ConfigChange{"route[1]", "\"b\"", "", true}));
+              ElementsAre(ConfigChange{"route[0].priority", "\"high\"", "", OptionApply::kRules},
+                          ConfigChange{"route[1]", "\"b\"", "", OptionApply::kRules}));
 }
 
 TEST(WithLiveOptions, TakesWhatAReloadMayChangeAndLeavesTheRest) {
@@ -85,7 +87,22 @@ TEST(WithLiveOptions, TakesWhatAReloadMayChangeAndLeavesTheRest) {
   EXPECT_EQ(now.upstreams[0].connect_timeout, std::chrono::milliseconds(77));
   EXPECT_EQ(now.upstreams[0].max_connections, 7U);
   EXPECT_EQ(now.routes.size(), 1U);
-  for (const ConfigChange& change : diff(now, after)) EXPECT_FALSE(change.live) << change.key;
+  for (const ConfigChange& change : diff(now, after)) EXPECT_FALSE(change.live()) << change.key;
+}
+
+TEST(WithLiveOptions, TlsIsSwitchedOnAndOffByARestart) {
+  Config off;
+  Config on = off;
+  on.server.tls.certificate = "chain.pem";
+  on.server.tls.private_key = "key.pem";
+  for (const auto& [before, after] : {std::pair(off, on), std::pair(on, off)}) {
+    ASSERT_EQ(diff(before, after).size(), 2U);
+    for (const ConfigChange& change : diff(before, after)) EXPECT_FALSE(change.live());
+    EXPECT_EQ(with_live_options(before, after), before);
+  }
+  Config renewed = on;
+  renewed.server.tls.certificate = "new.pem";
+  EXPECT_EQ(with_live_options(on, renewed), renewed);
 }
 
 }  // namespace

@@ -44,7 +44,7 @@ listen = ""
 access_log = "sampled"
 access_log_sample = 0.5
 [server]
-arena_size = "1MiB"
+drain_bytes_max = "1MiB"
 allow_half_close = true
 [admission]
 max_concurrent = 100
@@ -84,7 +84,7 @@ upstream = "b"
   EXPECT_FALSE(c.admin.listen.has_value());
   EXPECT_EQ(c.admin.access_log, gateway::AccessLog::kSampled);
   EXPECT_EQ(c.admin.access_log_sample, 0.5);
-  EXPECT_EQ(c.server.arena_size, 1U << 20U);
+  EXPECT_EQ(c.server.drain_bytes_max, 1U << 20U);
   EXPECT_TRUE(c.server.allow_half_close);
   EXPECT_EQ(c.admission.max_concurrent, 100U);
   EXPECT_EQ(c.admission.high_wait_max, Duration(std::chrono::seconds(1)));
@@ -150,8 +150,8 @@ TEST(LoadConfig, FaultsBetweenOptionsCarryTheLineOfTheOptionTheyName) {
   EXPECT_THAT(
       errors_of("[memory]\n\nmemory_critical_threshold = 0.5\n"),
       ElementsAre("weir.toml:3: memory.memory_critical_threshold = 0.5: must be 0.85 to 1"));
-  EXPECT_THAT(errors_of("[hedge]\nmin_delay_ms = 1000\n"),
-              ElementsAre("weir.toml:1: hedge.max_delay_ms = 50ms: must be 1000ms to 60000ms"))
+  EXPECT_THAT(errors_of("[admission.limit]\nvegas_alpha = 9\n"),
+              ElementsAre("weir.toml:1: admission.limit.vegas_beta = 8: must be 9 to 16383"))
       << "the named option is not in the file: its section's line";
 }
 
@@ -212,8 +212,7 @@ TEST(LoadConfig, TheEnvironmentOverridesTheFile) {
                                            {"WEIR_ADMISSION_LIMIT_POLICY", "aimd"},
                                            {"WEIR_MEMORY_PRESSURE_THRESHOLD", "0.7"},
                                            {"WEIR_LISTEN_ADDRESSES", "127.0.0.1:1, [::1]:2"},
-                                           {"WEIR_HEDGE_ENABLED", "false"},
-                                           {"WEIR_OUTGOING_QUEUE_SIZE", "1000"},
+                                           {"WEIR_SERVER_ALLOW_HALF_CLOSE", "true"},
                                            {"WEIR_PER_ACTOR_INFLIGHT_MAX", "3"},
                                            {"WEIR_PER_ACTOR_BYTES_MAX", "1GiB"}});
   EXPECT_THAT(texts(loaded.errors), IsEmpty());
@@ -221,8 +220,7 @@ TEST(LoadConfig, TheEnvironmentOverridesTheFile) {
   EXPECT_EQ(loaded.config.admission.limit.policy, LimitKind::kAimd);
   EXPECT_EQ(loaded.config.admission.memory.memory_pressure_threshold, 0.7);
   EXPECT_THAT(loaded.config.server.listen, ElementsAre("127.0.0.1:1", "[::1]:2"));
-  EXPECT_FALSE(loaded.config.hedge.enabled);
-  EXPECT_EQ(loaded.config.outgoing.queue_size, 1000U);
+  EXPECT_TRUE(loaded.config.server.allow_half_close);
   EXPECT_EQ(loaded.config.admission.inflight_max, 3U);
   EXPECT_EQ(loaded.config.admission.bytes_max, std::uint64_t{1} << 30U);
 }
@@ -294,9 +292,6 @@ TEST(ExampleConfig, NodesHaveTheirNumbers) {
     EXPECT_EQ(admission.limit.policy, LimitKind::kFixed);
     EXPECT_THAT(admission.classes.caps, ElementsAre(0U, node.high, node.normal, node.low));
     EXPECT_EQ(admission.warn_threshold, 0.8);
-    EXPECT_EQ(loaded.config.outgoing.queue_size, node.queue);
-    EXPECT_EQ(loaded.config.outgoing.overflow_size, 100U);
-    EXPECT_EQ(loaded.config.outgoing.max_destinations, 1000U);
   }
 }
 

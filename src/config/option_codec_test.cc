@@ -11,7 +11,7 @@ namespace {
 using Text = std::string;
 
 OptionRow row(OptionKind kind, double low = 0, double high = 0, std::string_view name = "x") {
-  return {"s", name, kind, low, high, "", OptionApply::kLive, "", ""};
+  return {"s", name, kind, low, high, "", OptionApply::kAdmission, "", ""};
 }
 RawValue integer(std::int64_t value) {
   return {value};

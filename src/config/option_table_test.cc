@@ -51,10 +51,10 @@ TEST(OptionTable, EveryRowFollowsTheRules) {
 }
 
 TEST(OptionTable, HasEverySection) {
-  EXPECT_THAT(std::vector<std::string_view>(plain_sections().begin(), plain_sections().end()),
-              testing::UnorderedElementsAre("listen", "tls", "admin", "server", "http2",
-                                            "admission", "admission.limit", "actors", "priority",
-                                            "memory", "hedge", "outgoing", "trust"));
+  EXPECT_THAT(
+      std::vector<std::string_view>(plain_sections().begin(), plain_sections().end()),
+      testing::UnorderedElementsAre("listen", "tls", "admin", "server", "http2", "admission",
+                                    "admission.limit", "actors", "priority", "memory", "trust"));
 }
 
 TEST(OptionTable, RowsOfOneSectionStandTogether) {
@@ -98,21 +98,10 @@ TEST(OptionTable, HasTheOptionsOperatorsRelyOn) {
       {"memory.memory_critical_threshold", "0.95"},
       {"memory.low_priority_shed_ratio", "1.0"},
       {"memory.poll_interval_ms", "500"},
-      {"hedge.enabled", "true"},
-      {"hedge.budget_pct", "0.1"},
-      {"hedge.max_budget_tokens", "100"},
-      {"hedge.min_delay_ms", "1"},
-      {"hedge.max_delay_ms", "50"},
-      {"hedge.default_delay_ms", "5"},
-      {"hedge.alpha", "0.1"},
       {"server.max_connections", "1024"},
       {"server.conn_encrypted_buf_size", "\"32KiB\""},
       {"server.conn_decrypted_buf_size", "\"32KiB\""},
       {"server.tcp_write_buffer_pool_size", "2048"},
-      {"server.arena_pool_size", "64"},
-      {"server.arena_size", "\"4MiB\""},
-      {"server.pending_stream_pool_size", "64"},
-      {"server.pending_stream_timeout_ms", "10000"},
       {"server.backpressure_list_max", "1000"},
       {"server.backpressure_timeout_ms", "30000"},
       {"server.high_watermark", "0.85"},
@@ -123,9 +112,6 @@ TEST(OptionTable, HasTheOptionsOperatorsRelyOn) {
       {"priority.normal_limit", "0"},
       {"priority.low_limit", "0"},
       {"priority.warn_threshold", "0.8"},
-      {"outgoing.queue_size", "500"},
-      {"outgoing.overflow_size", "100"},
-      {"outgoing.max_destinations", "1000"},
       {"admin.listen", "\"127.0.0.1:9901\""},
   };
   const Config defaults;
@@ -196,28 +182,16 @@ TEST(OptionTable, ValidateRefusesWhatTheTableRefuses) {
 
 TEST(OptionTable, ValidateAcceptsWhatTheTableAccepts) {
   // Bounded more tightly by another option.
-  const std::set<std::string> coupled = {"server.reserved_connections",
-                                         "server.reserved_write_buffers",
-                                         "server.reserved_arenas",
-                                         "server.reserved_streams",
-                                         "server.reserved_handshakes",
-                                         "server.high_watermark",
-                                         "server.critical_watermark",
-                                         "server.head_bytes_max",
-                                         "server.uri_bytes_max",
-                                         "server.trailer_bytes_max",
-                                         "http2.uri_bytes_max",
-                                         "admission.limit.initial_limit",
-                                         "admission.limit.min_limit",
-                                         "admission.limit.vegas_alpha",
-                                         "admission.limit.vegas_beta",
-                                         "actors.actor_table_size",
-                                         "memory.memory_pressure_threshold",
-                                         "memory.memory_critical_threshold",
-                                         "hedge.min_delay_ms",
-                                         "hedge.max_delay_ms",
-                                         "outgoing.queue_bytes_max",
-                                         "outgoing.total_bytes_max"};
+  const std::set<std::string> coupled = {
+      "server.reserved_connections",     "server.reserved_write_buffers",
+      "server.reserved_streams",         "server.reserved_handshakes",
+      "server.high_watermark",           "server.critical_watermark",
+      "server.head_bytes_max",           "server.uri_bytes_max",
+      "server.trailer_bytes_max",        "http2.uri_bytes_max",
+      "admission.limit.initial_limit",   "admission.limit.min_limit",
+      "admission.limit.vegas_alpha",     "admission.limit.vegas_beta",
+      "actors.actor_table_size",         "memory.memory_pressure_threshold",
+      "memory.memory_critical_threshold"};
   for (const auto& option : config_options()) {
     const OptionRow& row = option.row;
     if (!row.has_range() || coupled.count(row.key()) != 0) continue;

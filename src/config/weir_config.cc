@@ -138,6 +138,7 @@ void warn_of_trust(ConfigErrors& found, std::string_view key, const std::vector<
 
 AdmissionConfig Config::admission_for_scopes() const {
   AdmissionConfig scoped = admission;
+  if (!upstreams.empty()) scoped.limit = limit_of(upstreams.front());
   scoped.scopes_max = static_cast<std::uint32_t>(std::max<std::size_t>(1, upstreams.size()));
   // Each further upstream brings a waiting room, and whoever waits holds an entry.
   const std::uint64_t waiting = scoped.pinned_max() - admission.pinned_max();
@@ -161,8 +162,6 @@ ConfigErrors Config::validate() const {
   take(errors, "admission", admission.validate());
   take(errors, "actors", actors.validate());
   take(errors, "memory", memory.validate());
-  take(errors, "hedge", hedge.validate());
-  take(errors, "outgoing", outgoing.validate());
   check_upstreams(errors, *this);
   check_routes(errors, *this);
   return errors;

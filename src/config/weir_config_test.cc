@@ -62,8 +62,6 @@ TEST(Config, FaultsOfEveryLayerCarryTheKeyOfTheFile) {
   config.admission.limit.vegas_alpha = std::numeric_limits<double>::quiet_NaN();
   config.admission.classes.caps[3] = 20000;
   config.memory.poll_interval = Duration(0);
-  config.hedge.alpha = 0;
-  config.outgoing.queue_size = 0;
   config.admin.access_log_sample = 2;
   config.actors.api_key_header = "not a token";
   config.upstreams[0].connect_timeout = Duration(0);
@@ -71,9 +69,8 @@ TEST(Config, FaultsOfEveryLayerCarryTheKeyOfTheFile) {
   const auto found = keys(config.validate());
   for (const char* key :
        {"server.max_connections", "actors.inflight_max", "admission.limit.vegas_alpha",
-        "priority.low_limit", "memory.poll_interval_ms", "hedge.alpha", "outgoing.queue_size",
-        "admin.access_log_sample", "actors.api_key_header", "upstream[0].connect_timeout_ms",
-        "route[0].upstream"}) {
+        "priority.low_limit", "memory.poll_interval_ms", "admin.access_log_sample",
+        "actors.api_key_header", "upstream[0].connect_timeout_ms", "route[0].upstream"}) {
     EXPECT_THAT(found, Contains(key));
   }
 }
@@ -83,6 +80,9 @@ TEST(Config, TlsNeedsCertificateAndKeyAndSomebodyToTrust) {
   io::TlsConfig& tls = config.server.tls;
   tls.certificate = "/etc/weir/chain.pem";
   EXPECT_THAT(keys(config.validate()), ElementsAre("tls.private_key"));
+  EXPECT_EQ(config.validate()[0].allowed,
+            "the PEM file with the key of tls.certificate (/etc/weir/chain.pem), which may be the "
+            "same file");
   tls.private_key = "/etc/weir/key.pem";
   EXPECT_EQ(config.validate(), ConfigErrors{});
   tls.certificate.clear();

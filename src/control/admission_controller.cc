@@ -41,8 +41,7 @@ Impl::Impl(const AdmissionConfig& configured, Rng seed, EventSink* sink,
   name_key = {.k0 = rng.next_u64(), .k1 = rng.next_u64()};
   process.shared = configured.scopes_max > 1;
   apply(configured);
-  add_scope(first_scope, make_limit_policy(config.limit, rng.fork()), config.limit.effective_min(),
-            true);
+  add_scope(std::make_unique<Scope>(first_scope, config.limit, rng.fork(), process));
 }
 
 Impl::~Impl() {
@@ -56,13 +55,9 @@ Impl::~Impl() {
   }
 }
 
-ScopeId Impl::add_scope(std::string_view name, std::unique_ptr<LimitPolicy> policy,
-                        std::uint32_t limit_min, bool follows_default) {
-  const std::scoped_lock lock(config_mutex);
+ScopeId Impl::add_scope(std::unique_ptr<Scope> scope) {
   const std::uint32_t index = scope_count.load(kRelaxed);
   WEIR_ASSERT(index < config.scopes_max);
-  auto scope = std::make_unique<Scope>(name, std::move(policy), process, follows_default);
-  scope->note_limit_min(limit_min);
   scope->set_rules(config.classes, config.modes, gate_process_max());
   scopes[index].store(scope.release(), std::memory_order_release);
   scope_count.store(index + 1, std::memory_order_release);
@@ -96,15 +91,13 @@ Result<std::unique_ptr<AdmissionController>, ConfigErrors> AdmissionController::
 
 ScopeId AdmissionController::add_scope(std::string_view name, const LimitConfig& limit) {
   WEIR_ASSERT(limit.validate().empty());
-  Rng rng = [this] {
-    const std::scoped_lock lock(impl_->config_mutex);
-    return impl_->rng.fork();
-  }();
-  return impl_->add_scope(name, make_limit_policy(limit, rng), limit.effective_min(), false);
+  const std::scoped_lock lock(impl_->config_mutex);
+  return impl_->add_scope(std::make_unique<Scope>(name, limit, impl_->rng.fork(), impl_->process));
 }
 
 ScopeId AdmissionController::add_scope(std::string_view name, std::unique_ptr<LimitPolicy> policy) {
-  return impl_->add_scope(name, std::move(policy), 1, false);
+  const std::scoped_lock lock(impl_->config_mutex);
+  return impl_->add_scope(std::make_unique<Scope>(name, std::move(policy), impl_->process));
 }
 
 void AdmissionController::set_policy(ScopeId scope, std::unique_ptr<LimitPolicy> policy) {
@@ -216,29 +209,15 @@ ConfigErrors AdmissionController::reconfigure(const AdmissionConfig& config) {
   const LimitConfig before = std::exchange(impl_->config, next).limit;
   impl_->apply(next);
   if (before == next.limit) return {};
-  LimitConfig same_algorithm = before;
-  same_algorithm.initial_limit = next.limit.initial_limit;
-  same_algorithm.min_limit = next.limit.min_limit;
-  same_algorithm.max_limit = next.limit.max_limit;
-  const bool bounds_only = same_algorithm == next.limit;
-  for (std::size_t i = 0; i < scope_count(); ++i) {
-    Scope& scope = impl_->scope_at(static_cast<ScopeId>(i));
-    if (!scope.follows_default()) continue;
-    if (!bounds_only) {
-      LimitConfig from_here = next.limit;
-      from_here.initial_limit =
-          std::clamp(scope.limit(), next.limit.effective_min(), next.limit.max_limit);
-      scope.set_policy(make_limit_policy(from_here, impl_->rng.fork()));
-    }
-    scope.note_limit_min(next.limit.effective_min());
-    scope.set_bounds(next.limit.bounds());
-  }
+  impl_->scope_at(ScopeId::kFirst).set_limit(next.limit, impl_->rng.fork());
   return {};
 }
 
-void AdmissionController::set_limit_bounds(ScopeId scope, const LimitBounds& bounds) noexcept {
-  impl_->scope_at(scope).note_limit_min(bounds.min);
-  impl_->scope_at(scope).set_bounds(bounds);
+void AdmissionController::set_limit(ScopeId scope, const LimitConfig& limit) noexcept {
+  WEIR_ASSERT(limit.validate().empty());
+  const std::scoped_lock lock(impl_->config_mutex);
+  if (scope == ScopeId::kFirst) impl_->config.limit = limit;
+  impl_->scope_at(scope).set_limit(limit, impl_->rng.fork());
 }
 
 // ---- what is going on
@@ -296,6 +275,10 @@ std::vector<BudgetRow> AdmissionController::top_peers(std::size_t count) const {
 AdmissionConfig AdmissionController::config() const {
   const std::scoped_lock lock(impl_->config_mutex);
   return impl_->config;
+}
+
+std::optional<LimitConfig> AdmissionController::limit_config(ScopeId scope) const {
+  return impl_->scope_at(scope).configured();
 }
 
 std::size_t AdmissionController::memory_bytes(const AdmissionConfig& config) noexcept {

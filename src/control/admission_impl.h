@@ -96,8 +96,8 @@ class AdmissionController::Impl {
     WEIR_ASSERT(scope != nullptr);
     return *scope;
   }
-  ScopeId add_scope(std::string_view name, std::unique_ptr<LimitPolicy> policy,
-                    std::uint32_t limit_min, bool follows_default);
+  /// Under config_mutex.
+  ScopeId add_scope(std::unique_ptr<Scope> scope);
   void apply(const AdmissionConfig& next) noexcept;
   [[nodiscard]] std::uint32_t gate_process_max() const noexcept {
     return process.shared ? 0 : config.max_concurrent;

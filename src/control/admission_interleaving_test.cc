@@ -339,8 +339,10 @@ class Worker {
       }
       case 2: {
         const auto most = static_cast<std::uint32_t>(rng_.between(1, 12));
-        return c.set_limit_bounds(static_cast<ScopeId>(1),
-                                  {.min = 1, .initial = most, .max = most});
+        LimitConfig limit = fixed_rules().limit;
+        limit.min_limit = 1;
+        limit.initial_limit = limit.max_limit = most;
+        return c.set_limit(static_cast<ScopeId>(1), limit);
       }
       default:
         break;

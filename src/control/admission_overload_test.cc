@@ -258,7 +258,9 @@ TEST(AdmissionLimit, AScopeWithItsOwnLimitIgnoresTheDefaultsBounds) {
   controller.reconfigure(config);
   EXPECT_EQ(controller.scope_stats(ScopeId::kFirst, kStart).limit, 20U);
   EXPECT_EQ(controller.scope_stats(own, kStart).limit, 70U);
-  controller.set_limit_bounds(own, {.min = 2, .initial = 10, .max = 30});
+  LimitConfig smaller = vegas(10, 2);
+  smaller.max_limit = 30;
+  controller.set_limit(own, smaller);
   EXPECT_EQ(controller.scope_stats(own, kStart).limit, 30U);
   EXPECT_EQ(controller.scope_stats(own, kStart).limit_min, 2U);
 }

@@ -31,22 +31,60 @@ class Scope::Claim {
   bool held_;
 };
 
-Scope::Scope(std::string_view name, std::unique_ptr<LimitPolicy> policy, ProcessGate& process,
-             bool follows_default)
-    : room(gate, process), window(counters), name_(name), follows_default_(follows_default) {
+Scope::Scope(std::string_view name, std::unique_ptr<LimitPolicy> policy, ProcessGate& process)
+    : room(gate, process), window(counters), name_(name) {
   set_policy(std::move(policy));
+}
+
+Scope::Scope(std::string_view name, const LimitConfig& limit, Rng rng, ProcessGate& process)
+    : Scope(name, make_limit_policy(limit, rng), process) {
+  configured_ = limit;
+  limit_min_.store(limit.effective_min(), kRelaxed);
+  limit_max_.store(limit.max_limit, kRelaxed);
 }
 
 void Scope::set_policy(std::unique_ptr<LimitPolicy> policy) noexcept {
   {
     const Claim claim(claimed_, Claim::How::kWait);
-    std::swap(policy_, policy);
-    window.set_rules(policy_->window_rules());
-    window.ignore_before(TimePoint{});
-    limit_reason_.store(LimitReason::kConfigured, kRelaxed);
+    configured_.reset();
+    limit_min_.store(1, kRelaxed);
+    limit_max_.store(kClassUnitsMax, kRelaxed);
+    install_policy(std::move(policy));
     install_limit(policy_->limit());
   }
   room.pump(TimePoint{});
+}
+
+void Scope::set_limit(const LimitConfig& next, Rng rng) noexcept {
+  {
+    const Claim claim(claimed_, Claim::How::kWait);
+    if (configured_ == next) return;
+    LimitConfig same_policy = next;
+    if (configured_) same_policy.take_bounds_of(*configured_);
+    if (configured_ != same_policy) {
+      LimitConfig from_here = next;
+      from_here.initial_limit = std::clamp(limit(), next.effective_min(), next.max_limit);
+      install_policy(make_limit_policy(from_here, rng));
+    }
+    policy_->set_bounds(next.bounds());
+    configured_ = next;
+    limit_min_.store(next.effective_min(), kRelaxed);
+    limit_max_.store(next.max_limit, kRelaxed);
+    install_limit(policy_->limit());
+  }
+  room.pump(TimePoint{});
+}
+
+std::optional<LimitConfig> Scope::configured() noexcept {
+  const Claim claim(claimed_, Claim::How::kWait);
+  return configured_;
+}
+
+void Scope::install_policy(std::unique_ptr<LimitPolicy> policy) noexcept {
+  policy_ = std::move(policy);
+  window.set_rules(policy_->window_rules());
+  window.ignore_before(TimePoint{});
+  limit_reason_.store(LimitReason::kConfigured, kRelaxed);
 }
 
 void Scope::set_rules(const ClassRules& rules, const RuleModes& modes,
@@ -57,15 +95,6 @@ void Scope::set_rules(const ClassRules& rules, const RuleModes& modes,
     modes_ = modes;
     process_max_ = process_max;
     install_limit(limit());
-  }
-  room.pump(TimePoint{});
-}
-
-void Scope::set_bounds(const LimitBounds& bounds) noexcept {
-  {
-    const Claim claim(claimed_, Claim::How::kWait);
-    policy_->set_bounds(bounds);
-    install_limit(policy_->limit());
   }
   room.pump(TimePoint{});
 }
@@ -133,6 +162,7 @@ ScopeStats Scope::stats(TimePoint now) const noexcept {
   out.waiting = room.waiting();
   out.limit = limit();
   out.limit_min = limit_min_.load(kRelaxed);
+  out.limit_max = limit_max_.load(kRelaxed);
   out.queue_estimate = queue_estimate_.load(kRelaxed);
   out.latency_avg = Duration(latency_avg_ns_.load(kRelaxed));
   out.baseline = baseline();

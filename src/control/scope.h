@@ -2,13 +2,14 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "weir/control/admission_config.h"
 #include "weir/control/admission_events.h"
 #include "weir/control/admission_stats.h"
-#include "weir/policy/limit_policy.h"
+#include "weir/policy/limit_config.h"
 
 #include "class_gate.h"
 #include "drain_rate.h"
@@ -26,16 +27,16 @@ namespace weir::inline v0::control {
 /// (one atomic flag, tried on the data path, never waited for there).
 class Scope {
  public:
-  Scope(std::string_view name, std::unique_ptr<LimitPolicy> policy, ProcessGate& process,
-        bool follows_default);
+  Scope(std::string_view name, std::unique_ptr<LimitPolicy> policy, ProcessGate& process);
+  Scope(std::string_view name, const LimitConfig& limit, Rng rng, ProcessGate& process);
 
   void set_rules(const ClassRules& rules, const RuleModes& modes,
                  std::uint32_t process_max) noexcept;
-  void set_bounds(const LimitBounds& bounds) noexcept;
-  void note_limit_min(std::uint32_t limit_min) noexcept {
-    limit_min_.store(limit_min, std::memory_order_relaxed);
-  }
+  /// A policy of the caller's making; the limit starts at the policy's.
   void set_policy(std::unique_ptr<LimitPolicy> policy) noexcept;
+  /// The configured policy and its bounds. The limit in force stays, moved into the bounds; what
+  /// the policy has learned stays too, unless it is replaced by another.
+  void set_limit(const LimitConfig& next, Rng rng) noexcept;
 
   /// Closes the window if it is due and moves the limit. True if `change` was filled in.
   bool step_limiter(TimePoint now, LimitChange& change) noexcept;
@@ -50,6 +51,8 @@ class Scope {
         [this] { return room.waited_throughout(); });
   }
 
+  /// How its limit is found; none: by a policy of the caller's making.
+  [[nodiscard]] std::optional<LimitConfig> configured() noexcept;
   [[nodiscard]] ScopeStats stats(TimePoint now) const noexcept;
   [[nodiscard]] std::uint32_t limit() const noexcept {
     return limit_.load(std::memory_order_relaxed);
@@ -61,7 +64,6 @@ class Scope {
     return queue_estimate_.load(std::memory_order_relaxed);
   }
   [[nodiscard]] std::string_view name() const noexcept { return name_; }
-  [[nodiscard]] bool follows_default() const noexcept { return follows_default_; }
 
   ScopeCounterSlots counters;
   ClassGate gate;
@@ -74,24 +76,26 @@ class Scope {
  private:
   /// The right to touch the policy; spins only for reconfiguration.
   class Claim;
+  void install_policy(std::unique_ptr<LimitPolicy> policy) noexcept;
   void install_limit(std::uint32_t wanted) noexcept;
 
   std::string name_;
   // Under the claim:
   std::unique_ptr<LimitPolicy> policy_;
+  std::optional<LimitConfig> configured_;  // none: the policy is of the caller's making
   ClassRules rules_;
   RuleModes modes_;
   std::uint32_t process_max_ = 0;
   // Published:
   std::atomic<std::uint32_t> limit_{0};
-  std::atomic<std::uint32_t> limit_min_{0};
+  std::atomic<std::uint32_t> limit_min_{1};
+  std::atomic<std::uint32_t> limit_max_{kClassUnitsMax};
   std::atomic<double> queue_estimate_{0};
   std::atomic<std::int64_t> latency_avg_ns_{0};
   std::atomic<std::int64_t> baseline_ns_{0};
   std::atomic<LimitReason> limit_reason_{LimitReason::kConfigured};
 
   std::atomic_flag claimed_ = ATOMIC_FLAG_INIT;
-  bool follows_default_;
 };
 
 }  // namespace weir::inline v0::control

@@ -44,7 +44,7 @@ class ScopeTest : public ::testing::Test {
   ScopeTest() {
     auto made = std::make_unique<ScriptedPolicy>(10, &seen);
     policy = made.get();
-    scope = std::make_unique<Scope>("upstream-a", std::move(made), process, true);
+    scope = std::make_unique<Scope>("upstream-a", std::move(made), process);
     scope->set_rules(ClassRules{}, RuleModes{}, 0);
     EXPECT_FALSE(scope->step_limiter(kStart, change));  // opens the first window
   }
@@ -137,8 +137,13 @@ TEST_F(ScopeTest, ANewPolicyStartsAtItsOwnLimitAndTheOldOneIsGone) {
 }
 
 TEST_F(ScopeTest, NewBoundsApplyAtOnce) {
-  scope->set_bounds({.min = 1, .initial = 4, .max = 4});
+  LimitConfig limit = vegas(4, 1);
+  limit.max_limit = 4;
+  scope->set_limit(limit, Rng(1));
   EXPECT_EQ(scope->limit(), 4U);
+  EXPECT_EQ(scope->stats(kStart).limit_min, 1U);
+  EXPECT_EQ(scope->stats(kStart).limit_max, 4U);
+  EXPECT_EQ(scope->configured(), limit);
   EXPECT_EQ(fill(Priority::kHigh), 4U);
 }
 

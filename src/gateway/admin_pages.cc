@@ -74,6 +74,7 @@ Json scope_json(const ScopeStats& scope) {
           {"overloaded", scope.overloaded},
           {"limit", scope.limit},
           {"limit_min", scope.limit_min},
+          {"limit_max", scope.limit_max},
           {"limit_reason", name_of(scope.limit_reason)},
           {"in_flight", scope.in_flight},
           {"waiting", scope.waiting},

@@ -42,22 +42,19 @@ GatewayCore::GatewayCore(const config::Config& configured,
                          const std::vector<std::vector<io::SocketName>>& endpoints,
                          std::uint32_t loops, Rng seed, EventSink* events,
                          io::LineWriter* access_log_writer)
-    : config(configured),
-      sizes(configured),
+    : sizes(configured),
       rng(seed),
       controller(configured.admission_for_scopes(), rng.fork(), events, first_scope(configured)),
       memory(sizes.request_buffers, std::max(1U, sizes.response_regions),
              sizes.request_buffer_bytes, sizes.response_region_bytes, loops),
-      access_log(access_log_writer) {
-  WEIR_ASSERT(endpoints.size() == config.upstreams.size());
-  for (std::size_t i = 0; i < config.upstreams.size(); ++i) {
-    const upstream::UpstreamConfig& upstream = config.upstreams[i];
-    const LimitConfig limit = upstream.limit.over(config.admission.limit);
-    if (i > 0) {
-      const ScopeId scope = controller.add_scope(upstream.name, limit);
+      access_log(access_log_writer),
+      config_(configured) {
+  WEIR_ASSERT(endpoints.size() == configured.upstreams.size());
+  for (std::size_t i = 0; i < configured.upstreams.size(); ++i) {
+    const upstream::UpstreamConfig& upstream = configured.upstreams[i];
+    if (i > 0) {  // the first scope came with the controller
+      const ScopeId scope = controller.add_scope(upstream.name, configured.limit_of(upstream));
       WEIR_ASSERT(scope == scope_of(i));
-    } else if (upstream.limit != upstream::LimitOverrides{}) {
-      controller.set_policy(scope_of(0), make_limit_policy(limit, rng.fork()));
     }
     names.push_back(upstream.name);
     upstreams.push_back(std::make_unique<upstream::Upstream>(upstream, endpoints[i]));

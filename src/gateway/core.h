@@ -3,7 +3,9 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "weir/control/admission_controller.h"
@@ -36,8 +38,8 @@ struct GatewaySizes {
 
 /// What all loops of a gateway share: admission, the upstreams, their memory, the logs.
 ///
-/// Thread-safety: that of each member; `config` belongs to the thread that reloads.
-/// Lifetime: must outlive every GatewayLoop.
+/// Thread-safety: each member's own.
+/// Lifetime: outlives every loop's part.
 struct GatewayCore {
   /// `endpoints[i]` are the resolved addresses of config.upstreams[i].
   GatewayCore(const config::Config& configured,
@@ -50,7 +52,16 @@ struct GatewayCore {
     return static_cast<ScopeId>(upstream);
   }
 
-  config::Config config;  // in force: live options as reloaded, others as at start
+  /// As it stands: live options changed, the others as at start. From any thread.
+  [[nodiscard]] config::Config config_in_force() const {
+    const std::scoped_lock lock(config_mutex_);
+    return config_;
+  }
+  void set_config(config::Config now) {
+    const std::scoped_lock lock(config_mutex_);
+    config_ = std::move(now);
+  }
+
   const GatewaySizes sizes;
   Rng rng;
   AdmissionController controller;
@@ -60,6 +71,10 @@ struct GatewayCore {
   std::vector<http::HttpLimits> response_limits;  // per upstream
   std::vector<std::unique_ptr<LoopCounters>> counters;
   io::LineWriter* access_log;
+
+ private:
+  mutable std::mutex config_mutex_;
+  config::Config config_;  // under config_mutex_
 };
 
 }  // namespace weir::inline v0::gateway

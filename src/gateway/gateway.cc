@@ -4,13 +4,11 @@
 #include <array>
 #include <functional>
 #include <latch>
-#include <optional>
 #include <utility>
 
 #include "weir/base/assert.h"
 #include "weir/base/errno_text.h"
 #include "weir/base/net_address.h"
-#include "weir/experimental/config/load.h"
 #include "weir/experimental/gateway/gateway_budget.h"
 #include "weir/experimental/io/clock.h"
 #include "weir/experimental/io/entropy.h"
@@ -26,6 +24,7 @@
 #include "core.h"
 #include "gateway_loop.h"
 #include "gateway_view.h"
+#include "live_options.h"
 #include "operator_log.h"
 #include "upstream_watch.h"
 
@@ -137,9 +136,6 @@ struct Gateway::Impl {
   Result<void, GatewayError> listen();
   Result<void, GatewayError> check_no_circle() const;
   void each_loop(const std::function<void(GatewayLoop&)>& work);
-  [[nodiscard]] std::string objection_to(const config::Config& next) const;
-  void apply(const config::Config& next);
-  void apply_limits(const config::Config& before, const config::Config& next);
   void wait_quiet();
 
   config::Config config;  // as given to the constructor
@@ -153,6 +149,7 @@ struct Gateway::Impl {
   std::unique_ptr<Housekeeping> housekeeping;
   std::unique_ptr<Server> server;
   std::unique_ptr<AdminServer> admin;
+  std::unique_ptr<LiveOptions> live;
   bool started = false;
 };
 
@@ -220,6 +217,13 @@ Result<void, GatewayError> Gateway::Impl::listen() {
       gateway_server_config(config), *threads,
       [this](const HandlerPlace& place) { return loops[place.index]->make_front_handler(); });
   view->server_stats = [this] { return server->stats(); };
+  live = std::make_unique<LiveOptions>(
+      *core, LiveOptions::Consumers{
+                 .set_tls = [this](const io::TlsConfig& next) { return server->reload_tls(next); },
+                 .set_rules =
+                     [this](const std::shared_ptr<const Rules>& rules) {
+                       each_loop([&](GatewayLoop& loop) { loop.set_rules(rules); });
+                     }});
   // Asked on the first loop, whose rules only it changes.
   server->set_critical_peers(
       [this](const io::Address& peer) { return loops[0]->rules().trust.is_peer(peer); });
@@ -333,6 +337,7 @@ void Gateway::stop() {
   }
   if (self.housekeeping) run_on(self.threads->at(0), [&] { self.housekeeping->stop(); });
   if (self.threads) self.threads->stop();
+  self.live.reset();
   self.admin.reset();
   self.server.reset();
   self.loops.clear();
@@ -365,104 +370,18 @@ void Gateway::note_failed_reload() noexcept {
 ReloadReport Gateway::reload(const config::Config& next) {
   Impl& self = *impl_;
   WEIR_ASSERT(self.started && next.validate().empty());
-  ReloadReport report;
-  for (config::ConfigChange& change : diff(self.view->config(), next)) {
-    (change.live ? report.applied : report.deferred).push_back(std::move(change));
-  }
-  report.refused = self.objection_to(next);
+  ReloadReport report = self.live->reload(next);
   if (!report.ok()) {
-    report.applied.clear();
     note_failed_reload();
     return report;
   }
-  const auto certified = self.server->reload_tls(next.server.tls);
-  if (!certified) {
-    report.refused = certified.error().key + " = " + certified.error().value + ": wanted is " +
-                     certified.error().allowed;
-    report.applied.clear();
-    note_failed_reload();
-    return report;
-  }
-  for (const RotatedCertificate& one : *certified) {
-    const std::string before = one.expires_before.empty()
-                                   ? "none"
-                                   : one.subject_before + ", expires " + one.expires_before;
-    report.rotated.push_back("certificate " + one.file + ": " + one.subject + ", expires " +
-                             one.expires + "; before: " + before);
-  }
-  self.apply(next);
   report.trouble = reopen_logs();
   self.view->reloads_ok.fetch_add(1);
   return report;
 }
 
-/// Why the live part of `next` cannot be put in force without the rest of it; empty if it can.
-std::string Gateway::Impl::objection_to(const config::Config& next) const {
-  for (const RouteConfig& route : next.routes) {
-    if (std::find(core->names.begin(), core->names.end(), route.upstream) == core->names.end()) {
-      return "a route leads to upstream " + route.upstream +
-             ", which is new: upstreams are added by a restart";
-    }
-  }
-  constexpr std::string_view kTogether = "together with what only a restart can change, ";
-  const config::Config now = with_live_options(view->config(), next);
-  const ConfigErrors errors = now.validate();
-  if (!errors.empty()) return std::string(kTogether) + config::to_text(errors.front());
-  const std::uint64_t entries = core->controller.config().actor_table_size;
-  if (2 * now.admission_for_scopes().pinned_max() > entries) {
-    return std::string(kTogether) +
-           "admission.waiting_max = " + std::to_string(now.admission.waiting_max) +
-           ": more could wait for " + std::to_string(core->names.size()) +
-           " upstreams than the actor table of " + std::to_string(entries) + " has room for";
-  }
-  return {};
-}
-
-void Gateway::Impl::apply_limits(const config::Config& before, const config::Config& next) {
-  for (std::size_t i = 0; i < core->names.size(); ++i) {
-    const auto limit_in = [&](const config::Config& from) -> std::optional<LimitConfig> {
-      for (const upstream::UpstreamConfig& upstream : from.upstreams) {
-        if (upstream.name == core->names[i]) return upstream.limit.over(from.admission.limit);
-      }
-      return std::nullopt;
-    };
-    const auto old_limit = limit_in(before);
-    const auto new_limit = limit_in(next);
-    if (!new_limit || old_limit == new_limit) continue;
-    LimitConfig rebounded = *new_limit;
-    if (old_limit) {
-      rebounded = *old_limit;
-      rebounded.initial_limit = new_limit->initial_limit;
-      rebounded.min_limit = new_limit->min_limit;
-      rebounded.max_limit = new_limit->max_limit;
-    }
-    if (rebounded == *new_limit && new_limit->policy != LimitKind::kFixed) {
-      core->controller.set_limit_bounds(core->scope_of(i), new_limit->bounds());
-    } else {
-      core->controller.set_policy(core->scope_of(i),
-                                  make_limit_policy(*new_limit, Rng(io::random_seed())));
-    }
-  }
-}
-
-/// Puts the live part of `next` in force; core.config keeps the rest as it was.
-void Gateway::Impl::apply(const config::Config& next) {
-  const config::Config before = view->config();
-  config::Config now = with_live_options(before, next);
-  core->controller.reconfigure(now.admission_for_scopes());
-  apply_limits(before, now);
-  for (std::size_t i = 0; i < core->names.size(); ++i) {
-    const upstream::UpstreamConfig& upstream = now.upstreams[i];
-    core->upstreams[i]->set_timeouts({.connect = upstream.connect_timeout,
-                                      .first_byte = upstream.first_byte_timeout,
-                                      .inactivity = upstream.inactivity_timeout,
-                                      .overall = upstream.overall_timeout,
-                                      .idle = upstream.idle_timeout});
-  }
-  const auto rules = std::make_shared<const Rules>(now, core->names);
-  each_loop([&](GatewayLoop& loop) { loop.set_rules(rules); });
-  const std::scoped_lock lock(view->config_mutex);
-  core->config = std::move(now);
+AdminConfig Gateway::admin_config() const {
+  return impl_->core ? impl_->core->config_in_force().admin : impl_->config.admin;
 }
 
 GatewayStatus Gateway::status() const {

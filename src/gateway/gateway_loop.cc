@@ -66,7 +66,7 @@ void GatewayLoop::on_headers(ServerStream& stream, const ServerRequest& request)
   if (route == nullptr) {
     return refuse_early(stream, request, caller, GatewayRefusal::kNoRoute, none);
   }
-  if (route->max_body > 0 && request.body_length.value_or(0) > route->max_body) {
+  if (route->config.max_body > 0 && request.body_length.value_or(0) > route->config.max_body) {
     return refuse_early(stream, request, caller, GatewayRefusal::kBodyTooLarge, route->upstream);
   }
   ProxiedRequest* proxied = proxied_.get(proxied_.acquire(*this, stream, route->upstream));
@@ -82,7 +82,7 @@ void GatewayLoop::refuse_early(ServerStream& stream, const ServerRequest& reques
                                const Caller& caller, GatewayRefusal why, std::size_t upstream) {
   const GatewayReason refusal = why;
   std::optional<Duration> hint;
-  if (refusal.retry()) hint = retry_hint(upstream);
+  if (refusal.facts().pushback) hint = retry_hint(upstream);
   count_refusal(upstream, refusal);
   RequestNote note;
   note.take_id(*request.headers, RequestId::draw(rng_).view());
@@ -94,7 +94,7 @@ void GatewayLoop::refuse_early(ServerStream& stream, const ServerRequest& reques
   note.take(request, caller);
   log_.record(
       {.note = note,
-       .status = refusal.status(),
+       .status = refusal.facts().http,
        .upstream = upstream < core_.names.size() ? core_.names[upstream] : std::string_view{},
        .endpoint = {},
        .reason = refusal.name(),

@@ -3,7 +3,6 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
-#include <mutex>
 #include <string_view>
 #include <vector>
 
@@ -20,21 +19,14 @@ namespace weir::inline v0::gateway {
 struct GatewayView {
   GatewayView(GatewayCore& gateway, OperatorLog& operators) : core(gateway), log(operators) {}
 
-  [[nodiscard]] config::Config config() const {
-    const std::scoped_lock lock(config_mutex);
-    return core.config;
-  }
-  [[nodiscard]] AdminConfig admin_config() const {
-    const std::scoped_lock lock(config_mutex);
-    return core.config.admin;
-  }
+  [[nodiscard]] config::Config config() const { return core.config_in_force(); }
+  [[nodiscard]] AdminConfig admin_config() const { return core.config_in_force().admin; }
 
   GatewayCore& core;
   OperatorLog& log;
   std::function<ServerStats()> server_stats;
   MemoryBudget budget;
   std::int64_t started_unix_seconds = 0;
-  mutable std::mutex config_mutex;  // of core.config
   std::atomic<bool> draining{false};
   std::atomic<std::uint64_t> reloads_ok{0};
   std::atomic<std::uint64_t> reloads_refused{0};

@@ -42,6 +42,8 @@ class IdentityFinder {
   [[nodiscard]] static Identity peer_of(const http::HeaderList& headers, const Caller& caller,
                                         const AdmissionController& controller, IpText& scratch);
 
+  bool operator==(const IdentityFinder&) const = default;
+
  private:
   [[nodiscard]] std::string_view api_key(const http::HeaderList& headers) const noexcept;
 

@@ -30,7 +30,7 @@ Intent read_intent(const http::HeaderList& headers, const Caller& caller,
     }
     intent.hedge = whole_number(headers.value(http::FieldId::kXWeirAttempt)).value_or(1) > 1;
   }
-  if (route.priority) intent.priority = *route.priority;
+  if (route.config.priority) intent.priority = *route.config.priority;
   return intent;
 }
 
@@ -41,10 +41,10 @@ AdmissionRequest admission_request_for(const Route& route, const Intent& intent,
   ask.scope = facts.scope;
   ask.peer = facts.peer;
   if (!intent.hedge) ask.actor = facts.actor;
-  if (route.bytes == BytesCharged::kAnnounced) {
-    ask.bytes = facts.body_length.value_or(route.bytes_estimate);
+  if (route.config.bytes == BytesCharged::kAnnounced) {
+    ask.bytes = facts.body_length.value_or(route.config.bytes_estimate);
   }
-  ask.cost = route.cost;
+  ask.cost = route.config.cost;
   ask.hedge = intent.hedge;
   if (intent.time_left) ask.deadline = facts.received_at + *intent.time_left;
   return ask;

@@ -14,7 +14,7 @@ Intent said(const TestHead& head, bool peer, std::optional<Priority> route_prior
   Caller caller;
   caller.peer = peer;
   Route route;
-  route.priority = route_priority;
+  route.config.priority = route_priority;
   return read_intent(head.list(), caller, route);
 }
 
@@ -38,7 +38,7 @@ TEST(Intent, APeersWordsDo) {
 
 TEST(AdmissionRequestFor, CarriesWhatRouteIntentAndRequestSay) {
   Route route;
-  route.cost = 3;
+  route.config.cost = 3;
   const Identity who{.key = {.low = 1, .high = 2}, .label = {}};
   const AdmissionRequest ask = admission_request_for(
       route, {.priority = Priority::kHigh, .time_left = milliseconds(5), .hedge = false},
@@ -55,8 +55,8 @@ TEST(AdmissionRequestFor, CarriesWhatRouteIntentAndRequestSay) {
 
 TEST(AdmissionRequestFor, AnAnnouncedBodyIsAskedForAsAWhole) {
   Route route;
-  route.bytes = BytesCharged::kAnnounced;
-  route.bytes_estimate = 1000;
+  route.config.bytes = BytesCharged::kAnnounced;
+  route.config.bytes_estimate = 1000;
   EXPECT_EQ(admission_request_for(route, {}, {.body_length = 0}).bytes, 0U);
   EXPECT_EQ(admission_request_for(route, {}, {.body_length = 7}).bytes, 7U);
   EXPECT_EQ(admission_request_for(route, {}, {.body_length = std::nullopt}).bytes, 1000U);

@@ -10,28 +10,10 @@
 namespace weir::inline v0::gateway {
 namespace {
 
-struct OwnFacts {
-  std::string_view name;
-  std::uint16_t status;
-  std::string_view sentence;
-};
 constexpr std::array kOwnFacts = {
-#define WEIR_X(enumerator, name, http, text) OwnFacts{name, http, text},
+#define WEIR_X(enumerator, ...) ReasonFacts{__VA_ARGS__},
     WEIR_GATEWAY_REFUSALS(WEIR_X)
 #undef WEIR_X
-};
-
-constexpr std::array<std::string_view, kReasonCount> kReasonSentences = {
-    "admitted",
-    "the deadline of the request has passed",
-    "memory is short",
-    "the request is larger than the budget it is billed to",
-    "this peer has too many requests under way",
-    "this client has too many requests under way",
-    "the requests of this client hold too much memory",
-    "all requests together hold too much memory",
-    "too many requests of this class are under way",
-    "the service is at its limit",
 };
 
 std::string_view number(std::array<char, 20>& out, std::int64_t value) noexcept {
@@ -41,43 +23,24 @@ std::string_view number(std::array<char, 20>& out, std::int64_t value) noexcept 
 
 }  // namespace
 
-std::string_view GatewayReason::name() const noexcept {
-  return index_ < kReasonCount ? kReasonFacts[index_].name : kOwnFacts[index_ - kReasonCount].name;
-}
-
-std::uint16_t GatewayReason::status() const noexcept {
-  return index_ < kReasonCount ? kReasonFacts[index_].http
-                               : kOwnFacts[index_ - kReasonCount].status;
-}
-
-bool GatewayReason::retry() const noexcept {
-  return index_ < kReasonCount ? kReasonFacts[index_].pushback : status() == 503;
-}
-
-std::string_view GatewayReason::sentence() const noexcept {
-  return index_ < kReasonCount ? kReasonSentences[index_]
-                               : kOwnFacts[index_ - kReasonCount].sentence;
+const ReasonFacts& GatewayReason::facts() const noexcept {
+  return index_ < kReasonCount ? kReasonFacts[index_] : kOwnFacts[index_ - kReasonCount];
 }
 
 LocalAnswer answer_for(GatewayReason refusal, std::optional<Duration> retry_after) noexcept {
-  return {.status = refusal.status(),
-          .reason = refusal.name(),
-          .sentence = refusal.sentence(),
-          .retry_after = refusal.retry() ? retry_after : std::nullopt,
+  const ReasonFacts& facts = refusal.facts();
+  return {.status = facts.http,
+          .reason = facts.name,
+          .sentence = facts.sentence,
+          .retry_after = facts.pushback ? retry_after : std::nullopt,
           .request_id = {}};
 }
 
 LocalAnswer answer_for(upstream::UpstreamFailure failure) noexcept {
   const upstream::UpstreamFailureFacts& facts = facts_of(failure);
-  const bool out_of_time = failure == upstream::UpstreamFailure::kDeadline ||
-                           failure == upstream::UpstreamFailure::kOverallTimeout;
-  const std::string_view sentence = out_of_time ? "the request took longer than it was allowed to"
-                                    : facts.http == 502 ? "the service did not answer properly"
-                                    : facts.http == 504 ? "the service did not answer in time"
-                                                        : "the service cannot be reached";
   return {.status = facts.http,
           .reason = facts.name,
-          .sentence = sentence,
+          .sentence = facts.sentence,
           .retry_after = {},
           .request_id = {}};
 }

@@ -15,18 +15,22 @@
 
 namespace weir::inline v0::gateway {
 
-// The gateway's own refusals, in addition to admission's: enumerator, stable name, HTTP status, and
-// a sentence for people.
-#define WEIR_GATEWAY_REFUSALS(X)                                                              \
-  X(kNoRoute, "no_route", 404, "no route serves this host, path and method")                  \
-  X(kConnect, "connect", 405, "this is no forward proxy")                                     \
-  X(kBodyTooLarge, "body_too_large", 413, "the request body is larger than this route takes") \
-  X(kSlowBody, "slow_body", 408, "the body came too slowly while others waited")              \
-  X(kHeadTooLarge, "head_too_large", 431, "the request header does not fit")                  \
-  X(kNoPlace, "no_place", 503, "too many requests are under way")
+// What the gateway refuses by itself, besides admission: enumerator, then its ReasonFacts.
+// clang-format off
+#define WEIR_GATEWAY_REFUSALS(X)                                                                  \
+  X(kNoRoute, "no_route", 404, 12, false, false, "",                                              \
+    "no route serves this host, path and method")                                                 \
+  X(kConnect, "connect", 405, 12, false, false, "", "this is no forward proxy")                   \
+  X(kBodyTooLarge, "body_too_large", 413, 8, false, false, "",                                    \
+    "the request body is larger than this route takes")                                           \
+  X(kSlowBody, "slow_body", 408, 8, false, false, "",                                             \
+    "the body came too slowly while others waited")                                               \
+  X(kHeadTooLarge, "head_too_large", 431, 8, false, false, "", "the request header does not fit") \
+  X(kNoPlace, "no_place", 503, 8, true, true, "", "too many requests are under way")
+// clang-format on
 
 enum class GatewayRefusal : std::uint8_t {
-#define WEIR_X(enumerator, name, http, text) enumerator,
+#define WEIR_X(enumerator, ...) enumerator,
   WEIR_GATEWAY_REFUSALS(WEIR_X)
 #undef WEIR_X
 };
@@ -36,7 +40,7 @@ class GatewayReason {
  public:
   static constexpr std::size_t kOwnCount = 0
 // NOLINTNEXTLINE(bugprone-macro-parentheses): a chain of summands
-#define WEIR_X(enumerator, name, http, text) +1
+#define WEIR_X(...) +1
       WEIR_GATEWAY_REFUSALS(WEIR_X)
 #undef WEIR_X
       ;
@@ -58,11 +62,10 @@ class GatewayReason {
   [[nodiscard]] constexpr std::size_t index() const noexcept {
     return index_;
   }
-  [[nodiscard]] std::string_view name() const noexcept;
-  [[nodiscard]] std::uint16_t status() const noexcept;
-  /// Whether the answer may have a retry hint.
-  [[nodiscard]] bool retry() const noexcept;
-  [[nodiscard]] std::string_view sentence() const noexcept;
+  [[nodiscard]] const ReasonFacts& facts() const noexcept;
+  [[nodiscard]] std::string_view name() const noexcept {
+    return facts().name;
+  }
   bool operator==(const GatewayReason&) const = default;
 
  private:

@@ -27,14 +27,14 @@ TEST(GatewayReason, NamesAreDistinctAndEveryOneHasAnErrorStatusAndASentence) {
   for (std::size_t i = 1; i < GatewayReason::kCount; ++i) {
     const GatewayReason refusal = GatewayReason::at(i);
     EXPECT_TRUE(names.insert(refusal.name()).second) << refusal.name();
-    EXPECT_GE(refusal.status(), 400);
-    EXPECT_LE(refusal.status(), 504);
-    EXPECT_FALSE(refusal.sentence().empty());
+    EXPECT_GE(refusal.facts().http, 400);
+    EXPECT_LE(refusal.facts().http, 504);
+    EXPECT_FALSE(refusal.facts().sentence.empty());
   }
 }
 
 TEST(GatewayReason, StatusesAreThoseOfTheTable) {
-  const auto status = [](GatewayReason refusal) { return refusal.status(); };
+  const auto status = [](GatewayReason refusal) { return refusal.facts().http; };
   EXPECT_EQ(status(Reason::kDeadline), 504);
   EXPECT_EQ(status(Reason::kMemory), 503);
   EXPECT_EQ(status(Reason::kTooLarge), 413);

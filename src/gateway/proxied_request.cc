@@ -15,8 +15,8 @@ namespace weir::inline v0::gateway {
 namespace {
 
 bool names_overload(std::string_view reason) noexcept {
-  return reason == name_of(Reason::kOverload) || reason == name_of(Reason::kMemory) ||
-         reason == name_of(Reason::kClassLimit) || reason == name_of(Reason::kBytes);
+  const std::optional<Reason> known = reason_named(reason);
+  return known && facts_of(*known).overload;
 }
 
 /// What the limiter learns from a response.
@@ -93,11 +93,11 @@ void ProxiedRequest::begin(const ServerRequest& request, const Route& route, con
   const Intent intent = read_intent(*request.headers, caller, route);
   IpText actor_text;
   IpText peer_text;
-  const Actor actor = home_.rules().identity.actor_of(*request.headers, caller, route.identity,
-                                                      core.controller, actor_text);
+  const Actor actor = home_.rules().identity.actor_of(
+      *request.headers, caller, route.config.identity, core.controller, actor_text);
   received_at_ = request.received_at;
   asked_at_ = home_.now();
-  max_body_ = route.max_body;
+  max_body_ = route.config.max_body;
   priority_ = intent.priority;
   has_body_ = request.body_length != std::optional<std::uint64_t>(0);
   form_ = wanted_form(*request.headers);
@@ -116,9 +116,9 @@ void ProxiedRequest::begin(const ServerRequest& request, const Route& route, con
                                              : upstream::RequestFraming::kChunked,
             .upgrade = wants_tunnel(request),
             .deadline = ask.deadline,
-            .overall = route.overall_timeout};
+            .overall = route.config.overall_timeout};
 
-  announced_ = route.bytes == BytesCharged::kAnnounced && has_body_ && !start_.upgrade;
+  announced_ = route.config.bytes == BytesCharged::kAnnounced && has_body_ && !start_.upgrade;
   reserved_ = ask.bytes;
 
   Entered entered = core.controller.enter(ask, waiter_, asked_at_);
@@ -353,10 +353,10 @@ void ProxiedRequest::fail(upstream::UpstreamFailure failure) {
 
 void ProxiedRequest::refuse(GatewayReason refusal) {
   std::optional<Duration> hint;
-  if (refusal.retry()) hint = home_.retry_hint(upstream_);
+  if (refusal.facts().pushback) hint = home_.retry_hint(upstream_);
   finish_permit(Outcome::kIgnored);
   home_.count_refusal(upstream_, refusal);
-  log({.status = refusal.status(), .reason = refusal.name()});
+  log({.status = refusal.facts().http, .reason = refusal.name()});
   GatewayLoop& home = home_;
   const TimePoint from = received_at_ + waited_;
   answer(answer_for(refusal, hint));  // and this proxied is over

@@ -101,6 +101,8 @@ class RequestLog {
   struct Rules {
     AccessLog mode = AccessLog::kErrors;
     double sample = 0.01;
+
+    bool operator==(const Rules&) const = default;
   };
 
   /// The writer counts the lines that it drops.

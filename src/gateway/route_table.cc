@@ -136,19 +136,11 @@ RouteTable::RouteTable(std::span<const RouteConfig> routes, std::span<const std:
     }
     const auto at = std::find(upstreams.begin(), upstreams.end(), config.upstream);
     WEIR_ASSERT(at != upstreams.end());
-    const auto& identity = config.identity;
     entry.route = {.upstream = static_cast<std::uint16_t>(at - upstreams.begin()),
                    .index = static_cast<std::uint16_t>(entries_.size()),
-                   .cost = config.cost,
-                   .max_body = config.max_body,
-                   .bytes = config.bytes,
-                   .bytes_estimate = config.bytes_estimate,
-                   .overall_timeout = config.overall_timeout,
-                   .priority = config.priority,
-                   .identity = identity.empty()
-                                   ? std::vector<IdentityKind>(default_identity.begin(),
-                                                               default_identity.end())
-                                   : identity};
+                   .config = config};
+    std::vector<IdentityKind>& identity = entry.route.config.identity;
+    if (identity.empty()) identity.assign(default_identity.begin(), default_identity.end());
     entries_.push_back(std::move(entry));
   }
 }

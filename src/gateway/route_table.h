@@ -19,13 +19,9 @@ namespace weir::inline v0::gateway {
 struct Route {
   std::uint16_t upstream = 0;  // index
   std::uint16_t index = 0;     // of the route itself, for explanations
-  std::uint32_t cost = 1;
-  std::uint64_t max_body = 0;  // 0: no bound
-  BytesCharged bytes = BytesCharged::kHeld;
-  std::uint64_t bytes_estimate = 0;         // announced, but without Content-Length
-  std::optional<Duration> overall_timeout;  // unset: the upstream's
-  std::optional<Priority> priority;         // unset: from a trusted peer, otherwise normal
-  std::vector<IdentityKind> identity;       // never empty unless actors are off
+  RouteConfig config;          // its attributes; identity is never empty unless actors are off
+
+  bool operator==(const Route&) const = default;
 };
 
 /// Routes compiled for matching; the first match is used.
@@ -49,6 +45,7 @@ class RouteTable {
   [[nodiscard]] const Route* match(const http::RequestMeta& meta,
                                    http::Method method) const noexcept;
   [[nodiscard]] std::size_t size() const noexcept { return entries_.size(); }
+  bool operator==(const RouteTable&) const = default;
 
  private:
   enum class HostKind : std::uint8_t { kAny, kExact, kBelow };
@@ -61,6 +58,8 @@ class RouteTable {
     std::uint32_t methods = 0;               // bit per Method; 0: any
     std::vector<std::string> method_tokens;  // those that have no Method value
     Route route;
+
+    bool operator==(const Entry&) const = default;
   };
 
   [[nodiscard]] static bool host_fits(const Entry& entry, std::string_view host) noexcept;

@@ -136,11 +136,11 @@ TEST(RouteTable, RoutesTakeTheActorsIdentityUnlessTheyHaveTheirOwn) {
   const Route* second = table.match(at("/"), http::Method::kGet);
   ASSERT_NE(first, nullptr);
   ASSERT_NE(second, nullptr);
-  EXPECT_EQ(first->identity, own.identity);
+  EXPECT_EQ(first->config.identity, own.identity);
   EXPECT_EQ(first->upstream, 1);
-  EXPECT_EQ(first->max_body, 10U);
-  EXPECT_EQ(first->cost, 3U);
-  EXPECT_EQ(second->identity, common);
+  EXPECT_EQ(first->config.max_body, 10U);
+  EXPECT_EQ(first->config.cost, 3U);
+  EXPECT_EQ(second->config.identity, common);
   EXPECT_EQ(second->upstream, 0);
 }
 

@@ -21,6 +21,8 @@ struct Rules {
         identity(config.actors.api_key_header),
         log{.mode = config.admin.access_log, .sample = config.admin.access_log_sample} {}
 
+  bool operator==(const Rules&) const = default;
+
   RouteTable routes;
   TrustTable trust;
   IdentityFinder identity;

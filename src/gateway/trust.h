@@ -40,6 +40,7 @@ class TrustTable {
                              std::string_view certificate = {}) const noexcept;
   [[nodiscard]] bool is_peer(const io::Address& socket) const noexcept;
   [[nodiscard]] Forwarded forwarded() const noexcept { return forwarded_; }
+  bool operator==(const TrustTable&) const = default;
 
  private:
   /// The nearest address of X-Forwarded-For that is not a trusted proxy, read from the right.

@@ -46,11 +46,25 @@ Result<void, TlsSetupError> load_key(SSL_CTX* context, const TlsIdentity& identi
   const BioPtr bio = open_pem(identity.key_file, identity.key_pem);
   if (bio == nullptr) return fault(identity.key_file, "cannot be opened");
   const KeyPtr key(PEM_read_bio_PrivateKey(bio.get(), nullptr, nullptr, nullptr));
-  if (key == nullptr || SSL_CTX_use_PrivateKey(context, key.get()) != 1 ||
-      SSL_CTX_check_private_key(context) != 1) {
-    return fault(identity.key_file, "holds no key for this certificate");
+  if (key == nullptr) return fault(identity.key_file, "it holds no private key");
+  if (X509_check_private_key(SSL_CTX_get0_certificate(context), key.get()) != 1) {
+    ERR_clear_error();
+    return unexpected(
+        TlsSetupError{identity.key_file.empty() ? "PEM text" : identity.key_file,
+                      "it does not hold the key of the certificate in " + identity.certificate_file,
+                      "the private key of the certificate"});
   }
+  if (SSL_CTX_use_PrivateKey(context, key.get()) != 1)
+    return fault(identity.key_file, "its key cannot be used");
   return {};
+}
+
+std::string to_string(const ASN1_TIME* time) {
+  const BioPtr out(BIO_new(BIO_s_mem()));
+  char* text = nullptr;
+  if (out == nullptr || ASN1_TIME_print(out.get(), time) != 1) return "an unreadable date";
+  const long size = BIO_get_mem_data(out.get(), &text);
+  return {text, static_cast<std::size_t>(size)};
 }
 
 Result<void, TlsSetupError> trust(SSL_CTX* context, const TlsSetup& setup) {
@@ -215,6 +229,24 @@ void TlsContext::learn_names(SSL_CTX* context) {
     names_.push_back({lower({text, size}), context});
   }
   GENERAL_NAMES_free(names);
+}
+
+std::optional<TlsSetupError> TlsContext::out_of_date() const {
+  constexpr const char* kWanted = "a certificate that is valid now";
+  for (std::size_t i = 0; i < contexts_.size() && i < setup_.identities.size(); ++i) {
+    const X509* leaf = SSL_CTX_get0_certificate(contexts_[i]);
+    if (leaf == nullptr) continue;
+    const std::string& file = setup_.identities[i].certificate_file;
+    const ASN1_TIME* last = X509_get0_notAfter(leaf);
+    if (X509_cmp_current_time(last) < 0)
+      return TlsSetupError{file, "it expired on " + to_string(last) + "; renew it", kWanted};
+    const ASN1_TIME* first = X509_get0_notBefore(leaf);
+    if (X509_cmp_current_time(first) > 0) {
+      return TlsSetupError{
+          file, "it begins to be valid on " + to_string(first) + "; is the clock right?", kWanted};
+    }
+  }
+  return std::nullopt;
 }
 
 SSL_CTX* TlsContext::choose(std::string_view given) const noexcept {

@@ -191,7 +191,7 @@ TEST(TlsContext, SetupErrorsNameTheFileAndTheReason) {
 
   TlsSetup wrong_key = server_setup();
   wrong_key.identities[0].key_pem = signed_for({"x"}).key_pem;
-  EXPECT_EQ(error_of(wrong_key).why, "key values mismatch");
+  EXPECT_EQ(error_of(wrong_key).wanted, "the private key of the certificate");
 
   TlsSetup no_pem = server_setup();
   no_pem.identities[0].certificate_pem = "hello";

@@ -46,4 +46,8 @@ void AimdLimit::set_bounds(const LimitBounds& bounds) noexcept {
   limit_ = in_bounds(limit_, bounds_);
 }
 
+std::unique_ptr<LimitPolicy> make_aimd_limit(const LimitConfig& config, Rng /*rng*/) {
+  return std::make_unique<AimdLimit>(config);
+}
+
 }  // namespace weir::inline v0::policy

@@ -32,4 +32,6 @@ class AimdLimit final : public LimitPolicy {
   std::uint32_t limit_;
 };
 
+[[nodiscard]] std::unique_ptr<LimitPolicy> make_aimd_limit(const LimitConfig& config, Rng rng);
+
 }  // namespace weir::inline v0::policy

@@ -415,4 +415,8 @@ void AutoLimit::set_bounds(const LimitBounds& bounds) noexcept {
   limit_ = in_bounds(limit_, bounds_);
 }
 
+std::unique_ptr<LimitPolicy> make_auto_limit(const LimitConfig& config, Rng rng) {
+  return std::make_unique<AutoLimit>(config, rng);
+}
+
 }  // namespace weir::inline v0::policy

@@ -131,4 +131,6 @@ class AutoLimit final : public LimitPolicy {
   std::uint32_t thin_ = 0;    // how often windows had to be lengthened
 };
 
+[[nodiscard]] std::unique_ptr<LimitPolicy> make_auto_limit(const LimitConfig& config, Rng rng);
+
 }  // namespace weir::inline v0::policy

@@ -19,4 +19,8 @@ void FixedLimit::set_bounds(const LimitBounds& bounds) noexcept {
   limit_ = in_bounds(bounds.initial, bounds);
 }
 
+std::unique_ptr<LimitPolicy> make_fixed_limit(const LimitConfig& config, Rng /*rng*/) {
+  return std::make_unique<FixedLimit>(config);
+}
+
 }  // namespace weir::inline v0::policy

@@ -22,4 +22,6 @@ class FixedLimit final : public LimitPolicy {
   std::uint32_t limit_;
 };
 
+[[nodiscard]] std::unique_ptr<LimitPolicy> make_fixed_limit(const LimitConfig& config, Rng rng);
+
 }  // namespace weir::inline v0::policy

@@ -72,4 +72,8 @@ void Gradient2Limit::set_bounds(const LimitBounds& bounds) noexcept {
                       static_cast<double>(std::max(lowest(bounds_), bounds_.max)));
 }
 
+std::unique_ptr<LimitPolicy> make_gradient2_limit(const LimitConfig& config, Rng /*rng*/) {
+  return std::make_unique<Gradient2Limit>(config);
+}
+
 }  // namespace weir::inline v0::policy

@@ -36,4 +36,6 @@ class Gradient2Limit final : public LimitPolicy {
   std::uint32_t learned_ = 0;
 };
 
+[[nodiscard]] std::unique_ptr<LimitPolicy> make_gradient2_limit(const LimitConfig& config, Rng rng);
+
 }  // namespace weir::inline v0::policy

@@ -39,6 +39,16 @@ TEST(LimitConfig, DefaultsAreValidAndAsDocumented) {
   EXPECT_EQ(config.vegas_beta, 8.0);
 }
 
+TEST(LimitConfig, EveryLimiterOfTheListIsMadeUnderItsNameAndStartsAtTheInitialLimit) {
+  for (std::size_t i = 0; i < kLimitKindNames.size(); ++i) {
+    const auto kind = static_cast<LimitKind>(i);
+    const auto policy = make_limit_policy({.policy = kind, .initial_limit = 77}, Rng(1));
+    EXPECT_EQ(policy->name(), kLimitKindNames[i]);
+    EXPECT_EQ(policy->limit(), 77U);
+    EXPECT_EQ(limit_kind_named(kLimitKindNames[i]), kind);
+  }
+}
+
 TEST(LimitConfig, EveryCountHasBothBounds) {
   EXPECT_EQ(bad_keys([](LimitConfig& c) { c.min_limit = 0; }), Keys{"min_limit"});
   EXPECT_EQ(bad_keys([](LimitConfig& c) { c.min_limit = 1025; }), Keys{"min_limit"});

@@ -5,12 +5,6 @@
 #include "weir/base/assert.h"
 #include "weir/policy/limit_config.h"
 
-#include "aimd_limit.h"
-#include "auto_limit.h"
-#include "fixed_limit.h"
-#include "gradient2_limit.h"
-#include "vegas_limit.h"
-
 namespace weir::inline v0::policy {
 
 std::string_view name_of(LimitReason reason) noexcept {
@@ -20,18 +14,18 @@ std::string_view name_of(LimitReason reason) noexcept {
   return kNames[static_cast<std::size_t>(reason)];
 }
 
+#define WEIR_X(enumerator, name) \
+  std::unique_ptr<LimitPolicy> make_##name##_limit(const LimitConfig& config, Rng rng);
+WEIR_LIMITERS(WEIR_X)
+#undef WEIR_X
+
 std::unique_ptr<LimitPolicy> make_limit_policy(const LimitConfig& config, Rng rng) {
   switch (config.policy) {
-    case LimitKind::kFixed:
-      return std::make_unique<FixedLimit>(config);
-    case LimitKind::kAimd:
-      return std::make_unique<AimdLimit>(config);
-    case LimitKind::kVegas:
-      return std::make_unique<VegasLimit>(config);
-    case LimitKind::kGradient2:
-      return std::make_unique<Gradient2Limit>(config);
-    case LimitKind::kAuto:
-      return std::make_unique<AutoLimit>(config, rng);
+#define WEIR_X(enumerator, name) \
+  case LimitKind::enumerator:    \
+    return make_##name##_limit(config, rng);
+    WEIR_LIMITERS(WEIR_X)
+#undef WEIR_X
   }
   WEIR_UNREACHABLE();
 }

@@ -52,4 +52,8 @@ void VegasLimit::set_bounds(const LimitBounds& bounds) noexcept {
   limit_ = in_bounds(limit_, bounds_);
 }
 
+std::unique_ptr<LimitPolicy> make_vegas_limit(const LimitConfig& config, Rng /*rng*/) {
+  return std::make_unique<VegasLimit>(config);
+}
+
 }  // namespace weir::inline v0::policy

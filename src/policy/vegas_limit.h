@@ -40,4 +40,6 @@ class VegasLimit final : public LimitPolicy {
   Duration baseline_;
 };
 
+[[nodiscard]] std::unique_ptr<LimitPolicy> make_vegas_limit(const LimitConfig& config, Rng rng);
+
 }  // namespace weir::inline v0::policy

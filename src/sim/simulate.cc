@@ -49,8 +49,9 @@ class Session {
     if (options_.files.empty()) return bad("no scenario file given");
     for (const std::string& name : options_.compare) {
       if (!limiter_named(name)) {
-        return bad("--compare: unknown limiter '" + name +
-                   "'; allowed: none, fixed, fixed:N (1 to 16383), aimd, vegas, gradient2, auto");
+        std::string allowed = "none, fixed:N (1 to 16383)";
+        for (const std::string_view kind : kLimitKindNames) allowed.append(", ").append(kind);
+        return bad("--compare: unknown limiter '" + name + "'; allowed: " + allowed);
       }
     }
     std::vector<Scenario> scenarios;

@@ -10,16 +10,20 @@
 namespace weir::inline v0::upstream {
 
 Upstream::Upstream(UpstreamConfig config, const std::vector<io::SocketName>& endpoints)
-    : config_(std::move(config)),
-      connect_ns_(config_.connect_timeout.count()),
-      first_byte_ns_(config_.first_byte_timeout.count()),
-      inactivity_ns_(config_.inactivity_timeout.count()),
-      overall_ns_(config_.overall_timeout.count()),
-      idle_ns_(config_.idle_timeout.count()) {
+    : config_(std::move(config)) {
   WEIR_ASSERT(!endpoints.empty());
+  set_timeouts(timeouts_of(config_));
   for (const io::SocketName& name : endpoints) {
     endpoints_.push_back(std::make_unique<Endpoint>(name));
   }
+}
+
+UpstreamTimeouts timeouts_of(const UpstreamConfig& config) noexcept {
+  return {.connect = config.connect_timeout,
+          .first_byte = config.first_byte_timeout,
+          .inactivity = config.inactivity_timeout,
+          .overall = config.overall_timeout,
+          .idle = config.idle_timeout};
 }
 
 UpstreamTimeouts Upstream::timeouts() const noexcept {

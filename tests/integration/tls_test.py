@@ -37,7 +37,7 @@ class Certificates:
         done = run("openssl", *arguments)
         assert done.returncode == 0, done.stderr.decode()
 
-    def make(self, name, subject, alternatives="DNS:localhost,IP:127.0.0.1"):
+    def make(self, name, subject, alternatives="DNS:localhost,IP:127.0.0.1", days=2):
         """(certificate, key)"""
         key, request, extra = (self.path(name + e) for e in (".key", ".csr", ".ext"))
         certificate = self.path(name + ".pem")
@@ -45,7 +45,7 @@ class Certificates:
         self._openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
                       "-keyout", key, "-out", request, "-subj", subject)
         self._openssl("x509", "-req", "-in", request, "-CA", self.authority, "-CAkey",
-                      self.path("ca.key"), "-CAcreateserial", "-days", "2", "-extfile", extra,
+                      self.path("ca.key"), "-CAcreateserial", "-days", str(days), "-extfile", extra,
                       "-out", certificate)
         return certificate, key
 
@@ -197,9 +197,20 @@ private_key = "{self.key}"
     def test_check_names_the_file_that_is_wrong(self):
         path = os.path.join(self.certificates.folder, "weir.toml")
         other = self.certificates.make("other", "/CN=other")
+        old = self.certificates.make("old", "/CN=old", days=-1)
         good = self.config()
-        for text, wanted in ((good, None), (good.replace(self.key, other[1]), "tls.private_key"),
-                             (good.replace(self.certificate, "/nowhere.pem"), "tls.certificate")):
+        keyless = good.replace(f'private_key = "{self.key}"\n', "")
+        expired = good.replace(self.key, old[1]).replace(self.certificate, old[0])
+        for text, wanted in (
+                (good, None),
+                (keyless, 'tls.private_key = "": must be the PEM file with the key of '
+                          f"tls.certificate ({self.certificate})"),
+                (good.replace(self.key, other[1]),
+                 f'tls.private_key = "{other[1]}": must be the private key of the certificate (it '
+                 f"does not hold the key of the certificate in {self.certificate})"),
+                (expired, f'tls.certificate = "{old[0]}": must be a certificate that is valid now '
+                          "(it expired on "),
+                (good.replace(self.certificate, "/nowhere.pem"), "tls.certificate")):
             pathlib.Path(path).write_text(text, encoding="utf-8")
             done = run(WEIR, "check", path)
             if wanted is None:

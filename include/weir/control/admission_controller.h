@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -115,11 +116,12 @@ class AdmissionController {
   /// Sets the memory usage (0 to 1). If it is not readable, it counts as 0 % and is reported.
   void set_memory(double usage, bool readable) noexcept;
   /// Every number of `config` but the table sizes and scopes_max, which keep their old values.
-  /// The limit's bounds apply to scopes that follow the default limit. Returns what is wrong with
-  /// `config`; if anything is, nothing changes.
+  /// Its `limit` is that of the first scope; set_limit() changes another's. Returns what is wrong
+  /// with `config`; if anything is, nothing changes.
   ConfigErrors reconfigure(const AdmissionConfig& config);
-  /// New bounds for one scope that has a limit of its own.
-  void set_limit_bounds(ScopeId scope, const LimitBounds& bounds) noexcept;
+  /// How one scope's limit is found from now on; `limit` must be valid. The limit in force stays,
+  /// moved into the new bounds.
+  void set_limit(ScopeId scope, const LimitConfig& limit) noexcept;
 
   // ---- state
   [[nodiscard]] bool is_overloaded(ScopeId scope, TimePoint now) const noexcept;
@@ -131,6 +133,8 @@ class AdmissionController {
   [[nodiscard]] std::vector<BudgetRow> top_actors(std::size_t count) const;
   [[nodiscard]] std::vector<BudgetRow> top_peers(std::size_t count) const;
   [[nodiscard]] AdmissionConfig config() const;
+  /// How one scope's limit is found; none where it has a policy of the caller's making.
+  [[nodiscard]] std::optional<LimitConfig> limit_config(ScopeId scope) const;
 
   /// The bytes that a controller with this configuration allocates, all at construction.
   [[nodiscard]] static std::size_t memory_bytes(const AdmissionConfig& config) noexcept;

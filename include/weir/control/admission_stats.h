@@ -45,6 +45,7 @@ struct ScopeStats {
   std::uint32_t waiting = 0;
   std::uint32_t limit = 0;
   std::uint32_t limit_min = 0;  // the effective minimum
+  std::uint32_t limit_max = 0;
   double queue_estimate = 0;
   Duration latency_avg{};  // of the last window that had samples
   Duration baseline{};

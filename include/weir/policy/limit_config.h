@@ -13,10 +13,26 @@
 
 namespace weir::inline v0::policy {
 
-enum class LimitKind : std::uint8_t { kFixed, kAimd, kVegas, kGradient2, kAuto };
+// Every limiter, once: enumerator and name. src/policy/<name>_limit.cc defines its factory,
+// make_<name>_limit(config, rng).
+#define WEIR_LIMITERS(X)   \
+  X(kFixed, fixed)         \
+  X(kAimd, aimd)           \
+  X(kVegas, vegas)         \
+  X(kGradient2, gradient2) \
+  X(kAuto, auto)
 
-inline constexpr std::array<std::string_view, 5> kLimitKindNames = {"fixed", "aimd", "vegas",
-                                                                    "gradient2", "auto"};
+enum class LimitKind : std::uint8_t {
+#define WEIR_X(enumerator, name) enumerator,
+  WEIR_LIMITERS(WEIR_X)
+#undef WEIR_X
+};
+
+inline constexpr auto kLimitKindNames = std::to_array<std::string_view>({
+#define WEIR_X(enumerator, name) #name,
+    WEIR_LIMITERS(WEIR_X)
+#undef WEIR_X
+});
 [[nodiscard]] constexpr std::string_view name_of(LimitKind kind) noexcept {
   return kLimitKindNames[static_cast<std::size_t>(kind)];
 }
@@ -45,6 +61,12 @@ struct LimitConfig {
   }
   [[nodiscard]] LimitBounds bounds() const noexcept {
     return {.min = effective_min(), .initial = initial_limit, .max = max_limit};
+  }
+  /// Whatever a policy learns stays true under other bounds: those change without a new policy.
+  void take_bounds_of(const LimitConfig& other) noexcept {
+    initial_limit = other.initial_limit;
+    min_limit = other.min_limit;
+    max_limit = other.max_limit;
   }
   bool operator==(const LimitConfig&) const = default;
   [[nodiscard]] ConfigErrors validate() const;

@@ -8,37 +8,50 @@
 
 namespace weir::inline v0::policy {
 
-// All reasons for a refusal: enumerator, stable name, HTTP status, gRPC status code, and whether
-// the answer may have a retry hint (pushback). In the order in which admission checks them.
-#define WEIR_REASONS(X)                             \
-  X(kDeadline, "deadline", 504, 4, false)           \
-  X(kMemory, "memory", 503, 8, true)                \
-  X(kTooLarge, "too_large", 413, 8, false)          \
-  X(kPeerLimit, "peer_limit", 429, 8, true)         \
-  X(kActorInflight, "actor_inflight", 429, 8, true) \
-  X(kActorBytes, "actor_bytes", 429, 8, true)       \
-  X(kBytes, "bytes", 503, 8, true)                  \
-  X(kClassLimit, "class_limit", 503, 8, true)       \
-  X(kOverload, "overload", 503, 8, true)
+/// What is to be known about a reason to refuse.
+struct ReasonFacts {
+  std::string_view name;      // label of metrics, value of x-weir-reason
+  std::uint16_t http = 0;     // status of the answer
+  std::uint8_t grpc = 0;      // numeric gRPC status
+  bool pushback = false;      // may the answer carry a retry hint
+  bool overload = false;      // the service is short of something, whoever asks
+  std::string_view rule;      // which of the modes [admission] mode_* decides; empty: none
+  std::string_view sentence;  // for people
+};
+
+// Every reason to refuse, once, in the order in which admission checks them: enumerator, then its
+// ReasonFacts.
+// clang-format off
+#define WEIR_REASONS(X)                                                                           \
+  X(kDeadline, "deadline", 504, 4, false, false, "deadline",                                      \
+    "the deadline of the request has passed")                                                     \
+  X(kMemory, "memory", 503, 8, true, true, "memory", "memory is short")                           \
+  X(kTooLarge, "too_large", 413, 8, false, false, "actor, bytes",                                 \
+    "the request is larger than the budget it is billed to")                                      \
+  X(kPeerLimit, "peer_limit", 429, 8, true, false, "peer",                                        \
+    "this peer has too many requests under way")                                                  \
+  X(kActorInflight, "actor_inflight", 429, 8, true, false, "actor",                               \
+    "this client has too many requests under way")                                                \
+  X(kActorBytes, "actor_bytes", 429, 8, true, false, "actor",                                     \
+    "the requests of this client hold too much memory")                                           \
+  X(kBytes, "bytes", 503, 8, true, true, "bytes", "all requests together hold too much memory")   \
+  X(kClassLimit, "class_limit", 503, 8, true, true, "class_cap",                                  \
+    "too many requests of this class are under way")                                              \
+  X(kOverload, "overload", 503, 8, true, true, "limit", "the service is at its limit")
+// clang-format on
 
 /// Why a request was refused; kAdmitted when it was not.
 enum class Reason : std::uint8_t {
   kAdmitted = 0,
-#define WEIR_X(enumerator, name, http, grpc, pushback) enumerator,
+#define WEIR_X(enumerator, ...) enumerator,
   WEIR_REASONS(WEIR_X)
 #undef WEIR_X
 };
 
-struct ReasonFacts {
-  std::string_view name;   // label of metrics, value of x-weir-reason
-  std::uint16_t http = 0;  // status of the answer
-  std::uint8_t grpc = 0;   // numeric gRPC status
-  bool pushback = false;   // the answer may have a retry hint
-};
-
-inline constexpr std::array kReasonFacts = {ReasonFacts{"admitted", 200, 0, false},
-#define WEIR_X(enumerator, name, http, grpc, pushback) ReasonFacts{name, http, grpc, pushback},
-                                            WEIR_REASONS(WEIR_X)
+inline constexpr std::array kReasonFacts = {
+    ReasonFacts{"admitted", 200, 0, false, false, "", "admitted"},
+#define WEIR_X(enumerator, ...) ReasonFacts{__VA_ARGS__},
+    WEIR_REASONS(WEIR_X)
 #undef WEIR_X
 };
 

@@ -31,14 +31,15 @@ ConfigError tls_fault(const io::TlsConfig& config, const io::TlsSetupError& erro
   }
   return {.key = key,
           .value = "\"" + error.where + "\"",
-          .allowed = "a PEM file that can be used (" + error.why + ")"};
+          .allowed = error.wanted + " (" + error.why + ")"};
 }
 
 ConfigErrors check_tls_files(const io::TlsConfig& config) {
   if (!config.enabled()) return {};
   const auto made = io::TlsContext::make(tls_setup(config, true));
-  if (made) return {};
-  return {tls_fault(config, made.error())};
+  if (!made) return {tls_fault(config, made.error())};
+  if (const auto late = (*made)->out_of_date()) return {tls_fault(config, *late)};
+  return {};
 }
 
 }  // namespace weir::inline v0::server

@@ -50,13 +50,36 @@ TEST(TlsSetup, FaultsNameKeyFileAndReason) {
   io::TlsConfig foreign = good();
   foreign.private_key = file_with("other.pem", testkit::signed_for({"other"}).key_pem);
   EXPECT_TRUE(fault_of(foreign).starts_with("tls.private_key ")) << fault_of(foreign);
-  EXPECT_NE(fault_of(foreign).find("mismatch"), std::string::npos) << fault_of(foreign);
+  EXPECT_EQ(
+      fault_of(foreign),
+      "tls.private_key \"" + foreign.private_key +
+          "\" the private key of the certificate (it does not hold the key of the certificate "
+          "in " +
+          foreign.certificate + ")");
   io::TlsConfig more = good();
   more.more_certificates = {"/nowhere/more.pem"};
   EXPECT_TRUE(fault_of(more).starts_with("tls.more_certificates "));
   io::TlsConfig ca = good();
   ca.client_ca = file_with("noca.pem", "no certificate\n");
   EXPECT_TRUE(fault_of(ca).starts_with("tls.client_ca "));
+}
+
+TEST(TlsSetup, ACertificateThatExpiredIsAFaultAndNamesTheDate) {
+  io::TlsConfig config = good();
+  io::CertificateWish wish;
+  wish.names = {"old"};
+  wish.valid_seconds = -30;
+  const io::MadeCertificate old = io::make_certificate(wish);
+  config.certificate = file_with("old.pem", old.both());
+  config.private_key = config.certificate;
+  EXPECT_EQ(fault_of(config).find("tls.certificate \"" + config.certificate +
+                                  "\" a certificate that is valid now (it expired on "),
+            0U)
+      << fault_of(config);
+  EXPECT_NE(fault_of(config).find("; renew it)"), std::string::npos);
+  io::TlsConfig more = good();
+  more.more_certificates = {config.certificate};
+  EXPECT_TRUE(fault_of(more).starts_with("tls.more_certificates ")) << fault_of(more);
 }
 
 TEST(TlsSetup, ServersDoNotStartWithABadCertificateAndSayWhy) {
@@ -66,7 +89,7 @@ TEST(TlsSetup, ServersDoNotStartWithABadCertificateAndSayWhy) {
   const auto started = server.start();
   ASSERT_FALSE(started.has_value());
   EXPECT_EQ(started.error().error, io::IoError::kTls);
-  EXPECT_NE(started.error().why.find("mismatch"), std::string::npos);
+  EXPECT_NE(started.error().why.find("does not hold the key"), std::string::npos);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "weir/experimental/config/option_apply.h"
 #include "weir/experimental/config/weir_config.h"
 
 namespace weir::inline v0::config {
@@ -10,15 +11,17 @@ namespace weir::inline v0::config {
 /// One option that a reload would change.
 struct ConfigChange {
   std::string key;     // "admission.max_concurrent", "upstream.app.endpoints", "route[0].path"
-  std::string before;  // as TOML; empty if it did not exist
-  std::string after;   // as TOML; empty if it was removed
-  bool live = false;   // whether a reload is enough
+  std::string before;  // as TOML; empty when it did not exist
+  std::string after;   // as TOML; empty when it is gone
+  OptionApply apply = OptionApply::kRestart;
 
+  [[nodiscard]] bool live() const noexcept { return is_live(apply); }  // a reload is enough
   bool operator==(const ConfigChange&) const = default;
 };
 
-/// The differences, in the order of the table. Upstreams are matched by name; adding or removing
-/// one is one change that needs a restart. Routes are matched by position.
+/// What differs, in the order of the table. Upstreams are matched by name: one that appears or
+/// disappears is one change that needs a restart. Routes are matched by position. TLS is switched
+/// on and off by a restart only.
 [[nodiscard]] std::vector<ConfigChange> diff(const Config& before, const Config& after);
 
 /// `before` with every live option of `after`: the configuration in force after a reload. The set

@@ -14,4 +14,8 @@ namespace weir::inline v0::config {
 /// A configuration as TOML without comments; loading it gives the same configuration.
 [[nodiscard]] std::string print_config(const Config& config);
 
+/// The JSON Schema of weir.toml, for editors: names, kinds, ranges, words, defaults. Sizes and
+/// times that are written as text, and what options must be together, only `weir check` can judge.
+[[nodiscard]] std::string print_schema();
+
 }  // namespace weir::inline v0::config

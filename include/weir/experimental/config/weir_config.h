@@ -4,8 +4,6 @@
 
 #include "weir/base/config_error.h"
 #include "weir/control/admission_config.h"
-#include "weir/control/hedge_config.h"
-#include "weir/control/outgoing_config.h"
 #include "weir/experimental/gateway/gateway_config.h"
 #include "weir/experimental/gateway/route_config.h"
 #include "weir/experimental/server/server_config.h"
@@ -30,16 +28,19 @@ struct Config {
   AdmissionConfig admission;
   gateway::ActorsConfig actors;
   gateway::MemoryConfig memory;
-  HedgeConfig hedge;
-  OutgoingConfig outgoing;
   gateway::TrustConfig trust;
   std::vector<upstream::UpstreamConfig> upstreams;
   std::vector<gateway::RouteConfig> routes;
 
   bool operator==(const Config&) const = default;
 
-  /// `admission` with one scope per upstream and tables large enough for all waiters of all scopes:
-  /// the configuration of the controller.
+  /// The limit of one upstream: [admission.limit] and what the upstream changes of it.
+  [[nodiscard]] LimitConfig limit_of(const upstream::UpstreamConfig& upstream) const noexcept {
+    return upstream.limit.over(admission.limit);
+  }
+
+  /// `admission` with one scope per upstream, the limit of the first, and a table with room for all
+  /// who wait in them: what the controller is made from.
   [[nodiscard]] AdmissionConfig admission_for_scopes() const;
 
   /// `routes`; if there are none, one route that sends everything to the only upstream.

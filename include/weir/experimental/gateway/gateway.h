@@ -72,6 +72,8 @@ class Gateway {
   /// Applies the live options of `next` and reports which others need a restart. `next` must be
   /// valid.
   ReloadReport reload(const config::Config& next);
+  /// [admin] as it is in force now.
+  [[nodiscard]] AdminConfig admin_config() const;
   /// Counts a reload whose file could not be read.
   void note_failed_reload() noexcept;
 

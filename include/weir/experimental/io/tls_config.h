@@ -57,10 +57,14 @@ struct TlsConfig {
 
 inline ConfigErrors TlsConfig::validate() const {
   ConfigErrors errors;
-  if (certificate.empty() != private_key.empty()) {
-    const bool missing_key = private_key.empty();
-    add_error(errors, missing_key ? "private_key" : "certificate", "\"\"",
-              missing_key ? "given with certificate" : "given with private_key");
+  if (!certificate.empty() && private_key.empty()) {
+    add_error(errors, "private_key", "\"\"",
+              "the PEM file with the key of tls.certificate (" + certificate +
+                  "), which may be the same file");
+  }
+  if (certificate.empty() && !private_key.empty()) {
+    add_error(errors, "certificate", "\"\"",
+              "the PEM file with the certificate of tls.private_key (" + private_key + ")");
   }
   if (!enabled() && !more_certificates.empty()) {
     add_error(errors, "certificate", "\"\"", "given with more_certificates: it is the default");

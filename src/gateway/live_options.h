@@ -1,0 +1,49 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "weir/base/config_error.h"
+#include "weir/base/result.h"
+#include "weir/experimental/config/diff.h"
+#include "weir/experimental/config/weir_config.h"
+#include "weir/experimental/gateway/gateway.h"
+#include "weir/experimental/server/server.h"
+
+#include "core.h"
+#include "rules.h"
+
+namespace weir::inline v0::gateway {
+
+/// Puts the live options of a new configuration in force: for each OptionApply that a changed row
+/// names, exactly the function of that name.
+///
+/// Promises: refuses as a whole or applies as a whole; afterwards core.config, and what each
+/// consumer holds, are those of a fresh start with the same live options, the learned limits apart.
+/// Thread-safety: the thread that reloads.
+class LiveOptions {
+ public:
+  struct Consumers {
+    /// Reads certificates and keys again; the only step that may fail.
+    std::function<Result<std::vector<RotatedCertificate>, ConfigError>(const io::TlsConfig&)>
+        set_tls;
+    std::function<void(const std::shared_ptr<const Rules>&)> set_rules;
+  };
+  LiveOptions(GatewayCore& core, Consumers consumers)
+      : core_(core), consumers_(std::move(consumers)) {}
+
+  /// `next` must be valid.
+  [[nodiscard]] ReloadReport reload(const config::Config& next);
+
+ private:
+  [[nodiscard]] std::string objection_to(const config::Config& next,
+                                         const config::Config& now) const;
+  void apply(config::OptionApply which, const config::Config& now);
+
+  GatewayCore& core_;
+  Consumers consumers_;
+};
+
+}  // namespace weir::inline v0::gateway
