@@ -60,7 +60,7 @@ class Tables:
         """("AdmissionConfig", "inflight_max") of Config's admission.inflight_max."""
         *inner, last = path.split(".")
         for name in inner:
-            owner = self.structs[owner][name]
+            owner = self.structs[owner][name].rpartition("::")[2]
         assert last in self.structs[owner], (owner, path)
         return owner, last
 
@@ -93,13 +93,18 @@ class Tables:
                 file.write(marked)
 
 
+def private_folder(source):
+    """The folder that a source's own headers are found from: src/<layer>, or apps/weir."""
+    return os.path.join(ROOT, *os.path.relpath(source, ROOT).split(os.sep)[:2])
+
+
 def uses_in(source, folder):
     """The fields that a source, and what it includes, reads."""
     compiler = shutil.which("clang++-14") or shutil.which("c++")
     done = subprocess.run(
         [compiler, "-std=c++20", "-fsyntax-only", "-Wdeprecated-declarations",
-         "-I", folder, "-I", f"{ROOT}/include", "-I", f"{ROOT}/src", "-I", f"{ROOT}/apps/weir",
-         source], capture_output=True, text=True, check=False)
+         "-I", folder, "-I", f"{ROOT}/include", "-I", f"{ROOT}/internal",
+         "-I", private_folder(source), source], capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{source}: {done.stderr[-2000:]}"
     return {tuple(name.split("::")) for path, line, column, name in WARNING.findall(done.stderr)
             if is_read(path, int(line) - 1, int(column) - 1)}
@@ -117,8 +122,9 @@ def words_of(path):
     """The words of a source and of the private headers that it includes."""
     text = read(path)
     for name in re.findall(r'^#include "((?!weir/)[^"]+)"$', text, re.M):
-        header = os.path.join(ROOT, "src", name)
-        text += read(header) if os.path.exists(header) else ""
+        for folder in (os.path.join(ROOT, "internal"), private_folder(path)):
+            header = os.path.join(folder, name)
+            text += read(header) if os.path.exists(header) else ""
     return set(re.findall(r"\w+", text))
 
 

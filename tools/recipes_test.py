@@ -13,7 +13,7 @@ NOT_PRODUCTION = re.compile(r"_(test|testing|bench)\.\w+$")
 
 
 def production_files():
-    for top in ("src", "include", "apps"):
+    for top in ("src", "internal", "include", "apps"):
         for folder, _, names in os.walk(os.path.join(ROOT, top)):
             for name in names:
                 if name.endswith((".cc", ".h", ".def")) and not NOT_PRODUCTION.search(name):

@@ -228,7 +228,8 @@ class Layout(Rule):
         self.silent(layout, "src/io/x.h", own)
         self.silent(layout, "src/io/x.h", own + "namespace weir::inline v0 {\nusing io::A;\n}\n")
         self.fires(layout, "src/server/x.h", own, "v0::server")
-        self.fires(layout, "src/io/x.h", own + "namespace weir::inline v0 {\nclass B;\n}\n", "v0::io")
+        self.fires(layout, "src/io/x.h", own + "namespace weir::inline v0 {\nclass B;\n}\n",
+                   "v0::io")
 
     def test_a_silenced_check_is_named(self):
         self.fires(layout, "src/base/x.cc", "int a;  // NOLINT\n", "its check")

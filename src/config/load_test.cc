@@ -75,8 +75,7 @@ upstream = "a"
 priority = "high"
 max_body = "10MB"
 [[route]]
-upstream = "b"
-)",
+upstream = "b")",
                                           "weir.toml");
   ASSERT_THAT(texts(loaded.errors), IsEmpty());
   const Config& c = loaded.config;
@@ -92,8 +91,8 @@ upstream = "b"
   EXPECT_EQ(c.admission.modes.memory, RuleMode::kShadow);
   EXPECT_EQ(c.admission.limit.policy, LimitKind::kVegas);
   EXPECT_THAT(c.trust.peers, ElementsAre(*parse_ip_range("10.0.0.0/8"), *parse_ip_range("::1")));
-  EXPECT_THAT(c.actors.identity,
-              ElementsAre(gateway::IdentityKind::kApiKey, gateway::IdentityKind::kAddress));
+  using enum gateway::IdentityKind;
+  EXPECT_THAT(c.actors.identity, ElementsAre(kApiKey, kAddress));
   ASSERT_EQ(c.upstreams.size(), 2U);
   EXPECT_EQ(c.upstreams[0].endpoints[1], *parse_net_address("backend.example:80"));
   EXPECT_EQ(c.upstreams[0].first_byte_timeout, Duration(std::chrono::seconds(5)));

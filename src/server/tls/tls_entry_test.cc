@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "tls/tls_shared.h"
 #include "tls/tls_testing.h"
@@ -103,7 +104,7 @@ TEST(TlsEntry, ClientsThatOfferOnlyUnknownProtocolsGetAnAlert) {
 }
 
 TEST(TlsEntry, TheNameAskedForChoosesTheCertificate) {
-  const std::string path = testing::TempDir() + "weir_tls_second.pem";
+  const std::string path = testing::TempDir() + "weir_tls_second_" + std::to_string(::getpid());
   {
     const std::string pem = signed_for({"second.example"}).both();
     FILE* file = std::fopen(path.c_str(), "w");

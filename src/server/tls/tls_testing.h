@@ -13,6 +13,7 @@
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
+#include <unistd.h>
 
 #include "weir/experimental/io/self_signed.h"
 
@@ -50,7 +51,7 @@ inline ServerConfig tls_config() {
 /// The same server, asking clients for certificates of the tests' signer.
 struct WithClientCa {
   explicit WithClientCa(io::ClientCertificate mode) {
-    const std::string path = testing::TempDir() + "weir_tls_ca.pem";
+    const std::string path = testing::TempDir() + "weir_tls_ca_" + std::to_string(::getpid());
     FILE* file = std::fopen(path.c_str(), "w");
     const std::string& pem = authority().certificate_pem;
     std::fwrite(pem.data(), 1, pem.size(), file);
