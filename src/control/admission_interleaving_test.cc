@@ -293,7 +293,10 @@ class Worker {
     if (r == nullptr || r->facts.priority == Priority::kCritical) return;
     const std::int64_t amount = rng_.between(0, 40);
     if (rng_.chance(0.5)) {
-      if (!r->permit.try_grow(static_cast<std::uint64_t>(amount))) return;
+      if (!r->permit.try_grow(static_cast<std::uint64_t>(amount))) {
+        world_.refused.fetch_add(1);
+        return;
+      }
       world_.model.take_bytes(r->facts, amount);
       r->facts.bytes += amount;
     } else if (amount <= r->facts.bytes) {
