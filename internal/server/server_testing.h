@@ -209,6 +209,19 @@ struct Answer {
   }
 };
 
+/// The address that this thread's clients come from while it lives.
+class From {
+ public:
+  explicit From(std::uint32_t address) { current() = address; }
+  From(const From&) = delete;
+  From& operator=(const From&) = delete;
+  ~From() { current() = INADDR_ANY; }
+  static std::uint32_t& current() {
+    thread_local std::uint32_t address = INADDR_ANY;
+    return address;
+  }
+};
+
 /// A client with a blocking socket that waits at most ten seconds for anything.
 class Client {
  public:
@@ -220,6 +233,12 @@ class Client {
     const timeval patience{.tv_sec = 10, .tv_usec = 0};
     ::setsockopt(fd_.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     ::setsockopt(fd_.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+    if (From::current() != INADDR_ANY) {
+      sockaddr_in here{};
+      here.sin_family = AF_INET;
+      here.sin_addr.s_addr = htonl(From::current());
+      EXPECT_EQ(::bind(fd_.get(), reinterpret_cast<sockaddr*>(&here), sizeof here), 0);
+    }
     sockaddr_in there{};
     there.sin_family = AF_INET;
     there.sin_port = htons(port);

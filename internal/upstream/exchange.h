@@ -11,6 +11,7 @@
 #include "weir/experimental/http/header_view.h"
 #include "weir/experimental/http/method.h"
 
+#include "io/shared_blocks.h"
 #include "upstream/failure.h"
 
 namespace weir::inline v0::upstream {
@@ -117,6 +118,7 @@ class Exchange {
   std::uint32_t time_left_at_ = 0;
   std::uint32_t attempts_ = 0;
   Plan plan_;
+  io::Access access_ = io::Access::kOrdinary;
   bool request_complete_ = false;  // the last byte was given to us
   bool body_given_ = false;        // of a body, or the end of one: the head alone is not enough
   bool response_started_ = false;

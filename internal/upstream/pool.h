@@ -24,8 +24,10 @@ namespace weir::inline v0::upstream {
 /// Memory that all pools of a process share: request heads and what waits behind them, and regions
 /// that responses are read into.
 struct UpstreamMemory {
+  /// `reserved` of both are kept for critical requests.
   UpstreamMemory(std::uint32_t requests_max, std::uint32_t connections_max,
-                 std::size_t request_bytes, std::size_t region_bytes, std::uint32_t loops);
+                 std::size_t request_bytes, std::size_t region_bytes, std::uint32_t loops,
+                 std::uint32_t reserved = 0);
 
   /// Bytes a request buffer needs: a head, later one piece of body with its framing.
   [[nodiscard]] static std::size_t request_bytes(std::size_t head_max, std::size_t piece_max) {
@@ -57,8 +59,9 @@ class UpstreamPool {
   UpstreamPool& operator=(const UpstreamPool&) = delete;
   ~UpstreamPool();
 
-  /// Leases the exchange's buffer; false when there is none.
-  [[nodiscard]] bool open(Exchange& exchange) noexcept;
+  /// Leases the exchange's buffer; false when there is none. A critical one may take what is kept
+  /// back, here and later: a connection, a region for the response.
+  [[nodiscard]] bool open(Exchange& exchange, io::Access access = io::Access::kOrdinary) noexcept;
 
   struct Start {
     http::Method method = http::Method::kGet;
@@ -95,7 +98,7 @@ class UpstreamPool {
   [[nodiscard]] Result<void, UpstreamFailure> attempt(Exchange& exchange) noexcept;
   [[nodiscard]] UpstreamConnection* take_idle(std::uint32_t endpoint_index,
                                               const Exchange& exchange) noexcept;
-  [[nodiscard]] UpstreamConnection* connect(std::uint32_t endpoint_index,
+  [[nodiscard]] UpstreamConnection* connect(std::uint32_t endpoint_index, io::Access access,
                                             UpstreamFailure& why) noexcept;
   void keep_idle(UpstreamConnection& connection) noexcept;
   void take_from_idle(UpstreamConnection& connection) noexcept;

@@ -38,6 +38,11 @@ class FakeOrigin {
     connection_ = io::Fd(::accept(listening_.get(), nullptr, nullptr));
     ASSERT_GE(connection_.get(), 0);
   }
+  /// One more; those before it stay open, unheard.
+  void accept_another(io::Loop& loop) {
+    others_.push_back(std::move(connection_));
+    accept(loop);
+  }
   [[nodiscard]] bool has_caller() const { return readable(listening_.get()); }
 
   /// Steps the loop until so many bytes, or an end, came in.
@@ -80,6 +85,7 @@ class FakeOrigin {
   }
   io::Fd listening_;
   io::Fd connection_;
+  std::vector<io::Fd> others_;
 };
 
 /// What an exchange told its owner.
@@ -129,9 +135,10 @@ class UpstreamPoolTest : public ::testing::Test {
  protected:
   static constexpr std::string_view kGet = "GET / HTTP/1.1\r\nhost: x\r\n\r\n";
 
-  void make(std::vector<io::SocketName> endpoints, UpstreamConfig config = {}) {
+  void make(std::vector<io::SocketName> endpoints, UpstreamConfig config = {},
+            std::uint32_t reserved = 0) {
     config.name = "u";
-    upstream = std::make_unique<Upstream>(config, endpoints);
+    upstream = std::make_unique<Upstream>(config, endpoints, reserved);
     pool = std::make_unique<UpstreamPool>(loop, 0, *upstream, memory, limits);
   }
   void TearDown() override {
@@ -144,14 +151,15 @@ class UpstreamPoolTest : public ::testing::Test {
     EXPECT_EQ(memory.regions.stats().used, 0U);
     EXPECT_EQ(upstream->connections(), 0U);
   }
-  static void put_head(UpstreamPool& pool, Exchange& exchange, std::string_view head) {
-    ASSERT_TRUE(pool.open(exchange));
+  static void put_head(UpstreamPool& pool, Exchange& exchange, std::string_view head,
+                       io::Access access = io::Access::kOrdinary) {
+    ASSERT_TRUE(pool.open(exchange, access));
     ASSERT_LE(head.size(), exchange.space().size());
     std::copy(head.begin(), head.end(), exchange.space().begin());
     exchange.commit(head.size());
   }
-  Result<void, UpstreamFailure> get(Exchange& exchange) {
-    put_head(*pool, exchange, kGet);
+  Result<void, UpstreamFailure> get(Exchange& exchange, io::Access access = io::Access::kOrdinary) {
+    put_head(*pool, exchange, kGet, access);
     return pool->start(exchange, {.method = http::Method::kGet});
   }
   /// The head of a GET reaches the origin over a new connection.

@@ -12,6 +12,7 @@
 #include "weir/experimental/io/address.h"
 #include "weir/experimental/upstream/upstream_config.h"
 
+#include "io/shared_blocks.h"
 #include "upstream/endpoint.h"
 
 namespace weir::inline v0::upstream {
@@ -38,7 +39,9 @@ class UpstreamPool;
 class Upstream {
  public:
   /// `endpoints` are the resolved addresses of config.endpoints.
-  Upstream(UpstreamConfig config, const std::vector<io::SocketName>& endpoints);
+  /// `reserved` of config.max_connections are kept for critical requests, at most a quarter.
+  Upstream(UpstreamConfig config, const std::vector<io::SocketName>& endpoints,
+           std::uint32_t reserved = 0);
   Upstream(const Upstream&) = delete;
   Upstream& operator=(const Upstream&) = delete;
 
@@ -55,7 +58,12 @@ class Upstream {
   [[nodiscard]] std::uint32_t choose(std::uint32_t& turn, TimePoint now) const noexcept;
 
   /// One more connection, if the bound allows it.
-  [[nodiscard]] bool try_add_connection() noexcept;
+  [[nodiscard]] bool try_add_connection(io::Access access) noexcept;
+  /// Critical requests have opened connections that ordinary ones may not: one that is free is
+  /// closed and not kept, so that the next critical request finds room.
+  [[nodiscard]] bool reserve_in_use() const noexcept {
+    return connections() > config_.max_connections - reserved_;
+  }
   /// One fewer; pools that wait for it are told.
   void drop_connection() noexcept;
   [[nodiscard]] std::uint32_t connections() const noexcept {
@@ -85,6 +93,7 @@ class Upstream {
   std::atomic<Duration::rep> overall_ns_{0};
   std::atomic<Duration::rep> idle_ns_{0};
   std::vector<std::unique_ptr<Endpoint>> endpoints_;
+  const std::uint32_t reserved_;
   std::atomic<std::uint32_t> connections_{0};
   std::atomic<std::uint32_t> waiting_{0};
   std::mutex pools_mutex_;

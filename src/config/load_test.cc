@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -35,8 +36,7 @@ TEST(LoadConfig, AnEmptyFileGivesTheDefaults) {
   EXPECT_EQ(loaded.config, Config());
 }
 
-TEST(LoadConfig, ReadsEveryKindOfValue) {
-  const LoadedConfig loaded = load_config(R"(
+constexpr std::string_view kEveryKindOfValue = R"(
 [listen]
 addresses = [":80", "unix:/run/weir.sock"]
 [admin]
@@ -75,8 +75,10 @@ upstream = "a"
 priority = "high"
 max_body = "10MB"
 [[route]]
-upstream = "b")",
-                                          "weir.toml");
+upstream = "b")";
+
+TEST(LoadConfig, ReadsEveryKindOfValue) {
+  const LoadedConfig loaded = load_config(kEveryKindOfValue, "weir.toml");
   ASSERT_THAT(texts(loaded.errors), IsEmpty());
   const Config& c = loaded.config;
   EXPECT_THAT(c.server.listen, ElementsAre(":80", "unix:/run/weir.sock"));

@@ -113,7 +113,7 @@ AdminPage stats_page(const GatewayView& view, TimePoint now) {
          {"max_concurrent", view.core.controller.config().max_concurrent},
          {"streaming", all.streaming},
          {"bytes", all.bytes},
-         {"critical_shed", all.critical_shed + server.critical_shed},
+         {"critical_shed", all.critical_shed + server.critical_shed + totals.critical_shed},
          {"actors", all.actors},
          {"peers", all.peers}}},
        {"memory",

@@ -16,14 +16,16 @@ std::string_view first_scope(const config::Config& config) {
 }  // namespace
 
 GatewaySizes::GatewaySizes(const config::Config& config) noexcept {
-  // A request has a stream of the server, so there are never more of them than of those.
-  proxied = config.server.streams_max;
+  // A critical request finds what it needs at every step, as it finds a stream of the server.
+  reserved = config.server.reserved_streams;
+  // A request has a stream of the server; some wait for a permit when their stream has gone.
+  proxied = config.server.streams_max + reserved;
   // A buffer is held until the answer begins: by those in flight and those who wait.
   const AdmissionConfig admission = config.admission_for_scopes();
   const std::uint64_t at_once = std::uint64_t{admission.max_concurrent} +
                                 std::uint64_t{admission.waiting_max} * admission.scopes_max;
   request_buffers = static_cast<std::uint32_t>(std::min<std::uint64_t>(
-      proxied, std::max<std::uint64_t>(config.server.max_connections, at_once)));
+      config.server.streams_max, std::max<std::uint64_t>(config.server.max_connections, at_once)));
   request_buffer_bytes = upstream::UpstreamMemory::request_bytes(
       config.server.head_bytes_max + kForwardHeadRoom, config.server.conn_decrypted_buf_size);
   // Eight times what the server ends at any time: 4 kB a second unless it is told otherwise.
@@ -35,7 +37,8 @@ GatewaySizes::GatewaySizes(const config::Config& config) noexcept {
     response_region_bytes =
         std::max<std::size_t>(response_region_bytes, upstream.response_head_bytes_max);
   }
-  response_regions = std::min(connections, request_buffers);
+  response_regions = std::min(connections, request_buffers) + reserved;
+  request_buffers += reserved;
 }
 
 GatewayCore::GatewayCore(const config::Config& configured,
@@ -46,7 +49,7 @@ GatewayCore::GatewayCore(const config::Config& configured,
       rng(seed),
       controller(configured.admission_for_scopes(), rng.fork(), events, first_scope(configured)),
       memory(sizes.request_buffers, std::max(1U, sizes.response_regions),
-             sizes.request_buffer_bytes, sizes.response_region_bytes, loops),
+             sizes.request_buffer_bytes, sizes.response_region_bytes, loops, sizes.reserved),
       access_log(access_log_writer),
       config_(configured) {
   WEIR_ASSERT(endpoints.size() == configured.upstreams.size());
@@ -57,7 +60,8 @@ GatewayCore::GatewayCore(const config::Config& configured,
       WEIR_ASSERT(scope == scope_of(i));
     }
     names.push_back(upstream.name);
-    upstreams.push_back(std::make_unique<upstream::Upstream>(upstream, endpoints[i]));
+    upstreams.push_back(
+        std::make_unique<upstream::Upstream>(upstream, endpoints[i], sizes.reserved));
     http::HttpLimits limits;
     limits.head_bytes_max = upstream.response_head_bytes_max;
     response_limits.push_back(limits);

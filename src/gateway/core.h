@@ -27,8 +27,9 @@ inline constexpr std::size_t kLogBufferBytes = std::size_t{256} * 1024;
 struct GatewaySizes {
   explicit GatewaySizes(const config::Config& config) noexcept;
 
-  std::uint32_t proxied = 0;              // per loop: requests in progress
-  std::uint32_t request_buffers = 0;      // of all loops
+  std::uint32_t proxied = 0;          // per loop: requests in progress
+  std::uint32_t reserved = 0;         // of the places, buffers and regions, for critical requests
+  std::uint32_t request_buffers = 0;  // of all loops
   std::size_t request_buffer_bytes = 0;   // a head, or a piece of a body
   std::uint32_t response_regions = 0;     // of all loops
   std::size_t response_region_bytes = 0;  // a response head, or a piece of a body

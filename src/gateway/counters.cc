@@ -11,7 +11,10 @@ RequestTotals totals_of(const std::vector<std::unique_ptr<LoopCounters>>& loops)
       for (const Count& count : upstream->aborted) totals.aborted += count.get();
     }
   }
-  for (const auto& loop : loops) totals.received += loop->received.get();
+  for (const auto& loop : loops) {
+    totals.received += loop->received.get();
+    totals.critical_shed += loop->critical_shed.get();
+  }
   return totals;
 }
 

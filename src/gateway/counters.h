@@ -60,6 +60,7 @@ struct LoopCounters {
   }
 
   Count received;
+  Count critical_shed;  // critical requests that the gateway itself refused; must stay 0
   std::atomic<std::uint32_t> proxied{0};        // in progress
   std::atomic<std::uint32_t> passages_peak{0};  // most ever
   std::atomic<std::uint32_t> passages_exhausted{0};
@@ -73,6 +74,7 @@ struct RequestTotals {
   std::uint64_t answered = 0;
   std::uint64_t refused = 0;
   std::uint64_t aborted = 0;
+  std::uint64_t critical_shed = 0;
 
   /// The counters are read one after the other, so more ends than beginnings may be seen.
   [[nodiscard]] std::uint64_t active() const noexcept {

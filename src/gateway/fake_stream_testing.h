@@ -68,7 +68,7 @@ class FakeStream final : public ServerStream {
   void reset() override { ++resets; }
   ArenaAnswer acquire_arena(ArenaWait) override { return {}; }
   Arena* arena() const noexcept override { return nullptr; }
-  void mark_critical() noexcept override {}
+  void set_critical(bool) noexcept override {}
   std::size_t writable_bytes() const noexcept override { return room; }
   bool response_started() const noexcept override { return status != 0; }
   std::uint64_t body_bytes_received() const noexcept override { return received; }

@@ -91,8 +91,9 @@ MemoryBudget gateway_budget(const config::Config& config) {
 
 std::uint64_t gateway_descriptors(const config::Config& config) {
   constexpr std::uint64_t kOfItsOwn = 64;  // listeners, logs, certificates, signals
+  constexpr std::uint64_t kRefused = 256;  // sockets that are told 503
   constexpr std::uint64_t kPerLoop = 8;    // libuv's
-  std::uint64_t sum = kOfItsOwn + kPerLoop * loops_of(config);
+  std::uint64_t sum = kOfItsOwn + kRefused + kPerLoop * loops_of(config);
   sum += config.server.max_connections + GatewaySizes(config).connections;
   if (config.admin.listen) sum += admin_server_config(config).max_connections;
   return sum;

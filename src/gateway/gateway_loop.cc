@@ -5,6 +5,7 @@
 #include "weir/experimental/io/clock.h"
 
 #include "forward_head.h"
+#include "intent.h"
 #include "local_answer.h"
 
 namespace weir::inline v0::gateway {
@@ -13,6 +14,9 @@ namespace weir::inline v0::gateway {
 class GatewayLoop::FrontHandler final : public Handler {
  public:
   explicit FrontHandler(GatewayLoop& loop) noexcept : loop_(loop) {}
+  bool is_critical(const ServerRequest& request, bool) override {
+    return loop_.is_critical(request);
+  }
   void on_headers(ServerStream& stream, const ServerRequest& request) override {
     loop_.on_headers(stream, request);
   }
@@ -54,6 +58,14 @@ void GatewayLoop::set_rules(std::shared_ptr<const Rules> rules) noexcept {
   log_.set_rules(rules_->log);
 }
 
+bool GatewayLoop::is_critical(const ServerRequest& request) const {
+  const Route* route = rules_->routes.match(request.meta, request.method);
+  if (route == nullptr) return false;
+  const Caller caller =
+      rules_->trust.judge(request.peer, *request.headers, request.peer_certificate);
+  return read_intent(*request.headers, caller, *route).priority == Priority::kCritical;
+}
+
 void GatewayLoop::on_headers(ServerStream& stream, const ServerRequest& request) {
   counters_.received.add();
   const Caller caller =
@@ -69,13 +81,23 @@ void GatewayLoop::on_headers(ServerStream& stream, const ServerRequest& request)
   if (route->config.max_body > 0 && request.body_length.value_or(0) > route->config.max_body) {
     return refuse_early(stream, request, caller, GatewayRefusal::kBodyTooLarge, route->upstream);
   }
-  ProxiedRequest* proxied = proxied_.get(proxied_.acquire(*this, stream, route->upstream));
+  const Intent intent = read_intent(*request.headers, caller, *route);
+  const bool critical = intent.priority == Priority::kCritical;
+  stream.set_critical(critical);
+  const PoolStats& places = proxied_.stats();
+  ProxiedRequest* proxied = nullptr;
+  if (critical || places.capacity - places.used > core_.sizes.reserved) {
+    proxied = proxied_.get(proxied_.acquire(*this, stream, route->upstream));
+  } else {
+    ++kept_back_;
+  }
   publish_proxied();
   if (proxied == nullptr) {
+    if (critical) count_critical_shed();
     return refuse_early(stream, request, caller, GatewayRefusal::kNoPlace, route->upstream);
   }
   stream.set_handler(*proxied);
-  proxied->begin(request, *route, caller);
+  proxied->begin(request, *route, caller, intent);
 }
 
 void GatewayLoop::refuse_early(ServerStream& stream, const ServerRequest& request,
@@ -131,9 +153,7 @@ void GatewayLoop::on_expiry(TimePoint now) {
 // A limit that fell may be short of many places: as many are freed as the newcomer has to wait for.
 void GatewayLoop::short_of_places(std::uint16_t upstream, const ProxiedRequest& newcomer) {
   constexpr int kLooks = 16;
-  constexpr Duration kGrace = std::chrono::seconds(1);
-  const ProxiedRequest::Slow slow{
-      .grace = kGrace, .bytes_per_second = static_cast<double>(core_.sizes.slow_body_rate)};
+  const SlowUploadRule slow{.bytes_per_second = core_.sizes.slow_body_rate};
   ProxiedRequest* proxied = uploads_.front();
   for (int looks = 0; proxied != nullptr && looks < kLooks; ++looks) {
     if (proxied == &newcomer || proxied->upstream() != upstream || !proxied->yield_if_slow(slow)) {
@@ -155,7 +175,7 @@ void GatewayLoop::publish_proxied() noexcept {
   const PoolStats& stats = proxied_.stats();
   counters_.proxied.store(static_cast<std::uint32_t>(stats.used), std::memory_order_relaxed);
   counters_.passages_peak.store(static_cast<std::uint32_t>(stats.peak), std::memory_order_relaxed);
-  counters_.passages_exhausted.store(static_cast<std::uint32_t>(stats.exhausted),
+  counters_.passages_exhausted.store(static_cast<std::uint32_t>(stats.exhausted + kept_back_),
                                      std::memory_order_relaxed);
 }
 

@@ -66,6 +66,8 @@ class GatewayLoop {
   void short_of_places(std::uint16_t upstream, const ProxiedRequest& newcomer);
   /// The time after which a refused client should try again.
   [[nodiscard]] Duration retry_hint(std::size_t upstream) noexcept;
+  /// The gateway itself refuses a critical request; admission and server count their own refusals.
+  void count_critical_shed() noexcept { counters_.critical_shed.add(); }
   /// Called before a refusal is sent, so that a client that has read it finds it counted.
   void count_refusal(std::size_t upstream, GatewayReason refusal) noexcept;
   /// Called after it is sent: records the time since `from`.
@@ -74,6 +76,7 @@ class GatewayLoop {
  private:
   class FrontHandler;
 
+  [[nodiscard]] bool is_critical(const ServerRequest& request) const;
   void on_headers(ServerStream& stream, const ServerRequest& request);
   void refuse_early(ServerStream& stream, const ServerRequest& request, const Caller& caller,
                     GatewayRefusal why, std::size_t upstream);
@@ -87,6 +90,7 @@ class GatewayLoop {
   std::shared_ptr<const Rules> rules_;
   RequestLog log_;
   Slab<ProxiedRequest> proxied_;
+  std::uint64_t kept_back_ = 0;  // ordinary requests refused for the places of critical ones
   Uploads uploads_;
   std::vector<std::unique_ptr<upstream::UpstreamPool>> pools_;
   std::vector<ResponseField> fields_;

@@ -214,7 +214,8 @@ void Scrape::actors() {
   page_.single(metrics::Metric::kAdmissionActors, all.actors);
   page_.single(metrics::Metric::kAdmissionPeers, all.peers);
   page_.single(metrics::Metric::kAdmissionStreaming, all.streaming);
-  page_.single(metrics::Metric::kAdmissionCriticalShed, all.critical_shed + server_.critical_shed);
+  page_.single(metrics::Metric::kAdmissionCriticalShed,
+               all.critical_shed + server_.critical_shed + totals_of(core_.counters).critical_shed);
   page_.single(metrics::Metric::kAdmissionMemoryUsage, all.memory_usage);
   page_.single(metrics::Metric::kAdmissionMemoryReadable, all.memory_readable ? 1U : 0U);
   const MemoryRules memory = core_.controller.config().memory;

@@ -88,9 +88,9 @@ ProxiedRequest::ProxiedRequest(GatewayLoop& home, ServerStream& stream,
 
 // ---- from the head to the upstream
 
-void ProxiedRequest::begin(const ServerRequest& request, const Route& route, const Caller& caller) {
+void ProxiedRequest::begin(const ServerRequest& request, const Route& route, const Caller& caller,
+                           const Intent& intent) {
   GatewayCore& core = home_.core();
-  const Intent intent = read_intent(*request.headers, caller, route);
   IpText actor_text;
   IpText peer_text;
   const Actor actor = home_.rules().identity.actor_of(
@@ -101,7 +101,6 @@ void ProxiedRequest::begin(const ServerRequest& request, const Route& route, con
   priority_ = intent.priority;
   has_body_ = request.body_length != std::optional<std::uint64_t>(0);
   form_ = wanted_form(*request.headers);
-  if (priority_ == Priority::kCritical) stream_->mark_critical();
 
   const AdmissionRequest ask = admission_request_for(
       route, intent,
@@ -156,7 +155,9 @@ void ProxiedRequest::begin(const ServerRequest& request, const Route& route, con
 /// False: it could not be written, and the request has been answered.
 bool ProxiedRequest::write_head(const ServerRequest& request, const Caller& caller,
                                 const Intent& intent, const RequestId& id) {
-  if (!home_.pool(upstream_).open(exchange_)) {
+  const bool critical = priority_ == Priority::kCritical;
+  if (!home_.pool(upstream_).open(exchange_,
+                                  critical ? io::Access::kCritical : io::Access::kOrdinary)) {
     fail(upstream::UpstreamFailure::kNoBuffer);
     return false;
   }
@@ -242,12 +243,14 @@ void ProxiedRequest::end_upload() noexcept {
   if (upload_hook.linked()) home_.uploads().remove(*this);
 }
 
-bool ProxiedRequest::yield_if_slow(const Slow& slow) {
-  const Duration since = home_.now() - launched_at_;
-  // What the upstream does not take cannot come: then its client is not to blame.
-  if (since < slow.grace || exchange_.held_bytes() > 0 || stream_->response_started()) return false;
-  const auto received = static_cast<double>(stream_->body_bytes_received());
-  if (received >= slow.bytes_per_second * to_seconds(since)) return false;
+bool ProxiedRequest::yield_if_slow(const SlowUploadRule& rule) {
+  const UploadVerdict verdict = judge_upload({.priority = priority_,
+                                              .since = home_.now() - launched_at_,
+                                              .received_bytes = stream_->body_bytes_received(),
+                                              .held_bytes = exchange_.held_bytes(),
+                                              .response_started = stream_->response_started()},
+                                             rule);
+  if (verdict != UploadVerdict::kTooSlow) return false;
   slow_ = EndedBy::kClient;
   finish_permit(Outcome::kError);  // not `ignored`: its slowness tells nothing about the service
   refuse(GatewayRefusal::kSlowBody);
@@ -334,6 +337,9 @@ void ProxiedRequest::on_upstream_failed(upstream::UpstreamFailure failure) {
 
 void ProxiedRequest::fail(upstream::UpstreamFailure failure) {
   failure_ = failure;
+  const bool no_place = failure == upstream::UpstreamFailure::kNoBuffer ||
+                        failure == upstream::UpstreamFailure::kNoConnection;
+  if (no_place && priority_ == Priority::kCritical) home_.count_critical_shed();
   if (facts_of(failure).http == 504) {
     slow_ = exchange_.waited_for_owner() ? EndedBy::kClient : EndedBy::kUpstream;
   }
@@ -454,6 +460,7 @@ bool ProxiedRequest::charge() noexcept {
 }
 
 void ProxiedRequest::over_budget(Reason reason) {
+  if (priority_ == Priority::kCritical) home_.count_critical_shed();
   if (!stream_->response_started()) return refuse(reason);
   cut_ = reason;
   exchange_.cancel();

@@ -13,6 +13,7 @@
 #include "weir/experimental/server/handler.h"
 #include "weir/experimental/server/stream.h"
 #include "weir/policy/priority.h"
+#include "weir/policy/slow_upload.h"
 
 #include "counters.h"
 #include "local_answer.h"
@@ -45,15 +46,12 @@ class ProxiedRequest final : public Handler, public upstream::ExchangeEvents {
   ProxiedRequest(GatewayLoop& home, ServerStream& stream, std::uint16_t upstream) noexcept;
 
   /// Asks admission, then sends, waits or answers. The object may be destroyed when it returns.
-  void begin(const ServerRequest& request, const Route& route, const Caller& caller);
+  void begin(const ServerRequest& request, const Route& route, const Caller& caller,
+             const Intent& intent);
 
-  /// Ends the request if its body arrived slower than `bytes_per_second` since it began, at least
-  /// `grace` ago. True if it did; the object is destroyed then.
-  struct Slow {
-    Duration grace{};
-    double bytes_per_second = 0;
-  };
-  bool yield_if_slow(const Slow& slow);
+  /// Ends the request if judge_upload() finds its client too slow. True if it did; the object is
+  /// destroyed then.
+  bool yield_if_slow(const SlowUploadRule& rule);
   [[nodiscard]] bool waits_for_a_permit() const noexcept {
     return waiter_.state() == Waiter::State::kWaiting;
   }

@@ -135,8 +135,7 @@ void Socket::shutdown_write() noexcept {
 }
 
 void Socket::reset_on_close() noexcept {
-  const linger now{.l_onoff = 1, .l_linger = 0};
-  static_cast<void>(::setsockopt(fd_, SOL_SOCKET, SO_LINGER, &now, sizeof now));
+  io::reset_on_close(fd_);
 }
 
 void Socket::close(Callback<> closed) noexcept {
@@ -192,6 +191,11 @@ void read_off(int fd) noexcept {
   std::array<char, 4096> waste;
   for (int i = 0; i < 8 && ::recv(fd, waste.data(), waste.size(), MSG_DONTWAIT) > 0; ++i) {
   }
+}
+
+void reset_on_close(int fd) noexcept {
+  const linger now{.l_onoff = 1, .l_linger = 0};
+  static_cast<void>(::setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof now));
 }
 
 Address peer_of(int fd) noexcept {

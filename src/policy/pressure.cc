@@ -10,6 +10,8 @@ namespace {
 
 constexpr double kElevatedShedMax = 0.3;  // where HIGH begins, from there on everybody is shed
 
+constexpr Duration kBetweenRequests = std::chrono::seconds(1);
+
 double sane(double usage) {
   if (std::isnan(usage)) return 1.0;
   return std::clamp(usage, 0.0, 1.0);
@@ -91,11 +93,16 @@ PressureDecision evaluate_pressure(const PressureState& state,
 
   decide_stream(decision, arenas, pending, config);
 
-  decision.drop_oldest_backpressure = decision.level == PressureLevel::kCritical ||
-                                      state.oldest_backpressure_age > config.backpressure_timeout;
+  const bool critical = decision.level == PressureLevel::kCritical;
+  decision.drop_oldest_backpressure =
+      (critical && state.oldest_backpressure_age >= config.stall_grace) ||
+      state.oldest_backpressure_age > config.backpressure_timeout ||
+      state.backpressure_queue_len > config.backpressure_list_max;
   decision.drop_oldest_pending_stream =
       state.oldest_pending_stream_age > config.pending_stream_timeout;
   decision.connections_to_timeout = closures(decision.level, state, handles, config);
+  if (decision.level == PressureLevel::kElevated) decision.idle_at_least = kBetweenRequests;
+  if (critical) decision.stalled_at_least = config.stall_grace;
   return decision;
 }
 

@@ -326,5 +326,37 @@ TEST(Pressure, NamesAreStable) {
   EXPECT_EQ(name_of(PressureSource::kHandles), "handles");
 }
 
+TEST(Pressure, AtCriticalOnlyThoseThatStoodStillAreDropped) {
+  const PressureConfig config{.stall_grace = std::chrono::seconds(1)};
+  PressureState state{.tcp_write_slab_usage = 1.0};
+  state.oldest_backpressure_age = std::chrono::milliseconds(999);
+  EXPECT_FALSE(evaluate_pressure(state, config).drop_oldest_backpressure);
+  EXPECT_EQ(evaluate_pressure(state, config).stalled_at_least, std::chrono::seconds(1));
+  state.oldest_backpressure_age = std::chrono::seconds(1);
+  EXPECT_TRUE(evaluate_pressure(state, config).drop_oldest_backpressure);
+  state.tcp_write_slab_usage = 0.9;
+  EXPECT_FALSE(evaluate_pressure(state, config).drop_oldest_backpressure);
+  EXPECT_EQ(evaluate_pressure(state, config).stalled_at_least, Duration::max());
+}
+
+TEST(Pressure, AListBeyondItsBoundDropsItsOldest) {
+  const PressureConfig config{.backpressure_list_max = 3};
+  PressureState state;
+  state.backpressure_queue_len = 3;
+  EXPECT_FALSE(evaluate_pressure(state, config).drop_oldest_backpressure);
+  state.backpressure_queue_len = 4;
+  EXPECT_TRUE(evaluate_pressure(state, config).drop_oldest_backpressure);
+}
+
+TEST(Pressure, AnIdleConnectionIsSparedLongerWhileThereIsRoom) {
+  for (const auto& [usage, least] : {std::pair{0.1, std::chrono::milliseconds(50)},
+                                     std::pair{0.7, std::chrono::milliseconds(1000)},
+                                     std::pair{0.9, std::chrono::milliseconds(50)},
+                                     std::pair{1.0, std::chrono::milliseconds(50)}}) {
+    const PressureState state{.handle_slab_usage = usage};
+    EXPECT_EQ(evaluate_pressure(state, {}).idle_at_least, least) << usage;
+  }
+}
+
 }  // namespace
 }  // namespace weir::policy

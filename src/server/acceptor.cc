@@ -3,13 +3,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "canned_responses.h"
 #include "shard.h"
 
 namespace weir::inline v0::server {
 namespace {
 
-constexpr Duration kDoorstepTime = std::chrono::milliseconds(500);
 /// So long newcomers wait for an idle connection to be closed, longer than one just served is
 /// spared.
 constexpr Duration kRoomPatience = std::chrono::milliseconds(100);
@@ -23,7 +21,7 @@ Acceptor::Acceptor(ServerShared& shared, io::Loop& loop, CriticalPeer is_critica
       rng_(rng),
       room_task_(io::Callback<>::to<&Acceptor::room_made>(*this)),
       room_timer_(io::Timer::Fired::to<&Acceptor::look_again>(*this)),
-      lingering_timer_(io::Timer::Fired::to<&Acceptor::close_lingering>(*this)) {}
+      refused_(loop, shared.config.head_bytes_max) {}
 
 Acceptor::~Acceptor() = default;
 
@@ -43,11 +41,9 @@ void Acceptor::close(io::Callback<> done) {
   closing_ = true;
   closed_ = done;
   shared_.connections.unwant();
-  loop_.cancel(lingering_timer_);
   loop_.cancel(room_timer_);
-  for (Lingering& leaving : lingering_sockets_) leaving.fd.reset();
-  lingering_count_ = 0;
-  if (open_listeners_ == 0) return closed_();
+  ++open_listeners_;  // the refused ones count as one
+  refused_.close(io::Callback<>::to<&Acceptor::on_listener_closed>(*this));
   for (auto& listener : listeners_) {
     listener->close(io::Callback<>::to<&Acceptor::on_listener_closed>(*this));
   }
@@ -124,30 +120,8 @@ void Acceptor::refuse_early(io::Fd fd, RefuseReason reason, const Connection::Ar
   LoopCounters& counters = shared_.shards.front()->counters();
   counters.count(reason);
   if (arrival.critical) ++counters.critical_shed;
-  if (arrival.tls) return;  // nothing it would understand: close it
-  io::say_and_end(fd.get(), canned_close(503));
-  if (lingering_count_ == kLingeringMax) {
-    io::read_off(lingering_sockets_[lingering_first_].fd.get());
-    lingering_sockets_[lingering_first_].fd.reset();
-    lingering_first_ = (lingering_first_ + 1) % kLingeringMax;
-    --lingering_count_;
-  }
-  Lingering& leaving = lingering_sockets_[(lingering_first_ + lingering_count_) % kLingeringMax];
-  leaving.fd = std::move(fd);
-  leaving.until = loop_.now() + kDoorstepTime;
-  ++lingering_count_;
-  if (!lingering_timer_.armed()) loop_.arm(lingering_timer_, leaving.until);
-}
-
-void Acceptor::close_lingering(TimePoint now) {
-  while (lingering_count_ > 0) {
-    Lingering& oldest = lingering_sockets_[lingering_first_];
-    if (oldest.until > now) return loop_.arm(lingering_timer_, oldest.until);
-    io::read_off(oldest.fd.get());
-    oldest.fd.reset();
-    lingering_first_ = (lingering_first_ + 1) % kLingeringMax;
-    --lingering_count_;
-  }
+  if (arrival.tls) return io::reset_on_close(fd.get());  // it would understand no answer
+  refused_.add(std::move(fd));
 }
 
 void Acceptor::on_accept_failed(io::IoError error) {

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -15,18 +14,18 @@
 #include "weir/experimental/server/close_reason.h"
 #include "weir/experimental/server/server.h"
 
+#include "refused_connections.h"
 #include "shared.h"
 
 namespace weir::inline v0::server {
 
 /// Accepts connections for all loops, on one of them: evaluates the pressure, then gives the socket
-/// to the loop with the fewest connections, or refuses it with a fixed 503.
+/// to the loop with the fewest connections, or refuses it: 503 in cleartext (RefusedConnections), a
+/// reset with TLS.
 ///
 /// If all places are taken but some connection is idle, new connections stay in the kernel's queue
 /// for a short time while the longest idle connection is closed. If none is idle, they are refused
 /// at once.
-/// A refused socket is closed a little later, so that the peer can read the answer; at most
-/// kLingeringMax of them are kept open for that.
 /// Thread-safety: its loop's thread.
 class Acceptor {
  public:
@@ -45,12 +44,6 @@ class Acceptor {
   }
 
  private:
-  static constexpr std::size_t kLingeringMax = 64;
-  struct Lingering {
-    io::Fd fd;
-    TimePoint until{};
-  };
-
   /// Receives the events of listeners: one object for cleartext, one for TLS.
   struct ListenerSink final : io::AcceptSink {
     ListenerSink(Acceptor& to, bool speaks_tls) noexcept : owner(to), tls(speaks_tls) {}
@@ -69,7 +62,6 @@ class Acceptor {
 
   [[nodiscard]] bool refuse_by_pressure(RefuseReason& reason);
   void refuse_early(io::Fd fd, RefuseReason reason, const Connection::Arrival& arrival);
-  void close_lingering(TimePoint now);
   void make_room();
   void ask_for_room();
   void room_made();
@@ -87,10 +79,7 @@ class Acceptor {
   io::Timer room_timer_;
   TimePoint waits_until_{};   // new connections stay in the kernel's queue until then
   TimePoint refuse_until_{};  // no place became free: new connections are refused at once
-  io::Timer lingering_timer_;
-  std::array<Lingering, kLingeringMax> lingering_sockets_;
-  std::size_t lingering_first_ = 0;
-  std::size_t lingering_count_ = 0;
+  RefusedConnections refused_;
   std::size_t open_listeners_ = 0;
   io::Callback<> closed_;
   bool closing_ = false;

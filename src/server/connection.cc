@@ -34,7 +34,7 @@ Connection::Connection(LoopShard& shard, const Arrival& arrival) noexcept
 
 bool Connection::open(io::Fd fd) {
   if (!socket_.open(shard_.loop(), std::move(fd), *this)) return false;
-  opened_at_ = shard_.loop().now();
+  opened_at_ = progress_at_ = shard_.loop().now();
   output_.bind(shard_.shared().writes, shard_.index(), shard_.shared().write_quota);
   shard_.on_opened(*this);
   if (tls_) session_ = entry_ = &shard_.shared().tls->acquire(*this, shard_);
@@ -116,6 +116,7 @@ bool Connection::fill_input(TimePoint now) {
   if (got) {
     input_.commit_decrypted(*got);
     shard_.counters().bytes_received += *got;
+    progress_at_ = now;
     return *got == space.size();
   }
   switch (got.error()) {
@@ -188,6 +189,7 @@ void Connection::begin_http2() {
   // No memory for a session: all that can be said is that it may try again elsewhere.
   static constexpr auto kRefusal = http::h2::refusal_frames();
   shard_.counters().count(RefuseReason::kSessions);
+  if (access_ == io::Access::kCritical) ++shard_.counters().critical_shed;
   shard_.on_exhausted();
   const std::string_view words(reinterpret_cast<const char*>(kRefusal.data()), kRefusal.size());
   if (!output_.append_view(words)) return fail(CloseReason::kProtocol);
@@ -228,6 +230,7 @@ void Connection::flush(TimePoint now) {
     }
     output_.sent(*put);
     moved_ += *put;
+    progress_at_ = now;
     shard_.counters().bytes_sent += *put;
     write_guard_.add(*put);
     if (*put < offered) break;  // the socket is full: it need not say so twice

@@ -98,6 +98,12 @@ class Connection final : public io::SocketEvents {
   void drain();
   [[nodiscard]] TimePoint blocked_since() const noexcept { return blocked_since_; }
   [[nodiscard]] TimePoint idle_since() const noexcept { return idle_since_; }
+  /// When bytes last went either way.
+  [[nodiscard]] TimePoint progress_at() const noexcept { return progress_at_; }
+  /// A request is in progress that cannot go on before the peer sends or reads something.
+  [[nodiscard]] bool waits_for_peer() const noexcept {
+    return !closed_ && (blocked_ || session_->awaits_peer());
+  }
   /// When the head, preface or ClientHello that is not complete began; TimePoint::max() if there is
   /// none.
   [[nodiscard]] TimePoint incomplete_since() const noexcept;
@@ -148,6 +154,7 @@ class Connection final : public io::SocketEvents {
   TimePoint opened_at_{};
   TimePoint blocked_since_{};
   TimePoint idle_since_{};
+  TimePoint progress_at_{};
   TimePoint linger_until_{};
   std::uint64_t moved_ = 0;  // bytes sent since the last settle
   io::Address peer_;

@@ -4,6 +4,9 @@
 
 namespace weir::inline v0::server {
 
+bool Handler::is_critical(const ServerRequest&, bool critical_peer) {
+  return critical_peer;
+}
 void Handler::on_header(ServerStream&, const http::HeaderView&) {}
 void Handler::on_body(ServerStream&, const http::BodyChunk&) {}
 void Handler::on_trailers(ServerStream&, const http::HeaderList&) {}

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "server/h2/h2_testing.h"
 #include "server/server_testing.h"
 
 namespace weir::inline v0::server {
@@ -202,7 +203,7 @@ TEST(Pressure, HandlerThatDoesNotAnswerForTheQueueRefusesByDefault) {
   EXPECT_EQ(Client(server.port()).ask(kGet).body, "granted");
 }
 
-TEST(Pressure, RefusedClientsAreNotKeptOnTheDoorstep) {
+TEST(Pressure, RefusedClientsAreNotKept) {
   Gate gate;
   ServerConfig config = small_config();
   config.connections_per_source_max = 1;
@@ -210,7 +211,7 @@ TEST(Pressure, RefusedClientsAreNotKeptOnTheDoorstep) {
   Client inside(server.port());
   ASSERT_TRUE(inside.send(kGet));
   ASSERT_TRUE(server.eventually([&](const ServerStats&) { return gate.size() == 1; }));
-  // More than the doorstep holds; each has its answer, and none may stay and talk for ever.
+  // Each has its answer, and none may stay and talk for ever.
   Crowd refused(server, 80);
   for (auto& client : refused.clients) EXPECT_EQ(client->read().status, 503);
   io::ThreadParker parker;
@@ -270,6 +271,51 @@ TEST(Pressure, BackpressureTimeoutDropsConnection) {
   EXPECT_EQ(server.stats().write_buffers.used, 0U) << "what it held is free again";
   EXPECT_EQ(server.stats().backpressure.used, 0U);
   EXPECT_EQ(server.stats().backpressure.peak, 1U);
+}
+
+TEST(Pressure, AtCriticalThoseThatMadeNoProgressAreClosedThoughTheyAreNotIdle) {
+  Gate gate;
+  ServerConfig config = small_config();
+  config.arena_pool_size = 1;
+  config.stall_grace = std::chrono::milliseconds(20);
+  RunningServer server(config, every_loop([&gate](ScriptedHandler& h) {
+                         h.headers = [](ServerStream& s, const ServerRequest& r) {
+                           if (r.meta.path == "/critical") s.set_critical(true);
+                           if (r.meta.path != "/arena") return;
+                           static_cast<void>(s.acquire_arena(ArenaWait::kNo));
+                         };
+                         h.complete = [&gate](ServerStream& s) { gate.hold(s); };
+                         h.aborted = [&gate](ServerStream& s, CloseReason) { gate.forget(s); };
+                       }));
+  constexpr std::string_view kHalfABody =
+      "POST /upload HTTP/1.1\r\nhost: t\r\ncontent-length: 9\r\n\r\nhalf";
+  Client upload(server.port());
+  ASSERT_TRUE(upload.send(kHalfABody));
+  Client critical(server.port());
+  ASSERT_TRUE(critical.send("POST /critical HTTP/1.1\r\nhost: t\r\ncontent-length: 9\r\n\r\nhalf"));
+  testkit::H2Client http2(server.port());
+  const std::uint32_t stream = http2.post("/upload");
+  Client served(server.port());
+  ASSERT_TRUE(served.send(kGet));
+  ASSERT_TRUE(
+      server.eventually([&](const ServerStats& s) { return gate.size() == 1 && s.requests == 4; }));
+  EXPECT_EQ(server.stats().closed_by(CloseReason::kIdlePressure), 0U);
+  Client filler(server.port());
+  ASSERT_TRUE(filler.send("GET /arena HTTP/1.1\r\nhost: t\r\n\r\n"));  // all arenas are out
+  EXPECT_TRUE(upload.at_end());
+  EXPECT_EQ(http2.finish(stream).status, 0);
+  ASSERT_TRUE(server.eventually([](const ServerStats& s) { return s.connections.used == 3; }));
+  EXPECT_EQ(server.stats().closed_by(CloseReason::kIdlePressure), 2U);
+  EXPECT_EQ(server.stats().pressure, PressureLevel::kCritical);
+  // Whoever waits for a handler stays, and so does critical work.
+  EXPECT_EQ(gate.size(), 2U);
+  gate.open_one();
+  EXPECT_EQ(served.read().status, 200);
+  ASSERT_TRUE(critical.send("more!"));
+  ASSERT_TRUE(server.eventually([&](const ServerStats&) { return gate.size() == 2; }));
+  gate.open_one();
+  gate.open_one();
+  EXPECT_EQ(critical.read().status, 200);
 }
 
 TEST(Pressure, RecoveryAfterPressure) {

@@ -13,10 +13,7 @@ namespace weir::inline v0::server {
 namespace {
 
 constexpr std::uint32_t kSweepArenas = 64;
-// An idle connection is not closed for its place so soon after it opened or was answered: its next
-// request may be on its way. While there is room it has longer.
-constexpr Duration kJustServed = std::chrono::milliseconds(50);
-constexpr Duration kBetweenRequests = std::chrono::seconds(1);
+constexpr std::size_t kStalledPerTick = 32;  // closed by one loop
 constexpr Duration kDateValid = std::chrono::milliseconds(500);
 
 }  // namespace
@@ -177,15 +174,26 @@ void LoopShard::set_blocked(Connection& connection, bool blocked, bool moved) {
   if (was != blocked) {
     const std::uint32_t before =
         blocked ? shared_.backpressured.fetch_add(1) : shared_.backpressured.fetch_sub(1);
-    if (blocked && before >= config().backpressure_list_max) on_exhausted();
+    if (blocked && before >= config().backpressure_list_max) {
+      ++counters_.backpressure_full;
+      on_exhausted();
+    }
   }
   counters_.backpressured.set(blocked_connections_.size());
   if (blocked_connections_.size() > counters_.backpressured_peak.get()) {
     counters_.backpressured_peak.set(blocked_connections_.size());
   }
-  const Connection* oldest = blocked_connections_.front();
+  const Connection* oldest = oldest_stuck();
   counters_.oldest_blocked_ns.set(
       oldest == nullptr ? 0 : static_cast<std::uint64_t>(to_ns(oldest->blocked_since())));
+}
+
+/// Critical work is not dropped; its own deadlines end it.
+Connection* LoopShard::oldest_stuck() noexcept {
+  for (Connection& connection : blocked_connections_) {
+    if (!connection.critical()) return &connection;
+  }
+  return nullptr;
 }
 
 void LoopShard::tell_handshakes() {
@@ -193,7 +201,7 @@ void LoopShard::tell_handshakes() {
 }
 
 void LoopShard::give_room() {
-  close_idle(1, loop_.now() - kJustServed, CloseReason::kIdlePressure);
+  close_idle(1, loop_.now() - kJustAnswered, CloseReason::kIdlePressure);
 }
 
 void LoopShard::on_exhausted() noexcept {
@@ -224,7 +232,7 @@ void LoopShard::release_arena(std::byte* memory) noexcept {
 }
 
 void LoopShard::answer_arenas() {
-  shared_.arenas.answer(index_, loop_.now(), config().pending_stream_timeout);
+  shared_.arenas.answer(index_);
 }
 
 /// Of those quiet since `quiet_since`: first who never asked for anything, then the longest idle.
@@ -241,7 +249,6 @@ std::uint32_t LoopShard::close_idle(std::uint32_t count, TimePoint quiet_since,
 }
 
 void LoopShard::on_tick(TimePoint now) {
-  answer_arenas();
   check_incomplete(now);
   judge();
   if (now >= next_sweep_) {
@@ -262,33 +269,69 @@ void LoopShard::judge() {
   obey(judge_pressure(shared_, now), now);
 }
 
-void LoopShard::obey(const PressureDecision& decision, TimePoint now) {
-  if (decision.connections_to_timeout > 0 && idle_count() > 0) {
-    // Each loop closes its share of the idle ones, rounded up.
-    std::uint64_t idle_everywhere = 0;
-    for (const LoopShard* shard : shared_.shards) idle_everywhere += shard->counters_.idle.get();
-    const std::uint64_t everywhere = std::max<std::uint64_t>(idle_everywhere, idle_count());
-    const std::uint64_t share =
-        (decision.connections_to_timeout * idle_count() + everywhere - 1) / everywhere;
-    const bool roomy = decision.level == PressureLevel::kElevated;
-    close_idle(static_cast<std::uint32_t>(share), now - (roomy ? kBetweenRequests : kJustServed),
-               CloseReason::kIdlePressure);
+/// Does what the decision says, and judges again after each drop; but at CRITICAL only one of those
+/// whose output is blocked goes per judgement, because others may bring the level down meanwhile.
+void LoopShard::obey(PressureDecision decision, TimePoint now) {
+  if (decision.connections_to_timeout > 0) close_connections(decision, now);
+  while (decision.drop_oldest_pending_stream && shared_.arenas.drop_oldest()) {
+    decision = judge_pressure(shared_, now);
   }
-  drop_blocked(decision, now);
+  while (decision.drop_oldest_backpressure && drop_oldest_stuck() &&
+         decision.level != PressureLevel::kCritical) {
+    decision = judge_pressure(shared_, now);
+  }
 }
 
-void LoopShard::drop_blocked(const PressureDecision& decision, TimePoint now) {
-  bool may_drop_one = decision.drop_oldest_backpressure;
-  while (Connection* oldest = blocked_connections_.front()) {
-    const Duration age = now - oldest->blocked_since();
-    const bool too_many = shared_.backpressured.load() > config().backpressure_list_max;
-    // One that took something lately is only busy, however little memory is left.
-    const bool sacrificed = std::exchange(may_drop_one, false) && age >= config().stall_grace;
-    if (too_many) ++counters_.backpressure_full;
-    if (!too_many && !sacrificed && age < config().backpressure_timeout) return;
-    oldest->close_now(CloseReason::kBackpressure);
-    if (oldest->blocked_hook.linked()) return;  // it is being driven: it ends a little later
+/// Each loop closes its share, rounded up: of the idle ones, then of those that are stalled.
+void LoopShard::close_connections(const PressureDecision& decision, TimePoint now) {
+  const std::uint64_t wanted = decision.connections_to_timeout;
+  std::uint64_t idle = 0;
+  std::uint64_t all = 0;
+  for (const LoopShard* shard : shared_.shards) {
+    idle += shard->counters_.idle.get();
+    all += shard->counters_.connections.get();
   }
+  const auto share = [](std::uint64_t count, std::uint64_t ours, std::uint64_t everywhere) {
+    const std::uint64_t of = std::max({everywhere, ours, std::uint64_t{1}});
+    return static_cast<std::uint32_t>((count * ours + of - 1) / of);
+  };
+  close_idle(share(std::min(wanted, idle), idle_count(), idle), now - decision.idle_at_least,
+             CloseReason::kIdlePressure);
+  const bool some_stalled = wanted > idle && decision.stalled_at_least != Duration::max();
+  if (!some_stalled || now < next_stall_scan_) return;
+  next_stall_scan_ = now + config().tick;
+  close_stalled(share(wanted - idle, all_.size(), all), now - decision.stalled_at_least);
+}
+
+/// Looks at every connection: only at CRITICAL, once per tick.
+void LoopShard::close_stalled(std::uint32_t count, TimePoint quiet_since) {
+  std::array<Connection*, kStalledPerTick> oldest{};
+  const std::size_t most = std::min<std::size_t>(count, oldest.size());
+  std::size_t found = 0;
+  for (Connection& connection : all_) {
+    if (connection.critical() || !connection.waits_for_peer()) continue;
+    if (connection.progress_at() > quiet_since) continue;
+    std::size_t at = found;
+    while (at > 0 && connection.progress_at() < oldest[at - 1]->progress_at()) --at;
+    if (at == most) continue;
+    found = std::min(found + 1, most);
+    for (std::size_t i = found - 1; i > at; --i) oldest[i] = oldest[i - 1];
+    oldest[at] = &connection;
+  }
+  for (std::size_t i = 0; i < found; ++i) oldest[i]->close_now(CloseReason::kIdlePressure);
+}
+
+/// False if the oldest is another loop's, which will find it, or cannot end at once.
+bool LoopShard::drop_oldest_stuck() {
+  Connection* oldest = oldest_stuck();
+  if (oldest == nullptr) return false;
+  const auto since = static_cast<std::uint64_t>(to_ns(oldest->blocked_since()));
+  for (const LoopShard* shard : shared_.shards) {
+    const std::uint64_t other = shard->counters_.oldest_blocked_ns.get();
+    if (other != 0 && other < since) return false;
+  }
+  oldest->close_now(CloseReason::kBackpressure);
+  return !oldest->blocked_hook.linked();
 }
 
 }  // namespace weir::inline v0::server

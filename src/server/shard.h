@@ -28,9 +28,10 @@ namespace weir::inline v0::server {
 
 /// One loop's part of a server: its connections, its lists, its handler, its tick.
 ///
-/// At every tick it evaluates pressure and does what the decision says: closes idle connections,
-/// longest idle first (one whose head is late counts as idle), and those that are blocked on their
-/// client. It answers the queue of pending streams, and gives unused memory back at the sweep.
+/// At every tick it evaluates pressure and does what the decision says, and nothing else: closes
+/// idle connections, longest idle first (one whose head is late counts as idle), then stalled ones;
+/// drops those that are blocked on their client and streams that wait too long for an arena. It
+/// gives unused memory back at the sweep.
 /// Thread-safety: its loop's thread, except hand_over(), counters and load(): any thread.
 class LoopShard {
  public:
@@ -99,8 +100,11 @@ class LoopShard {
   void on_tick(TimePoint now);
   void check_incomplete(TimePoint now);
   void judge();
-  void obey(const PressureDecision& decision, TimePoint now);
-  void drop_blocked(const PressureDecision& decision, TimePoint now);
+  void obey(PressureDecision decision, TimePoint now);
+  void close_connections(const PressureDecision& decision, TimePoint now);
+  void close_stalled(std::uint32_t count, TimePoint quiet_since);
+  [[nodiscard]] Connection* oldest_stuck() noexcept;
+  [[nodiscard]] bool drop_oldest_stuck();
   void answer_arenas();
   void tell_handshakes();
   void give_room();
@@ -140,6 +144,7 @@ class LoopShard {
   io::Task handshake_task_;
   io::Timer tick_;
   TimePoint next_sweep_{};
+  TimePoint next_stall_scan_{};
   std::array<char, kHttpDateBytes> date_{};
   TimePoint date_valid_until_{};
   io::Callback<> stopped_;

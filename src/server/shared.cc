@@ -33,6 +33,7 @@ PressureConfig pressure_of(const ServerConfig& config) {
   pressure.backpressure_timeout = config.backpressure_timeout;
   pressure.pending_stream_pool_size = config.pending_stream_pool_size;
   pressure.pending_stream_timeout = config.pending_stream_timeout;
+  pressure.stall_grace = config.stall_grace;
   return pressure;
 }
 
@@ -67,12 +68,12 @@ ServerShared::ServerShared(const ServerConfig& given, std::uint32_t loops)
                   .trailer_bytes = given.http2.trailer_list_bytes_max},
       h2_sessions({.count = given.http2_sessions(),
                    .bytes_each = H2Session::block_bytes(given.http2),
-                   .reserved = 0,
+                   .reserved = given.reserved_sessions(),
                    .loops = loops,
                    .cached_max = 0}),
       body_leases({.count = given.http2_enabled ? given.body_lease_pool_size : 0,
                    .bytes_each = lease_shape.block_bytes(),
-                   .reserved = 0,
+                   .reserved = given.reserved_body_leases(),
                    .loops = loops,
                    .cached_max = 0}),
       streams({.count = given.streams_max, .reserved = given.reserved_streams}),

@@ -220,7 +220,7 @@ void UpstreamConnection::on_readable() {
   for (int turn = 0; turn < 16; ++turn) {
     if (region_ == nullptr) {
       region_ = reinterpret_cast<char*>(
-          pool_.memory_.regions.acquire(pool_.loop_index_, io::Access::kOrdinary));
+          pool_.memory_.regions.acquire(pool_.loop_index_, exchange_->access_));
       if (region_ == nullptr) return fail(UpstreamFailure::kNoBuffer);
     }
     if (begin_ > 0 && held_.empty()) {

@@ -40,15 +40,15 @@ bool speaks_against_endpoint(UpstreamFailure failure) noexcept {
 
 UpstreamMemory::UpstreamMemory(std::uint32_t requests_max, std::uint32_t connections_max,
                                std::size_t request_bytes, std::size_t region_bytes,
-                               std::uint32_t loops)
+                               std::uint32_t loops, std::uint32_t reserved)
     : requests({.count = requests_max,
                 .bytes_each = request_bytes,
-                .reserved = 0,
+                .reserved = reserved,
                 .loops = loops,
                 .cached_max = kBlocksCachedPerLoop}),
       regions({.count = connections_max,
                .bytes_each = region_bytes,
-               .reserved = 0,
+               .reserved = reserved,
                .loops = loops,
                .cached_max = 0}) {}
 
@@ -75,13 +75,14 @@ UpstreamPool::~UpstreamPool() {
   loop_.cancel(wait_timer_);
 }
 
-bool UpstreamPool::open(Exchange& exchange) noexcept {
+bool UpstreamPool::open(Exchange& exchange, io::Access access) noexcept {
   WEIR_ASSERT(!exchange.active());
-  std::byte* block = memory_.requests.acquire(loop_index_, io::Access::kOrdinary);
+  std::byte* block = memory_.requests.acquire(loop_index_, access);
   if (block == nullptr) return false;
   exchange.buffer_ = reinterpret_cast<char*>(block);
   exchange.begin_ = exchange.end_ = exchange.head_bytes_ = 0;
   exchange.attempts_ = 0;
+  exchange.access_ = access;
   exchange.endpoint_ = nullptr;
   exchange.request_complete_ = exchange.body_given_ = exchange.response_started_ = false;
   exchange.tunnel_ = exchange.owes_writable_ = exchange.waited_for_owner_ = false;
@@ -127,7 +128,7 @@ Result<void, UpstreamFailure> UpstreamPool::attempt(Exchange& exchange) noexcept
     Endpoint& endpoint = upstream_.at(at);
     UpstreamConnection* connection = take_idle(at, exchange);
     if (connection == nullptr) {
-      connection = connect(at, why);
+      connection = connect(at, exchange.access_, why);
       if (connection == nullptr) {
         if (why == UpstreamFailure::kNoConnection) break;  // counted if it does not wait for one
         endpoint.failures[index_of(why)].fetch_add(1, kRelaxed);
@@ -160,10 +161,10 @@ UpstreamConnection* UpstreamPool::take_idle(std::uint32_t endpoint_index,
   return nullptr;
 }
 
-UpstreamConnection* UpstreamPool::connect(std::uint32_t endpoint_index,
+UpstreamConnection* UpstreamPool::connect(std::uint32_t endpoint_index, io::Access access,
                                           UpstreamFailure& why) noexcept {
   why = UpstreamFailure::kNoConnection;
-  if (stopping_ || !upstream_.try_add_connection()) return nullptr;
+  if (stopping_ || !upstream_.try_add_connection(access)) return nullptr;
   const SlabHandle handle = connections_.acquire(*this, endpoint_index);
   UpstreamConnection* connection = connections_.get(handle);
   if (connection == nullptr) {
@@ -195,10 +196,11 @@ void UpstreamPool::keep_idle(UpstreamConnection& connection) noexcept {
   idle_[connection.endpoint_index()].push_back(connection);
   upstream_.at(connection.endpoint_index()).idle.fetch_add(1, kRelaxed);
   ++idle_count_;
-  if (!waiting_.empty()) return loop_.defer(serve_waiting_);
+  const bool kept_back = upstream_.reserve_in_use();
+  if (!waiting_.empty() && !kept_back) return loop_.defer(serve_waiting_);
   const bool wanted_elsewhere = upstream_.waiting() > 0;
   const bool few = idle_count_ <= upstream_.config().max_idle_connections;
-  if (few && !wanted_elsewhere && !stopping_) return;
+  if (few && !wanted_elsewhere && !stopping_ && !kept_back) return;
   // Too many: the one that waited longest at this endpoint goes.
   idle_[connection.endpoint_index()].front()->close();
 }

@@ -54,6 +54,62 @@ TEST_F(UpstreamPoolTest, ConnectionsAreBounded) {
   one.exchange.cancel();
 }
 
+TEST_F(UpstreamPoolTest, CriticalRequestsFindWhatOrdinaryOnesLeave) {
+  FakeOrigin origin;
+  UpstreamConfig config;
+  config.max_connections = 4;
+  make({origin.name()}, config, 8);  // of which at most a quarter are kept back
+  Asked ordinary[4];
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(get(ordinary[i].exchange));
+  EXPECT_EQ(get(ordinary[3].exchange).error(), UpstreamFailure::kNoConnection);
+  for (int i = 0; i < 3; ++i) origin.accept_another(loop);
+  Asked critical;
+  ASSERT_TRUE(get(critical.exchange, io::Access::kCritical));
+  Asked too_many;
+  EXPECT_EQ(get(too_many.exchange, io::Access::kCritical).error(), UpstreamFailure::kNoConnection);
+  origin.accept_another(loop);
+  EXPECT_EQ(origin.read_head(loop), kGet);
+  origin.write("HTTP/1.1 204 No Content\r\n\r\n");
+  run_until([&] { return critical.seen.complete && upstream->connections() == 3; });
+  EXPECT_EQ(pool->idle(), 0U) << "ordinary requests would take it";
+  ASSERT_TRUE(get(critical.exchange, io::Access::kCritical));
+  critical.exchange.cancel();
+  for (int i = 0; i < 3; ++i) ordinary[i].exchange.cancel();
+}
+
+TEST_F(UpstreamPoolTest, BuffersAndRegionsAreKeptForCriticalRequests) {
+  UpstreamMemory few(3, 3, 64 * 1024, 32 * 1024, 2, 1);
+  FakeOrigin origin;
+  make({origin.name()});
+  UpstreamPool small(loop, 0, *upstream, few, limits);
+  Asked asked[4];
+  ASSERT_TRUE(small.open(asked[0].exchange));
+  ASSERT_TRUE(small.open(asked[1].exchange));
+  EXPECT_FALSE(small.open(asked[2].exchange));
+  ASSERT_TRUE(small.open(asked[2].exchange, io::Access::kCritical));
+  EXPECT_FALSE(small.open(asked[3].exchange, io::Access::kCritical));
+  for (int i = 0; i < 3; ++i) asked[i].exchange.cancel();
+
+  std::byte* const first = few.regions.acquire(1, io::Access::kOrdinary);
+  std::byte* const second = few.regions.acquire(1, io::Access::kOrdinary);
+  for (const io::Access access : {io::Access::kOrdinary, io::Access::kCritical}) {
+    Asked one;
+    put_head(small, one.exchange, kGet, access);
+    ASSERT_TRUE(small.start(one.exchange, {.method = http::Method::kGet}));
+    origin.accept(loop);
+    origin.read_head(loop);
+    origin.write("HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n");
+    run_until([&] { return one.seen.complete || one.seen.failure != UpstreamFailure::kNone; });
+    const bool critical = access == io::Access::kCritical;
+    EXPECT_EQ(one.seen.failure, critical ? UpstreamFailure::kNone : UpstreamFailure::kNoBuffer);
+    EXPECT_EQ(one.seen.complete, critical);
+  }
+  few.regions.release(1, first);
+  few.regions.release(1, second);
+  small.stop();
+  run_until([&] { return small.stopped(); });
+}
+
 class TwoLoopsTest : public UpstreamPoolTest {
  protected:
   void make_two(const io::SocketName& origin, std::uint32_t connections_max) {

@@ -9,8 +9,9 @@
 
 namespace weir::inline v0::upstream {
 
-Upstream::Upstream(UpstreamConfig config, const std::vector<io::SocketName>& endpoints)
-    : config_(std::move(config)) {
+Upstream::Upstream(UpstreamConfig config, const std::vector<io::SocketName>& endpoints,
+                   std::uint32_t reserved)
+    : config_(std::move(config)), reserved_(std::min(reserved, config_.max_connections / 4)) {
   WEIR_ASSERT(!endpoints.empty());
   set_timeouts(timeouts_of(config_));
   for (const io::SocketName& name : endpoints) {
@@ -55,10 +56,11 @@ std::uint32_t Upstream::choose(std::uint32_t& turn, TimePoint now) const noexcep
   return soonest;
 }
 
-bool Upstream::try_add_connection() noexcept {
+bool Upstream::try_add_connection(io::Access access) noexcept {
+  const std::uint32_t kept_back = access == io::Access::kCritical ? 0 : reserved_;
   std::uint32_t held = connections_.load(std::memory_order_relaxed);
   do {
-    if (held >= config_.max_connections) return false;
+    if (held >= config_.max_connections - kept_back) return false;
   } while (!connections_.compare_exchange_weak(held, held + 1, std::memory_order_relaxed));
   return true;
 }

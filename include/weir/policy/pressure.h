@@ -52,6 +52,7 @@ struct PressureConfig {
   Duration backpressure_timeout = std::chrono::seconds(30);
   std::uint32_t pending_stream_pool_size = 64;
   Duration pending_stream_timeout = std::chrono::seconds(10);
+  Duration stall_grace{};  // at CRITICAL, a client that moved bytes since is not closed
 
   /// Where ELEVATED begins: 0.595 by default.
   [[nodiscard]] constexpr double elevated_watermark() const noexcept {
@@ -60,6 +61,10 @@ struct PressureConfig {
   bool operator==(const PressureConfig&) const = default;
   [[nodiscard]] ConfigErrors validate() const;
 };
+
+/// An idle connection is not closed so soon after its last answer: its next request may be on its
+/// way.
+inline constexpr Duration kJustAnswered = std::chrono::milliseconds(50);
 
 struct PressureDecision {
   PressureLevel level = PressureLevel::kNormal;
@@ -74,7 +79,9 @@ struct PressureDecision {
 
   bool drop_oldest_backpressure = false;
   bool drop_oldest_pending_stream = false;
-  std::uint32_t connections_to_timeout = 0;  // longest idle first
+  std::uint32_t connections_to_timeout = 0;     // longest idle first, then longest stalled
+  Duration idle_at_least = kJustAnswered;       // idle ones count only if idle for so long
+  Duration stalled_at_least = Duration::max();  // and stalled ones if nothing moved for so long
 
   bool operator==(const PressureDecision&) const = default;
 };
@@ -85,10 +92,12 @@ struct PressureDecision {
 ///   u < 0.7 high      NORMAL    accept all
 ///   u < high          ELEVATED  accept, shed (u − 0.7 high) / (0.3 high) × 0.3 of new connections
 ///   u < critical      HIGH      no new connections
-///   u ≥ critical      CRITICAL  also drop the connection that is blocked longest on the write pool
+///   u ≥ critical      CRITICAL  also drop the connection that is blocked longest on the write
+///   pool,
+///                               if its output has not moved for stall_grace
 /// Streams, from arena usage a and pending usage p: a < high accept; a < critical queue while
-/// p < high, else refuse; a ≥ critical refuse. Entries older than their timeout are dropped at any
-/// level.
+/// p < high, else refuse; a ≥ critical refuse. Entries older than their timeout, and those beyond
+/// backpressure_list_max, are dropped at any level, the oldest first: act, then evaluate again.
 ///
 /// While there are idle connections, connection usage does not block new ones: they are judged by
 /// the other three pools, and the longest idle connection is closed. (With idle_connections = 0 all
@@ -98,8 +107,10 @@ struct PressureDecision {
 /// usage below x:
 ///   NORMAL          0
 ///   ELEVATED, HIGH  need(0.7 high), at most the idle ones
-///   CRITICAL        the larger of that and need(high), at least 1 and at most all: the connections
-///                   without progress for the longest time are closed even if they are not idle
+///   CRITICAL        the larger of that and need(high), at least 1 and at most all: if closing idle
+///                   connections is not enough, those are closed that wait for their client and
+///                   made no progress for stall_grace, the longest first
+/// idle_at_least is 1 s at ELEVATED, else kJustAnswered.
 ///
 /// Promises: total (any numbers, valid configuration or not) and monotone: raising one usage never
 /// lowers the level or the shed probability, and never turns accept_connection or accept_stream on.
@@ -111,6 +122,7 @@ struct PressureDecision {
 
 namespace weir::inline v0 {
 using policy::evaluate_pressure;
+using policy::kJustAnswered;
 using policy::name_of;
 using policy::PressureConfig;
 using policy::PressureDecision;

@@ -144,9 +144,6 @@ void H1Session::begin(const http::h1::RequestHead& head, TimePoint now) {
   user_data = nullptr;
   enter(head.body.empty() ? State::kWhole : head.expect_continue ? State::kExpect : State::kBody);
   if (body_open()) body_guard_.start(now, body_rule(shard_.config()));
-  if (!shard_.shared().streams.take(access_)) return refuse_early();
-  handler_ = &shard_.handler();
-  ++shard_.counters().requests;
 
   ServerRequest request;
   request.meta = head.meta;
@@ -162,11 +159,22 @@ void H1Session::begin(const http::h1::RequestHead& head, TimePoint now) {
   request.peer_certificate = connection_.transport().peer_certificate();
   if (head.body.kind != http::h1::BodyKind::kChunked) request.body_length = head.body.length;
 
+  handler_ = &shard_.handler();
+  if (!take_place(request)) return refuse_early();
+  ++shard_.counters().requests;
   handler_->on_headers(*this, request);
   for (const http::HeaderView& field : head.headers) {
     if (response_ >= Response::kDone || connection_.failed()) return;
     handler_->on_header(*this, field);
   }
+}
+
+/// Takes an ordinary place, or, for a critical request, a reserved one.
+bool H1Session::take_place(const ServerRequest& request) {
+  StreamPlaces& places = shard_.shared().streams;
+  if (places.take(io::Access::kOrdinary)) return true;
+  set_critical(handler_->is_critical(request, access_ == io::Access::kCritical));
+  return access_ == io::Access::kCritical && places.take(access_);
 }
 
 /// As many requests as there may be are under way: this one is answered without a handler, and the

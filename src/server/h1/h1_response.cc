@@ -19,10 +19,6 @@ constexpr std::size_t kChunkOverhead = http::h1::kChunkHeadRoom + http::h1::kChu
 constexpr std::size_t kChunkWorthIt = 512;  // smaller room is left, a new buffer taken
 constexpr std::size_t kCopyMax = 2048;      // a body up to here is copied behind its head
 
-bool bodiless(std::uint16_t status) {
-  return status < 200 || status == 204 || status == 304;
-}
-
 }  // namespace
 
 /// After a call from outside a round, the connection must come round by itself.
@@ -38,30 +34,21 @@ SendResult H1Session::blocked() noexcept {
 }
 
 H1Session::HeadPlan H1Session::plan(const ResponseHead& head, bool last) const noexcept {
-  HeadPlan plan;
-  const bool tunnel = (head.status == 101 && upgrade_) || (method_ == http::Method::kConnect &&
-                                                           head.status >= 200 && head.status < 300);
-  if (tunnel) {
-    plan.framing = Framing::kTunnel;
-    return plan;
-  }
-  plan.keep = may_keep() && state_ != State::kExpect;
+  const http::OpenEnded open_ended =
+      version_ == http::h1::Version::k11 ? http::OpenEnded::kChunked : http::OpenEnded::kUntilClose;
+  const http::ResponsePlan framed = http::plan_response({.method = method_,
+                                                         .status = head.status,
+                                                         .length = head.content_length,
+                                                         .open_ended = open_ended,
+                                                         .last = last,
+                                                         .upgrade = upgrade_});
+  HeadPlan plan{.framing = framed.framing, .length = framed.length};
+  if (plan.framing == Framing::kTunnel) return plan;
+  plan.keep = may_keep() && state_ != State::kExpect && plan.framing != Framing::kUntilClose;
   if (state_ == State::kBody && decoder_.remaining() > shard_.config().drain_bytes_max && last) {
     plan.keep = false;  // the rest of the body is not worth reading
   }
-  plan.length = head.content_length.value_or(0);
-  // An answer to HEAD that says no length has one all the same, which we do not know.
-  const bool length_unknown = method_ == http::Method::kHead && last && !head.content_length;
-  if (bodiless(head.status) || length_unknown) {
-    plan.framing = Framing::kNone;
-  } else if (head.content_length || last) {
-    plan.framing = Framing::kLength;
-  } else if (version_ == http::h1::Version::k11) {
-    plan.framing = Framing::kChunked;
-  } else {
-    plan.framing = Framing::kUntilClose;
-    plan.keep = false;
-  }
+  plan.whole = may_be_whole(framed);
   return plan;
 }
 
@@ -89,6 +76,7 @@ Result<std::size_t, SendResult> H1Session::write_head(std::span<char> into,
       break;
     case Framing::kNone:
     case Framing::kUntilClose:
+    case Framing::kFrames:
     case Framing::kTunnel:
       break;
   }
@@ -141,11 +129,12 @@ SendResult H1Session::send_headers(const ResponseHead& head, bool last) {
   if (head.status < 100 || head.status > 599) return SendResult::kInvalid;
   if (head.status == 101 && !upgrade_) return SendResult::kInvalid;
   if (head.status < 200 && head.status != 101) return inform(head);
+  const HeadPlan how = plan(head, last);
+  if (last && !how.whole) return SendResult::kInvalid;
   const std::size_t estimate = head_bytes_estimate(head);
   if (estimate > shard_.config().tcp_write_buffer_size) return SendResult::kInvalid;
   const std::span<char> space = connection_.output().contiguous(estimate, access_);
   if (space.empty()) return blocked();
-  const HeadPlan how = plan(head, last);
   const Result<std::size_t, SendResult> written = write_head(space, head, how);
   if (!written) return written.error();
   connection_.output().commit(*written);

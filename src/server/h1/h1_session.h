@@ -8,6 +8,7 @@
 #include "weir/experimental/http/h1/body_decoder.h"
 #include "weir/experimental/http/h1/message.h"
 #include "weir/experimental/http/h1/request_parser.h"
+#include "weir/experimental/http/response_framing.h"
 #include "weir/experimental/server/stream.h"
 
 #include "memory/arena_pool.h"
@@ -61,6 +62,10 @@ class H1Session final : public Session, public ServerStream, private ArenaWaiter
   void end_streams(CloseReason reason) override;
   bool wants_input() const noexcept override;
   bool idle() const noexcept override { return state_ == State::kIdle; }
+  bool awaits_peer() const noexcept override {
+    const bool uploads = body_open() && !held() && response_ == Response::kNone;
+    return uploads || state_ == State::kHead || state_ == State::kDrain;
+  }
   TimePoint head_since() const noexcept override {
     return state_ == State::kHead ? head_since_ : TimePoint::max();
   }
@@ -82,7 +87,9 @@ class H1Session final : public Session, public ServerStream, private ArenaWaiter
   void reset() override;
   ArenaAnswer acquire_arena(ArenaWait wait) override;
   Arena* arena() const noexcept override { return arena_.held(); }
-  void mark_critical() noexcept override { access_ = io::Access::kCritical; }
+  void set_critical(bool critical) noexcept override {
+    access_ = critical ? io::Access::kCritical : io::Access::kOrdinary;
+  }
   std::size_t writable_bytes() const noexcept override;
   std::size_t unsent_bytes() const noexcept override;
   bool response_started() const noexcept override { return response_ != Response::kNone; }
@@ -109,11 +116,12 @@ class H1Session final : public Session, public ServerStream, private ArenaWaiter
   enum class Response : std::uint8_t { kNone, kOpen, kDone, kShut, kOver };
   /// By the handler, which is told, or not yet, that its output is nearly out.
   enum class Pause : std::uint8_t { kNo, kUntold, kTold };
-  enum class Framing : std::uint8_t { kNone, kLength, kChunked, kUntilClose, kTunnel };
+  using Framing = http::ResponseFraming;
   struct HeadPlan {
     Framing framing = Framing::kNone;
     std::uint64_t length = 0;
     bool keep = false;
+    bool whole = true;  // no body need follow
   };
 
   /// Whether the request waits: for its handler, or for an arena.
@@ -132,6 +140,7 @@ class H1Session final : public Session, public ServerStream, private ArenaWaiter
   [[nodiscard]] bool step(TimePoint now);
   [[nodiscard]] bool read_head(TimePoint now);
   void begin(const http::h1::RequestHead& head, TimePoint now);
+  [[nodiscard]] bool take_place(const ServerRequest& request);
   void refuse_early();
   [[nodiscard]] bool read_body(TimePoint now);
   [[nodiscard]] bool read_tunnel(TimePoint now);

@@ -23,7 +23,7 @@ bool H2Session::put_frames(TimePoint now) {
   Outbox& output = connection_.output();
   blocked_on_output_ = false;
   while (wire_->has_output()) {
-    const std::span<char> space = output.contiguous(kFrameRoom, connection_.access());
+    const std::span<char> space = output.contiguous(kFrameRoom, access());
     if (space.empty()) {
       if (put_frames_into_spare(now)) continue;
       blocked_on_output_ = true;
@@ -156,6 +156,16 @@ void H2Session::add_work(H2Stream& stream) {
   touch();
 }
 
+/// Critical streams go first: an ordinary one may wait for a buffer that they can have.
+H2Stream* H2Session::next_ready() noexcept {
+  if (critical_streams_ > 0) {
+    for (H2Stream& stream : ready_) {
+      if (stream.access_ == io::Access::kCritical) return &stream;
+    }
+  }
+  return ready_.front();
+}
+
 /// One turn for each stream that is ready, as long as there is room.
 bool H2Session::pump(TimePoint now) {
   if (!put_frames(now)) return false;
@@ -164,8 +174,10 @@ bool H2Session::pump(TimePoint now) {
   }
   bool did = false;
   for (std::size_t left = ready_.size(); left > 0; --left) {
-    H2Stream* stream = ready_.front();
-    if (stream == nullptr || connection_.output().blocked()) break;
+    H2Stream* stream = next_ready();
+    if (stream == nullptr) break;
+    const bool ordinary = stream->access_ != io::Access::kCritical;
+    if (ordinary && connection_.output().blocked()) break;
     if (connection_.output().contiguous(kDataRoom, stream->access_).empty()) {
       if (connection_.output().blocked()) shard_.on_exhausted();
       break;
@@ -217,8 +229,7 @@ bool H2Session::on_flushed(TimePoint now) {
   const bool waiting = blocked_on_output_ || backlog_ || !ready_.empty() ||
                        (windows_opened_ && !blocked_on_window_.empty()) || !work_.empty() ||
                        !over_.empty();
-  return waiting && !output.blocked() &&
-         !output.contiguous(kDataRoom, connection_.access()).empty();
+  return waiting && !output.blocked() && !output.contiguous(kDataRoom, access()).empty();
 }
 
 }  // namespace weir::inline v0::server

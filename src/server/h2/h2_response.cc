@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "weir/base/assert.h"
+#include "weir/experimental/http/response_framing.h"
 
 #include "connection.h"
 #include "h2/h2_session.h"
@@ -17,10 +18,6 @@ namespace {
 constexpr std::size_t kFieldsMax = 160;
 constexpr std::size_t kFrameOverhead = 256;      // frame header, :status, date, content-length
 constexpr std::size_t kCodedFieldOverhead = 12;  // lengths of name and value, however coded
-
-bool bodiless_status(std::uint16_t status) {
-  return status == 204 || status == 304;
-}
 
 std::size_t head_bytes_estimate(const ResponseHead& head) {
   std::size_t size = kFrameOverhead;
@@ -50,7 +47,7 @@ SendResult H2Stream::submit(const ResponseHead& head, bool end) {
   std::size_t size = 0;
   for (const ResponseField& field : head.fields) fields[size++] = {field.name, field.value};
   std::array<char, 20> digits;
-  if (head.content_length && head.status >= 200 && !bodiless_status(head.status)) {
+  if (head.content_length && !http::never_has_body(head.status)) {
     const auto text =
         std::to_chars(digits.data(), digits.data() + digits.size(), *head.content_length);
     fields[size++] = {"content-length",
@@ -91,21 +88,25 @@ SendResult H2Stream::send_headers(const ResponseHead& head, bool last) {
   if (wire_ == Wire::kOver || response_ != Response::kNone) return SendResult::kClosed;
   if (head.status < 100 || head.status > 599 || head.status == 101) return SendResult::kInvalid;
   if (head.status < 200) return inform(head);
-  const bool tunnel = method_ == http::Method::kConnect && head.status < 300;
-  const bool bodiless = method_ == http::Method::kHead || bodiless_status(head.status);
-  const bool empty = head.content_length == std::uint64_t{0} && !tunnel;
-  if (last && !empty && !bodiless && head.content_length) return SendResult::kInvalid;
-  const bool end = last || bodiless || empty;
-  const SendResult result = submit(head, end);
+  const http::ResponsePlan plan = http::plan_response({.method = method_,
+                                                       .status = head.status,
+                                                       .length = head.content_length,
+                                                       .open_ended = http::OpenEnded::kFrames,
+                                                       .last = last});
+  if (last && !may_be_whole(plan)) return SendResult::kInvalid;
+  const bool ends = last || !plan.body_follows;
+  const SendResult result = submit(head, ends);
   if (result != SendResult::kSent) return result;
   enter(Response::kOpen);
-  framing_ = bodiless              ? Framing::kNone
-             : tunnel              ? Framing::kTunnel
-             : head.content_length ? Framing::kLength
-                                   : Framing::kOpen;
-  if (end) enter(Wire::kEnded);
-  response_length_ = head.content_length.value_or(0);
-  if (tunnel) body_guard_.stop();
+  if (ends) enter(Wire::kEnded);
+  using enum http::ResponseFraming;
+  const bool bodiless = method_ == http::Method::kHead || plan.framing == kNone;
+  framing_ = bodiless                  ? Framing::kNone
+             : plan.framing == kTunnel ? Framing::kTunnel
+             : plan.framing == kLength ? Framing::kLength
+                                       : Framing::kOpen;
+  response_length_ = plan.length;
+  if (framing_ == Framing::kTunnel) body_guard_.stop();
   if (last) end_response();
   return SendResult::kSent;
 }
@@ -189,7 +190,7 @@ SendResult H2Stream::send_response(const ResponseHead& head, std::string_view bo
   if (head.status < 200 || head.status > 599) return SendResult::kInvalid;
   ResponseHead whole = head;
   whole.content_length = body.size();
-  const bool bodiless = method_ == http::Method::kHead || bodiless_status(head.status);
+  const bool bodiless = method_ == http::Method::kHead || http::never_has_body(head.status);
   const std::string_view payload = bodiless ? std::string_view{} : body;
   const bool at_once =
       payload.empty() || (!session_.must_queue(*this) &&

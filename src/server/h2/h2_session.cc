@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "weir/base/assert.h"
+#include "weir/policy/pool_share.h"
 
 #include "connection.h"
 #include "shard.h"
@@ -114,22 +115,53 @@ bool H2Session::receive(TimePoint now) {
 void* H2Session::on_request(http::h2::StreamId id, const http::h2::RequestHead& head) {
   if (--budget_ == 0) wire_->yield();
   ++requests_;
-  const io::Access access = connection_.access();
-  H2StreamPool& pool = shard_.shared().h2_streams;
-  LoopCounters& counters = shard_.counters();
-  H2Stream* stream = pool.acquire(*this, id, access);
-  const bool leased = stream != nullptr && (head.end_stream || take_lease(*stream));
-  if (!leased) {
-    counters.count(stream == nullptr ? RefuseReason::kStreams : RefuseReason::kBodyLease);
-    if (access == io::Access::kCritical) ++counters.critical_shed;
-    if (stream != nullptr) pool.release(*stream);
+  io::Access access = io::Access::kOrdinary;
+  Result<H2Stream*, RefuseReason> opened = open_stream(id, !head.end_stream, access);
+  const bool critical_peer = connection_.access() == io::Access::kCritical;
+  if (!opened && shard_.handler().is_critical(request_of(head), critical_peer)) {
+    access = io::Access::kCritical;
+    opened = open_stream(id, !head.end_stream, access);
+  }
+  if (!opened) {
+    shard_.counters().count(opened.error());
+    if (access == io::Access::kCritical) ++shard_.counters().critical_shed;
     return nullptr;
   }
+  H2Stream* const stream = *opened;
   streams_.push_back(*stream);
+  if (critical_peer) note_critical(true);
+  if (access == io::Access::kCritical) stream->set_critical(true);
   stream->begin(head, now());
   const std::uint64_t requests_max = shard_.config().requests_per_connection_max;
   if (requests_max != 0 && requests_ >= requests_max) wire_->shut_down();
   return stream;
+}
+
+/// A stream with a place and, if a body will come, a lease.
+Result<H2Stream*, RefuseReason> H2Session::open_stream(http::h2::StreamId id, bool has_body,
+                                                       io::Access access) {
+  H2StreamPool& pool = shard_.shared().h2_streams;
+  H2Stream* stream = pool.acquire(*this, id, access);
+  if (stream == nullptr) return unexpected(RefuseReason::kStreams);
+  if (!has_body || take_lease(*stream, access)) return stream;
+  pool.release(*stream);
+  return unexpected(RefuseReason::kBodyLease);
+}
+
+ServerRequest H2Session::request_of(const http::h2::RequestHead& head) const {
+  ServerRequest request;
+  request.meta = head.meta;
+  request.headers = &head.headers;
+  request.peer = connection_.peer();
+  request.received_at = now();
+  request.body_length = head.body_length;
+  request.method = head.method;
+  request.version = HttpVersion::k2;
+  request.expect_continue = head.expect_continue && !head.end_stream;
+  request.te_trailers = head.te_trailers;
+  request.secure = connection_.transport().secure();
+  request.peer_certificate = connection_.transport().peer_certificate();
+  return request;
 }
 
 void H2Session::on_body(http::h2::StreamId, void* user, const http::BodyChunk& chunk) {
@@ -161,17 +193,11 @@ void H2Session::on_stream_end(http::h2::StreamId, void* user, http::h2::StreamEn
   if (receiving_) static_cast<void>(tell_ends());
 }
 
-/// Windows open only against memory that is there. The fuller the pool, the fewer one connection
-/// may have: any number below half, four below 80 %, then one.
-bool H2Session::take_lease(H2Stream& stream) {
+/// Windows open only against memory that is there.
+bool H2Session::take_lease(H2Stream& stream, io::Access access) {
   io::SharedBlocks& pool = shard_.shared().body_leases;
-  const io::Access access = connection_.access();
-  if (access != io::Access::kCritical) {
-    const std::uint64_t capacity = pool.capacity();
-    const std::uint64_t free = pool.free_count();
-    const std::uint64_t share = 2 * free > capacity ? capacity : (5 * free > capacity ? 4 : 1);
-    if (leases_ >= share) return false;
-  }
+  const PoolFill fill{.capacity = pool.capacity(), .free = pool.free_count()};
+  if (access != io::Access::kCritical && leases_ >= body_lease_share(fill)) return false;
   std::byte* block = pool.acquire(shard_.index(), access);
   if (block == nullptr) return false;
   const BodyLease::Shape shape = shard_.shared().lease_shape;
@@ -235,7 +261,7 @@ void H2Session::forget(H2Stream& stream) {
   if (stream.tail_pending()) retry_blocked();
   stream.drop_tail();
   streams_.remove(stream);
-  if (stream.access_ != connection_.access()) --critical_streams_;
+  if (stream.access_ == io::Access::kCritical) note_critical(false);
   wire_->release(stream.wire_id());
   shard_.shared().h2_streams.release(stream);
   if (streams_.empty()) last_activity_ = now();
@@ -305,8 +331,15 @@ void H2Session::count_glitches() noexcept {
   }
 }
 
+bool H2Session::awaits_peer() const noexcept {
+  return !streams_.empty() &&
+         std::all_of(streams_.begin(), streams_.end(),
+                     [](const H2Stream& stream) { return stream.awaits_peer(); });
+}
+
 bool H2Session::critical() const noexcept {
-  return critical_streams_ > 0 || connection_.access() == io::Access::kCritical;
+  if (!streams_.empty()) return critical_streams_ > 0;
+  return connection_.access() == io::Access::kCritical;
 }
 
 // ---- Time --------------------------------------------------------------------------------------

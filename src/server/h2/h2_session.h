@@ -7,8 +7,10 @@
 #include <string_view>
 
 #include "weir/base/intrusive_list.h"
+#include "weir/base/result.h"
 #include "weir/base/time.h"
 #include "weir/experimental/http/h2_config.h"
+#include "weir/experimental/server/handler.h"
 
 #include "h2/h2_stream.h"
 #include "http/h2/session.h"
@@ -55,6 +57,7 @@ class H2Session final : public Session, private http::h2::SessionEvents {
   void end_streams(CloseReason reason) override;
   bool wants_input() const noexcept override { return !backlog_; }
   bool idle() const noexcept override { return streams_.empty(); }
+  bool awaits_peer() const noexcept override;
   bool unused() const noexcept override { return requests_ == 0; }
   bool critical() const noexcept override;
   bool wants_room() const noexcept override { return blocked_on_output_ || !ready_.empty(); }
@@ -105,10 +108,12 @@ class H2Session final : public Session, private http::h2::SessionEvents {
   /// The handler said its last word on a stream that the wire is done with.
   void add_finished(H2Stream& stream);
   void watch_deadline(TimePoint at) noexcept;
-  [[nodiscard]] bool take_lease(H2Stream& stream);
+  [[nodiscard]] ServerRequest request_of(const http::h2::RequestHead& head) const;
   void give_back_lease(H2Stream& stream) noexcept;
   void touch() noexcept;
-  void note_critical() noexcept { ++critical_streams_; }
+  void note_critical(bool critical) noexcept {
+    critical_streams_ = critical ? critical_streams_ + 1 : critical_streams_ - 1;
+  }
 
  private:
   using All = IntrusiveList<H2Stream, &H2Stream::all_hook>;
@@ -129,6 +134,13 @@ class H2Session final : public Session, private http::h2::SessionEvents {
                      http::h2::ErrorCode code) override;
   void on_windows_opened() override { windows_opened_ = true; }
 
+  [[nodiscard]] io::Access access() const noexcept {
+    return critical() ? io::Access::kCritical : io::Access::kOrdinary;
+  }
+  [[nodiscard]] Result<H2Stream*, RefuseReason> open_stream(http::h2::StreamId id, bool has_body,
+                                                            io::Access access);
+  [[nodiscard]] bool take_lease(H2Stream& stream, io::Access access);
+  [[nodiscard]] H2Stream* next_ready() noexcept;
   [[nodiscard]] bool receive(TimePoint now);
   [[nodiscard]] bool do_work();
   [[nodiscard]] bool tell_ends();

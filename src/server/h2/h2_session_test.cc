@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "h2/h2_testing.h"
+#include "server/h2/h2_testing.h"
 
 namespace weir::inline v0::server {
 namespace {

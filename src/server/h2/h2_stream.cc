@@ -58,20 +58,7 @@ void H2Stream::begin(const http::h2::RequestHead& head, TimePoint now) {
     session_.watch_deadline(body_guard_.deadline());
   }
 
-  ServerRequest request;
-  request.meta = head.meta;
-  request.headers = &head.headers;
-  request.peer = peer();
-  request.received_at = now;
-  request.body_length = head.body_length;
-  request.method = head.method;
-  request.version = HttpVersion::k2;
-  request.expect_continue = request_ == Request::kExpect;
-  request.te_trailers = head.te_trailers;
-  request.secure = session_.connection().transport().secure();
-  request.peer_certificate = session_.connection().transport().peer_certificate();
-
-  handler_->on_headers(*this, request);
+  handler_->on_headers(*this, session_.request_of(head));
   for (const http::HeaderView& field : head.headers) {
     if (!wants_events()) return;
     handler_->on_header(*this, field);
@@ -268,10 +255,9 @@ void H2Stream::on_arena_ready(std::byte* memory) {
   session_.add_work(*this);
 }
 
-void H2Stream::mark_critical() noexcept {
-  if (access_ == io::Access::kCritical) return;
-  access_ = io::Access::kCritical;
-  session_.note_critical();
+void H2Stream::set_critical(bool critical) noexcept {
+  const io::Access access = critical ? io::Access::kCritical : io::Access::kOrdinary;
+  if (std::exchange(access_, access) != access) session_.note_critical(critical);
 }
 
 const io::Address& H2Stream::peer() const noexcept {

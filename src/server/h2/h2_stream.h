@@ -72,7 +72,7 @@ class H2Stream final : public ServerStream, private ArenaWaiter::Owner {
   void reset() override;
   ArenaAnswer acquire_arena(ArenaWait wait) override;
   Arena* arena() const noexcept override { return arena_.held(); }
-  void mark_critical() noexcept override;
+  void set_critical(bool critical) noexcept override;
   std::size_t writable_bytes() const noexcept override;
   std::size_t unsent_bytes() const noexcept override;
   bool response_started() const noexcept override { return response_ != Response::kNone; }
@@ -139,6 +139,10 @@ class H2Stream final : public ServerStream, private ArenaWaiter::Owner {
   [[nodiscard]] bool wants_events() const noexcept { return response_ < Response::kDone; }
   /// Whether more of the body is to come.
   [[nodiscard]] bool body_open() const noexcept { return request_ <= Request::kBody; }
+  /// Its body is incomplete, or the peer's windows block its response.
+  [[nodiscard]] bool awaits_peer() const noexcept {
+    return ring_ == Ring::kStalled || (body_open() && !held() && response_ == Response::kNone);
+  }
   /// Whether the request waits: for its handler, or for an arena.
   [[nodiscard]] bool held() const noexcept { return paused_ || arena_.waiting(); }
   [[nodiscard]] bool tail_pending() const noexcept { return !tail_.empty() || held_ != nullptr; }

@@ -12,7 +12,7 @@
 
 #include "weir/experimental/server/body_buffer.h"
 
-#include "h2/h2_testing.h"
+#include "server/h2/h2_testing.h"
 
 namespace weir::inline v0::server {
 namespace {
@@ -36,7 +36,7 @@ struct ArenaHandler {
     h.headers = [this](ServerStream& s, const ServerRequest& r) {
       State& state = s.make_state<State>();
       const bool collects = r.method == http::Method::kPost;
-      if (r.headers->has(http::FieldId::kXApiKey)) s.mark_critical();
+      if (r.headers->has(http::FieldId::kXApiKey)) s.set_critical(true);
       const ArenaAnswer answer = s.acquire_arena(ArenaWait::kQueue);
       EXPECT_EQ(s.acquire_arena(ArenaWait::kQueue).status, answer.status) << "asked twice";
       if (answer.status == ArenaStatus::kRefused) return s.send_503();

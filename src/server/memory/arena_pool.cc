@@ -35,12 +35,22 @@ void ArenaPool::serve(std::uint32_t loop) noexcept {
   while (!waiting_.empty() && usage(blocks_.stats()) < high_watermark_) {
     std::byte* arena = blocks_.acquire(loop, io::Access::kOrdinary);
     if (arena == nullptr) return;
-    ArenaWaiter& served = *waiting_.pop_front();
-    served.granted = arena;
-    Place& place = places_[served.loop];
-    place.ready.push_back(served);
-    place.loop->post(*place.answers);
+    tell_later(*waiting_.pop_front(), arena);
   }
+}
+
+void ArenaPool::tell_later(ArenaWaiter& waiter, std::byte* arena) noexcept {
+  waiter.granted = arena;
+  Place& place = places_[waiter.loop];
+  place.ready.push_back(waiter);
+  place.loop->post(*place.answers);
+}
+
+bool ArenaPool::drop_oldest() noexcept {
+  const std::lock_guard lock(mutex_);
+  ArenaWaiter* oldest = waiting_.pop_front();
+  if (oldest != nullptr) tell_later(*oldest, nullptr);
+  return oldest != nullptr;
 }
 
 bool ArenaPool::enqueue(ArenaWaiter& waiter, TimePoint now) noexcept {
@@ -70,24 +80,13 @@ void ArenaPool::cancel(ArenaWaiter& waiter) noexcept {
   if (unused != nullptr) release(waiter.loop, unused);
 }
 
-std::uint32_t ArenaPool::answer(std::uint32_t loop, TimePoint now, Duration timeout) {
-  std::uint32_t late = 0;
+void ArenaPool::answer(std::uint32_t loop) {
   while (true) {
     ArenaWaiter* next = nullptr;
     {
       const std::lock_guard lock(mutex_);
       next = places_[loop].ready.pop_front();
-      if (next == nullptr) {
-        for (ArenaWaiter& waiter : waiting_) {
-          if (now - waiter.since < timeout) break;  // the rest is younger
-          if (waiter.loop != loop) continue;
-          next = &waiter;
-          waiting_.remove(waiter);
-          ++late;
-          break;
-        }
-      }
-      if (next == nullptr) return late;
+      if (next == nullptr) return;
       --pending_.used;
     }
     next->owner->on_arena_ready(std::exchange(next->granted, nullptr));

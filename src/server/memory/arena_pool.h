@@ -55,9 +55,11 @@ class ArenaPool {
   /// False if the queue is full, which is counted.
   [[nodiscard]] bool enqueue(ArenaWaiter& waiter, TimePoint now) noexcept;
   void cancel(ArenaWaiter& waiter) noexcept;
-  /// Answers this loop's streams that were served or are older than `timeout`; returns how many
-  /// were too old.
-  std::uint32_t answer(std::uint32_t loop, TimePoint now, Duration timeout);
+  /// Ends the wait of the oldest stream without an arena; its loop will answer it. False if none
+  /// waits.
+  bool drop_oldest() noexcept;
+  /// Answers this loop's streams that were served or dropped.
+  void answer(std::uint32_t loop);
 
   [[nodiscard]] PoolStats stats() const noexcept { return blocks_.stats(); }
   [[nodiscard]] PoolStats pending_stats() const noexcept;
@@ -73,6 +75,7 @@ class ArenaPool {
     List ready;
   };
   void serve(std::uint32_t loop) noexcept;
+  void tell_later(ArenaWaiter& waiter, std::byte* arena) noexcept;
 
   io::SharedBlocks blocks_;
   double high_watermark_;

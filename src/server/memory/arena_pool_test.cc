@@ -62,12 +62,12 @@ TEST_F(ArenaPoolTest, FreedArenaGoesToTheOldestWaiter) {
   pool.release(0, only);
   loop.run_once();
   EXPECT_EQ(posted.count, 1);
-  EXPECT_EQ(pool.answer(0, now, seconds(10)), 0U);
+  pool.answer(0);
   EXPECT_EQ(first.got, only);
   EXPECT_EQ(second.told, 0);
   EXPECT_EQ(pool.stats().used, 1U);
   pool.release(0, first.got);
-  static_cast<void>(pool.answer(0, now, seconds(10)));
+  pool.answer(0);
   EXPECT_EQ(second.got, only);
   pool.release(0, second.got);
   EXPECT_EQ(pool.pending_stats().used, 0U);
@@ -82,7 +82,8 @@ TEST_F(ArenaPoolTest, WaiterIsToldWhenItHasWaitedTooLong) {
   EXPECT_TRUE(pool.enqueue(old.waiter, now));
   EXPECT_TRUE(pool.enqueue(young.waiter, now + seconds(5)));
   EXPECT_EQ(pool.oldest_wait(now + seconds(9)), seconds(9));
-  EXPECT_EQ(pool.answer(0, now + seconds(10), seconds(10)), 1U);
+  EXPECT_TRUE(pool.drop_oldest());
+  pool.answer(0);
   EXPECT_EQ(old.told, 1);
   EXPECT_EQ(old.got, nullptr);
   EXPECT_EQ(young.told, 0);
@@ -102,7 +103,7 @@ TEST_F(ArenaPoolTest, CancelledAfterBeingServedPassesTheArenaOn) {
   EXPECT_TRUE(pool.enqueue(next.waiter, now));
   pool.release(0, only);       // served, not told yet
   pool.cancel(leaver.waiter);  // its client went away
-  static_cast<void>(pool.answer(0, now, seconds(10)));
+  pool.answer(0);
   EXPECT_EQ(leaver.told, 0);
   EXPECT_EQ(next.got, only);
   pool.release(0, only);
@@ -119,10 +120,10 @@ TEST_F(ArenaPoolTest, QueueIsServedOnlyBelowTheWatermark) {
   Waiting waiting;
   EXPECT_TRUE(pool.enqueue(waiting.waiter, now));
   pool.release(0, held[9]);
-  static_cast<void>(pool.answer(0, now, seconds(10)));
+  pool.answer(0);
   EXPECT_EQ(waiting.told, 0) << "0.9 of the arenas are in use";
   pool.release(0, held[8]);
-  static_cast<void>(pool.answer(0, now, seconds(10)));
+  pool.answer(0);
   EXPECT_NE(waiting.got, nullptr) << "0.8 are";
   pool.release(0, waiting.got);
   for (std::size_t i = 0; i < 8; ++i) pool.release(0, held[i]);
@@ -130,7 +131,7 @@ TEST_F(ArenaPoolTest, QueueIsServedOnlyBelowTheWatermark) {
 
 /// Streams of several loops that take, wait, cancel and release at random.
 struct Storm {
-  void run() { static_cast<void>(pool->answer(loop, now, seconds(1000))); }
+  void run() { pool->answer(loop); }
   ArenaPool* pool = nullptr;
   std::uint32_t loop = 0;
   TimePoint now{};
@@ -162,12 +163,12 @@ TEST(ArenaPoolLoops, NoArenaIsLostBetweenLoops) {
           *arena = static_cast<std::byte>(i);  // two owners would be a race
           pool.release(i, arena);
         }
-        if (rng.chance(0.3)) static_cast<void>(pool.answer(i, TimePoint{}, seconds(1000)));
+        if (rng.chance(0.3)) pool.answer(i);
         if (rng.chance(0.1)) pool.cancel(waiting.waiter);
         if (waiting.got != nullptr) pool.release(i, std::exchange(waiting.got, nullptr));
       }
       pool.cancel(waiting.waiter);
-      static_cast<void>(pool.answer(i, TimePoint{}, seconds(1000)));
+      pool.answer(i);
       if (waiting.got != nullptr) pool.release(i, waiting.got);
       done.count_down();
     });

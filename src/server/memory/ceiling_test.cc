@@ -18,9 +18,9 @@
 #include "weir/experimental/io/tls_memory.h"
 #include "weir/experimental/server/memory_budget.h"
 
-#include "h2/h2_testing.h"
 #include "memory/stack_testing.h"
-#include "tls/tls_testing.h"
+#include "server/h2/h2_testing.h"
+#include "server/tls/tls_testing.h"
 
 namespace weir::inline v0::server {
 namespace {

@@ -148,6 +148,9 @@ MemoryBudget memory_budget(const ServerConfig& c) {
     add(budget, "sources", SourceTable::places_for(c.max_connections), sizeof(SourceTable::Entry),
         "a hash table, at most half full");
   }
+  // Sockets that have no place and are answered 503.
+  add(budget, "refused connections", RefusedConnections::kPlaces, RefusedConnections::kBytesEach,
+      "fixed");
   // Tables per connection and loop: free regions, marks, arrivals on their way.
   add(budget, "per-loop tables", loops * connections,
       sizeof(std::uint32_t) + sizeof(std::uint8_t) + 2 * sizeof(void*),

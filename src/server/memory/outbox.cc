@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "weir/base/assert.h"
+#include "weir/policy/pool_share.h"
 
 namespace weir::inline v0::server {
 
@@ -43,12 +44,11 @@ WriteBuffer* Outbox::take_unused() noexcept {
   return unused;
 }
 
-std::uint32_t Outbox::share() const noexcept {
-  if (others_wait_) return 1;
-  const std::uint64_t capacity = pool_->blocks().capacity();
-  const std::uint64_t free = pool_->blocks().free_count();
-  if (4 * free > 3 * capacity) return quota_;
-  return std::min<std::uint32_t>(quota_, 5 * free > 3 * capacity ? 2 : 1);
+std::uint32_t Outbox::share(io::Access access) const noexcept {
+  const io::SharedBlocks& blocks = pool_->blocks();
+  return write_buffer_share(
+      {.capacity = blocks.capacity(), .free = blocks.free_count()},
+      {.quota = quota_, .critical = access == io::Access::kCritical, .others_wait = others_wait_});
 }
 
 std::size_t Outbox::append(std::string_view bytes, io::Access access) noexcept {
@@ -57,7 +57,7 @@ std::size_t Outbox::append(std::string_view bytes, io::Access access) noexcept {
   while (taken < bytes.size()) {
     if (fill_ != nullptr && fill_->room() == 0 && fill_->next != nullptr) fill_ = fill_->next;
     if (fill_ == nullptr || fill_->room() == 0) {
-      if (!grow(access, access == io::Access::kCritical ? quota_ : share())) break;
+      if (!grow(access, share(access))) break;
       if (fill_->room() == 0) fill_ = last_;
     }
     const std::size_t size = std::min<std::size_t>(bytes.size() - taken, fill_->room());
@@ -74,7 +74,7 @@ std::span<char> Outbox::contiguous(std::size_t size, io::Access access) noexcept
     if (fill_ != nullptr && fill_->next != nullptr) {
       fill_ = fill_->next;  // a reserved one: empty
     } else {
-      if (!grow(access, access == io::Access::kCritical ? quota_ : share())) return {};
+      if (!grow(access, share(access))) return {};
       fill_ = last_;
     }
   }
@@ -192,7 +192,7 @@ std::size_t Outbox::room() const noexcept {
   if (view_count_ > 0) return 0;
   std::size_t have = 0;
   for (const WriteBuffer* b = fill_; b != nullptr; b = b->next) have += b->room();
-  const std::uint32_t quota = share();
+  const std::uint32_t quota = share(io::Access::kOrdinary);
   const std::uint32_t more = held_ < quota ? quota - held_ : 0;
   return have +
          std::size_t{std::min(more, pool_->blocks().takeable(loop_))} * pool_->buffer_bytes();

@@ -57,7 +57,8 @@ class Outbox {
   [[nodiscard]] std::size_t room() const noexcept;
   /// Whether its quota allows more; the pool may still refuse.
   [[nodiscard]] bool may_take() const noexcept {
-    return view_count_ == 0 && (held_ < share() || (fill_ != nullptr && fill_->room() > 0));
+    return view_count_ == 0 &&
+           (held_ < share(io::Access::kOrdinary) || (fill_ != nullptr && fill_->room() > 0));
   }
   /// Whether it is blocked on the pool, not on its quota.
   [[nodiscard]] bool blocked() const noexcept { return needed_ > 0; }
@@ -79,12 +80,9 @@ class Outbox {
  private:
   static constexpr std::size_t kViews = 4;
   [[nodiscard]] bool grow(io::Access access, std::uint32_t quota) noexcept;
-  /// How many buffers this connection may hold now: the whole quota while the pool is below a
-  /// quarter full, two below 40 %, then one, and one while others are blocked on the pool. So above
-  /// 40 %, clients that do not read can add only one buffer each. With the recommended two buffers
-  /// per connection they cannot raise the pressure on their own. Critical requests have the whole
-  /// quota; so has reserve(), because it takes all or nothing.
-  [[nodiscard]] std::uint32_t share() const noexcept;
+  /// How many buffers this connection may hold now: write_buffer_share(). reserve() has the whole
+  /// quota, because it takes all or nothing.
+  [[nodiscard]] std::uint32_t share(io::Access access) const noexcept;
   void chain(WriteBuffer& buffer) noexcept;
   void drop_first() noexcept;
 

@@ -7,7 +7,7 @@
 #include "weir/experimental/server/memory_budget.h"
 
 #include "memory/stack_testing.h"
-#include "tls/tls_testing.h"
+#include "server/tls/tls_testing.h"
 
 namespace weir::inline v0::server {
 namespace {

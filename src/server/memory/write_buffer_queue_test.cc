@@ -8,8 +8,8 @@
 
 #include <gtest/gtest.h>
 
-#include "h2/h2_testing.h"
 #include "memory/write_slab_testing.h"
+#include "server/h2/h2_testing.h"
 
 namespace weir::inline v0::server {
 namespace {

@@ -243,7 +243,7 @@ TEST(WriteSlabExhaustion, CriticalStreamUsesTheReserve) {
                          const auto many = h.headers;
                          h.headers = [many](ServerStream& s, const ServerRequest& r) {
                            many(s, r);
-                           if (r.headers->has(http::FieldId::kXApiKey)) s.mark_critical();
+                           if (r.headers->has(http::FieldId::kXApiKey)) s.set_critical(true);
                          };
                        }));
   EarlyClient client(server);

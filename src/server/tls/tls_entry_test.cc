@@ -8,8 +8,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "server/tls/tls_testing.h"
 #include "tls/tls_shared.h"
-#include "tls/tls_testing.h"
 
 namespace weir::inline v0::server {
 namespace {

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "breakable_testing.h"
-#include "tls/tls_testing.h"
+#include "server/tls/tls_testing.h"
 
 namespace weir::inline v0::server {
 namespace {

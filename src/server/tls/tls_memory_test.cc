@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tls/tls_testing.h"
+#include "server/tls/tls_testing.h"
 
 namespace weir::inline v0::server {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "weir/experimental/server/tls_check.h"
 
-#include "tls/tls_testing.h"
+#include "server/tls/tls_testing.h"
 
 namespace weir::inline v0::server {
 namespace {

@@ -122,6 +122,9 @@ void say_and_end(int fd, std::string_view last_words) noexcept;
 /// Reads and discards what the peer has sent so far (at most 32 KB).
 void read_off(int fd) noexcept;
 
+/// Makes the end of this descriptor a reset instead of an orderly end.
+void reset_on_close(int fd) noexcept;
+
 /// The peer of a connected descriptor.
 [[nodiscard]] Address peer_of(int fd) noexcept;
 

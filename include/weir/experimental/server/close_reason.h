@@ -13,7 +13,7 @@ enum class CloseReason : std::uint8_t {
   kClient,         // the client ended it between requests
   kFinished,       // the response with "connection: close" was sent
   kIdle,           // idle timeout
-  kIdlePressure,   // idle, and its place was needed
+  kIdlePressure,   // idle, or stalled at CRITICAL, and its place was needed
   kHeaderTimeout,  // the head did not arrive in time
   kBodyTimeout,    // the body arrived slower than the minimum rate
   kWriteTimeout,   // the client read slower than the minimum rate

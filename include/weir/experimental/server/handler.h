@@ -60,6 +60,9 @@ class Handler {
   Handler& operator=(const Handler&) = delete;
   virtual ~Handler() = default;
 
+  /// Asked before on_headers() when only places reserved for critical work are left: whether this
+  /// request may take one. By default it may if its peer is critical (Server::set_critical_peers).
+  [[nodiscard]] virtual bool is_critical(const ServerRequest& request, bool critical_peer);
   virtual void on_headers(ServerStream& stream, const ServerRequest& request) = 0;
   virtual void on_header(ServerStream& stream, const http::HeaderView& header);
   virtual void on_body(ServerStream& stream, const http::BodyChunk& chunk);

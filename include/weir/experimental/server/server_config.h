@@ -105,6 +105,16 @@ struct ServerConfig {
     if (!http2_enabled) return 0;
     return http2_sessions_max == 0 ? max_connections : http2_sessions_max;
   }
+  /// HTTP/2 sessions reserved for critical connections, and body leases reserved for critical
+  /// streams: as many as there are of those, but at most half of the pool.
+  [[nodiscard]] std::uint32_t reserved_sessions() const noexcept {
+    const std::uint32_t half = http2_sessions() / 2;
+    return reserved_connections < half ? reserved_connections : half;
+  }
+  [[nodiscard]] std::uint32_t reserved_body_leases() const noexcept {
+    const std::uint32_t half = http2_enabled ? body_lease_pool_size / 2 : 0;
+    return reserved_streams < half ? reserved_streams : half;
+  }
   /// Write buffers that one connection may hold: at most what non-critical requests can use at all.
   [[nodiscard]] std::uint32_t write_quota() const noexcept {
     const std::uint32_t pool = tcp_write_buffer_pool_size - reserved_write_buffers;

@@ -95,8 +95,10 @@ class ServerStream {
   [[nodiscard]] virtual ArenaAnswer acquire_arena(ArenaWait wait = ArenaWait::kNo) = 0;
   [[nodiscard]] virtual Arena* arena() const noexcept = 0;
 
-  /// Marks the request as critical: it may use the reserved places of every pool from now on.
-  virtual void mark_critical() noexcept = 0;
+  /// A critical request may use the reserved places of every pool from now on, another may not.
+  /// If this is never called, it is critical if its connection's peer is
+  /// (Server::set_critical_peers).
+  virtual void set_critical(bool critical) noexcept = 0;
 
   /// The number of bytes that send_data() would accept now.
   [[nodiscard]] virtual std::size_t writable_bytes() const noexcept = 0;
