@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "weir/base/bounded_count.h"
 #include "weir/base/time.h"
 #include "weir/experimental/io/address.h"
 #include "weir/experimental/upstream/upstream_config.h"
@@ -67,7 +68,7 @@ class Upstream {
   /// One fewer; pools that wait for it are told.
   void drop_connection() noexcept;
   [[nodiscard]] std::uint32_t connections() const noexcept {
-    return connections_.load(std::memory_order_relaxed);
+    return connections_.held();
   }
   [[nodiscard]] bool all_ejected(TimePoint now) const noexcept;
   [[nodiscard]] bool all_failing() const noexcept;
@@ -94,7 +95,7 @@ class Upstream {
   std::atomic<Duration::rep> idle_ns_{0};
   std::vector<std::unique_ptr<Endpoint>> endpoints_;
   const std::uint32_t reserved_;
-  std::atomic<std::uint32_t> connections_{0};
+  BoundedCount<std::uint32_t> connections_;
   std::atomic<std::uint32_t> waiting_{0};
   std::mutex pools_mutex_;
   std::vector<UpstreamPool*> pools_;  // under pools_mutex_

@@ -12,7 +12,6 @@
 #include "weir/base/rng.h"
 #include "weir/base/siphash.h"
 #include "weir/base/slab.h"
-#include "weir/base/striped_counter.h"
 
 namespace weir {
 namespace {
@@ -87,13 +86,6 @@ void siphash128_32_bytes(benchmark::State& state) {
   }
 }
 BENCHMARK(siphash128_32_bytes);
-
-void striped_counter_add(benchmark::State& state) {
-  StripedCounter counter;
-  for (auto _ : state) counter.add(1);
-  benchmark::DoNotOptimize(counter.sum());
-}
-BENCHMARK(striped_counter_add);
 
 }  // namespace
 }  // namespace weir

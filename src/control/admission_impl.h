@@ -5,9 +5,9 @@
 #include <memory>
 #include <mutex>
 
+#include "weir/base/bounded_count.h"
 #include "weir/control/admission_controller.h"
 
-#include "bounded_count.h"
 #include "budget_table.h"
 #include "memory_gate.h"
 #include "scope.h"

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "weir/base/bounded_count.h"
 #include "weir/base/time.h"
 #include "weir/policy/limit_policy.h"
 
@@ -34,12 +35,7 @@ class SampleWindow {
     samples_from_ns_.store(to_ns(instant), std::memory_order_relaxed);
   }
 
-  void note_in_flight(std::uint32_t units) noexcept {
-    std::uint32_t seen = in_flight_max_.load(std::memory_order_relaxed);
-    while (units > seen &&
-           !in_flight_max_.compare_exchange_weak(seen, units, std::memory_order_relaxed)) {
-    }
-  }
+  void note_in_flight(std::uint32_t units) noexcept { raise_to(in_flight_max_, units); }
 
   [[nodiscard]] bool is_due(TimePoint now) const noexcept;
   /// Ends the window and starts the next.

@@ -6,12 +6,12 @@
 #include <cstdint>
 #include <mutex>
 
+#include "weir/base/bounded_count.h"
 #include "weir/base/intrusive_list.h"
 #include "weir/base/time.h"
 #include "weir/control/admission_stats.h"
 #include "weir/control/waiter.h"
 
-#include "bounded_count.h"
 #include "class_gate.h"
 
 namespace weir::inline v0::control {

@@ -12,6 +12,8 @@
 #include <openssl/crypto.h>
 #include <pthread.h>
 
+#include "weir/base/bounded_count.h"
+
 namespace weir::inline v0::io {
 namespace {
 
@@ -39,7 +41,7 @@ constexpr std::uint64_t kCreditStep = 64 * 1024;
 
 struct Budget {
   std::atomic<std::uint64_t> limit{0};
-  std::atomic<std::uint64_t> taken{0};
+  BoundedCount<std::uint64_t> taken;
   std::atomic<std::uint64_t> peak{0};
   std::atomic<std::uint64_t> refused{0};
 };
@@ -59,20 +61,15 @@ struct ThreadPart {
 thread_local constinit ThreadPart own{};
 
 bool take_credit(std::uint64_t bytes) noexcept {
-  std::uint64_t taken = budget.taken.load(std::memory_order_relaxed);
-  do {
-    const std::uint64_t limit = budget.limit.load(std::memory_order_relaxed);
-    if (taken > limit || bytes > limit - taken) return false;
-  } while (!budget.taken.compare_exchange_weak(taken, taken + bytes, std::memory_order_relaxed));
-  std::uint64_t peak = budget.peak.load(std::memory_order_relaxed);
-  while (peak < taken + bytes &&
-         !budget.peak.compare_exchange_weak(peak, taken + bytes, std::memory_order_relaxed)) {
-  }
+  std::uint64_t taken = 0;
+  const std::uint64_t limit = budget.limit.load(std::memory_order_relaxed);
+  if (!budget.taken.try_add(bytes, limit, &taken)) return false;
+  raise_to(budget.peak, taken);
   return true;
 }
 
 void give_credit(std::uint64_t bytes) noexcept {
-  budget.taken.fetch_sub(bytes, std::memory_order_relaxed);
+  budget.taken.sub(bytes);
 }
 
 void empty_shelves(ThreadPart& part) noexcept {
@@ -234,7 +231,7 @@ void set_tls_memory_budget(std::uint64_t budget_bytes) noexcept {
 
 TlsMemoryStats tls_memory_stats() noexcept {
   return {.budget_bytes = budget.limit.load(std::memory_order_relaxed),
-          .taken_bytes = budget.taken.load(std::memory_order_relaxed),
+          .taken_bytes = budget.taken.held(),
           .peak_bytes = budget.peak.load(std::memory_order_relaxed),
           .refused = budget.refused.load(std::memory_order_relaxed)};
 }

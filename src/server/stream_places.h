@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "weir/base/bounded_count.h"
 #include "weir/base/pool_stats.h"
 
 #include "io/shared_blocks.h"
@@ -23,24 +24,19 @@ class StreamPlaces {
   explicit StreamPlaces(Shape shape) noexcept : shape_(shape) {}
 
   [[nodiscard]] bool take(io::Access access) noexcept {
-    const std::uint32_t kept_back = access == io::Access::kCritical ? 0 : shape_.reserved;
-    std::uint32_t used = used_.load(std::memory_order_relaxed);
-    do {
-      if (shape_.count - used <= kept_back) {
-        exhausted_.fetch_add(1, std::memory_order_relaxed);
-        return false;
-      }
-    } while (!used_.compare_exchange_weak(used, used + 1, std::memory_order_relaxed));
-    std::uint32_t peak = peak_.load(std::memory_order_relaxed);
-    while (peak < used + 1 &&
-           !peak_.compare_exchange_weak(peak, used + 1, std::memory_order_relaxed)) {
+    const std::uint32_t kept = access == io::Access::kCritical ? 0 : shape_.reserved;
+    std::uint32_t used = 0;
+    if (kept >= shape_.count || !used_.try_add(1, shape_.count - kept, &used)) {
+      exhausted_.fetch_add(1, std::memory_order_relaxed);
+      return false;
     }
+    raise_to(peak_, used);
     return true;
   }
-  void give() noexcept { used_.fetch_sub(1, std::memory_order_relaxed); }
+  void give() noexcept { used_.sub(1); }
 
   [[nodiscard]] PoolStats stats() const noexcept {
-    return {.used = used_.load(std::memory_order_relaxed),
+    return {.used = used_.held(),
             .peak = peak_.load(std::memory_order_relaxed),
             .capacity = shape_.count,
             .exhausted = exhausted_.load(std::memory_order_relaxed)};
@@ -48,7 +44,7 @@ class StreamPlaces {
 
  private:
   const Shape shape_;
-  std::atomic<std::uint32_t> used_{0};
+  BoundedCount<std::uint32_t> used_;
   std::atomic<std::uint32_t> peak_{0};
   std::atomic<std::uint64_t> exhausted_{0};
 };

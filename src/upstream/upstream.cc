@@ -57,16 +57,12 @@ std::uint32_t Upstream::choose(std::uint32_t& turn, TimePoint now) const noexcep
 }
 
 bool Upstream::try_add_connection(io::Access access) noexcept {
-  const std::uint32_t kept_back = access == io::Access::kCritical ? 0 : reserved_;
-  std::uint32_t held = connections_.load(std::memory_order_relaxed);
-  do {
-    if (held >= config_.max_connections - kept_back) return false;
-  } while (!connections_.compare_exchange_weak(held, held + 1, std::memory_order_relaxed));
-  return true;
+  const std::uint32_t kept = access == io::Access::kCritical ? 0 : reserved_;
+  return connections_.try_add(1, config_.max_connections - kept);
 }
 
 void Upstream::drop_connection() noexcept {
-  connections_.fetch_sub(1, std::memory_order_seq_cst);
+  connections_.sub(1);
   if (waiting_.load(std::memory_order_seq_cst) == 0) return;
   const std::scoped_lock lock(pools_mutex_);
   for (UpstreamPool* pool : pools_) pool->post_serve_waiting();

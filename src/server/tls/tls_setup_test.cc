@@ -14,7 +14,8 @@ namespace weir::inline v0::server {
 namespace {
 
 std::string file_with(const std::string& name, const std::string& text) {
-  const std::string path = testing::TempDir() + "weir_tls_check_" + std::to_string(::getpid()) + name;
+  const std::string path =
+      testing::TempDir() + "weir_tls_check_" + std::to_string(::getpid()) + name;
   FILE* file = std::fopen(path.c_str(), "w");
   EXPECT_NE(file, nullptr);
   std::fwrite(text.data(), 1, text.size(), file);

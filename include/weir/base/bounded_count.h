@@ -5,19 +5,22 @@
 
 #include "weir/base/assert.h"
 
-namespace weir::inline v0::control {
+namespace weir::inline v0 {
 
 /// A count with a bound that is given at each call, so that it can change while units are held.
-/// Thread-safety: any member, any thread; the bound is never exceeded by try_add().
+/// Thread-safety: any member, any thread; the bound is never exceeded by try_add(). sub() is
+/// sequentially consistent: who then finds no waiter may rely on a later one seeing the free units.
 template <class T>
 class BoundedCount {
  public:
-  [[nodiscard]] bool try_add(T units, T bound) noexcept {
+  /// `sum`, if given, gets what is held with these units.
+  [[nodiscard]] bool try_add(T units, T bound, T* sum = nullptr) noexcept {
     T held = held_.load(std::memory_order_relaxed);
     do {
       if (!fits(held, units, bound)) return false;
     } while (!held_.compare_exchange_weak(held, held + units, std::memory_order_acq_rel,
                                           std::memory_order_relaxed));
+    if (sum != nullptr) *sum = held + units;
     return true;
   }
   /// Whether try_add() would succeed now.
@@ -25,7 +28,7 @@ class BoundedCount {
   /// For rules that only watch.
   void add(T units) noexcept { held_.fetch_add(units, std::memory_order_acq_rel); }
   void sub(T units) noexcept {
-    const T before = held_.fetch_sub(units, std::memory_order_acq_rel);
+    const T before = held_.fetch_sub(units, std::memory_order_seq_cst);
     WEIR_ASSERT(before >= units);
   }
   [[nodiscard]] T held() const noexcept { return held_.load(std::memory_order_acquire); }
@@ -38,4 +41,12 @@ class BoundedCount {
   alignas(64) std::atomic<T> held_{0};
 };
 
-}  // namespace weir::inline v0::control
+/// Raises `peak` to `value` if it is lower.
+template <class T>
+void raise_to(std::atomic<T>& peak, T value) noexcept {
+  T seen = peak.load(std::memory_order_relaxed);
+  while (seen < value && !peak.compare_exchange_weak(seen, value, std::memory_order_relaxed)) {
+  }
+}
+
+}  // namespace weir::inline v0
