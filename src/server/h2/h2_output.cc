@@ -128,9 +128,9 @@ void H2Session::wait_for_turn(H2Stream& stream) {
 }
 
 void H2Session::wait_for_window(H2Stream& stream) {
-  if (stream.ring_ == H2Stream::Ring::kStalled) return;
+  if (stream.ring_ == H2Stream::Ring::kBlocked) return;
   leave_ring(stream);
-  stream.ring_ = H2Stream::Ring::kStalled;
+  stream.ring_ = H2Stream::Ring::kBlocked;
   blocked_on_window_.push_back(stream);
   stream.watch_writing();
 }
@@ -186,8 +186,8 @@ bool H2Session::pump(TimePoint now) {
     turn_ = stream;
     const H2Stream::Turn turn = stream->take_turn(now);
     turn_ = nullptr;
-    did = did || turn != H2Stream::Turn::kStalled;
-    if (turn == H2Stream::Turn::kStalled) {
+    did = did || turn != H2Stream::Turn::kBlocked;
+    if (turn == H2Stream::Turn::kBlocked) {
       wait_for_window(*stream);
     } else if (turn != H2Stream::Turn::kOver) {
       wait_for_turn(*stream);

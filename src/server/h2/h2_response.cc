@@ -282,7 +282,7 @@ H2Stream::Turn H2Stream::send_tail(TimePoint now) {
       session_.retry_blocked();  // whoever waited for a buffer
     }
   }
-  if (put.stop == H2Session::PutStop::kWindow) return Turn::kStalled;
+  if (put.stop == H2Session::PutStop::kWindow) return Turn::kBlocked;
   if (put.stop == H2Session::PutStop::kRoom) return Turn::kNoRoom;
   if (last) enter(Wire::kEnded);
   return last ? Turn::kOver : Turn::kAgain;
@@ -293,13 +293,13 @@ H2Stream::Turn H2Stream::take_turn(TimePoint now) {
   if (tail_pending()) return send_tail(now);
   if (wire_ == Wire::kEndDue) {
     const H2Session::Put put = session_.put_data(*this, {}, true, now);
-    if (put.stop == H2Session::PutStop::kWindow) return Turn::kStalled;
+    if (put.stop == H2Session::PutStop::kWindow) return Turn::kBlocked;
     if (put.stop == H2Session::PutStop::kRoom) return Turn::kNoRoom;
     enter(Wire::kEnded);
     return Turn::kOver;
   }
   if (!blocked_on_output_) return Turn::kOver;
-  if (response_ == Response::kOpen && session_.wire().window(wire_id_) == 0) return Turn::kStalled;
+  if (response_ == Response::kOpen && session_.wire().window(wire_id_) == 0) return Turn::kBlocked;
   blocked_on_output_ = false;
   handler_->on_writable(*this);  // it queues again by itself if it must
   return Turn::kOver;

@@ -209,7 +209,7 @@ void H2Stream::on_deadline(TimePoint now) {
   // Too little of this stream went out. Its own window is to blame, or the connection's, which let
   // too little out for any_waiting; else it only waits for its turn.
   const bool nothing_moves = session_.put_bytes() - put_before_ < rule.bytes_needed();
-  if (ring_ == Ring::kStalled && (session_.wire().stream_window(wire_id_) <= 0 || nothing_moves)) {
+  if (ring_ == Ring::kBlocked && (session_.wire().stream_window(wire_id_) <= 0 || nothing_moves)) {
     session_.wire().reset(wire_id_, http::h2::ErrorCode::kCancel);
     return session_.add_abort(*this, CloseReason::kWriteTimeout);
   }

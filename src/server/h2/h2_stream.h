@@ -96,7 +96,7 @@ class H2Stream final : public ServerStream, private ArenaWaiter::Owner {
   enum class Turn : std::uint8_t {
     kOver,     // nothing more to send now
     kAgain,    // it has more
-    kStalled,  // it has more, the peer's windows are closed
+    kBlocked,  // it has more, the peer's windows are closed
     kNoRoom,   // it has more, there is no write buffer
   };
   [[nodiscard]] Turn take_turn(TimePoint now);
@@ -127,7 +127,7 @@ class H2Stream final : public ServerStream, private ArenaWaiter::Owner {
   enum class Response : std::uint8_t { kNone, kOpen, kDone, kOver };
   enum class Wire : std::uint8_t { kOpen, kEndDue, kRefusalDue, kEnded, kOver };
   /// Which of the session's rings it is in.
-  enum class Ring : std::uint8_t { kNone, kReady, kStalled };
+  enum class Ring : std::uint8_t { kNone, kReady, kBlocked };
   /// What the handler sends as body: kNone (HEAD, 204, 304) goes nowhere, kLength was announced.
   enum class Framing : std::uint8_t { kOpen, kLength, kNone, kTunnel };
 
@@ -141,7 +141,7 @@ class H2Stream final : public ServerStream, private ArenaWaiter::Owner {
   [[nodiscard]] bool body_open() const noexcept { return request_ <= Request::kBody; }
   /// Its body is incomplete, or the peer's windows block its response.
   [[nodiscard]] bool awaits_peer() const noexcept {
-    return ring_ == Ring::kStalled || (body_open() && !held() && response_ == Response::kNone);
+    return ring_ == Ring::kBlocked || (body_open() && !held() && response_ == Response::kNone);
   }
   /// Whether the request waits: for its handler, or for an arena.
   [[nodiscard]] bool held() const noexcept { return paused_ || arena_.waiting(); }
