@@ -103,7 +103,7 @@ Refusal assign(T& field, const RawValue& value, const OptionRow&) {
 }
 template <WordEnum T>
 [[nodiscard]] std::string print(T field, const OptionRow&) {
-  return quoted(words_of(field)[static_cast<std::size_t>(field)]);
+  return quoted_text(words_of(field)[static_cast<std::size_t>(field)]);
 }
 
 // Options that may be left out: printed as nothing while they are.

@@ -51,6 +51,6 @@ struct RawConfig {
 [[nodiscard]] std::string to_text(const RawValue& value);
 
 /// A string as a TOML literal, quotes and escapes included.
-[[nodiscard]] std::string quoted(std::string_view text);
+[[nodiscard]] std::string quoted_text(std::string_view text);
 
 }  // namespace weir::inline v0::config

@@ -48,7 +48,7 @@ void compare_upstreams(std::vector<ConfigChange>& changes, const Config& before,
     const std::string key = "upstream." + old_one.name;
     const upstream::UpstreamConfig* new_one = find(after.upstreams, old_one.name);
     if (new_one == nullptr) {
-      changes.push_back({key, quoted(old_one.name), "", OptionApply::kRestart});
+      changes.push_back({key, quoted_text(old_one.name), "", OptionApply::kRestart});
     } else {
       compare(changes, upstream_options(), old_one, *new_one, key + ".");
     }
@@ -56,7 +56,7 @@ void compare_upstreams(std::vector<ConfigChange>& changes, const Config& before,
   for (const upstream::UpstreamConfig& new_one : after.upstreams) {
     if (find(before.upstreams, new_one.name) != nullptr) continue;
     changes.push_back(
-        {"upstream." + new_one.name, "", quoted(new_one.name), OptionApply::kRestart});
+        {"upstream." + new_one.name, "", quoted_text(new_one.name), OptionApply::kRestart});
   }
 }
 
@@ -65,9 +65,9 @@ void compare_routes(std::vector<ConfigChange>& changes, const Config& before, co
   for (std::size_t i = 0; i < count; ++i) {
     const std::string key = "route[" + std::to_string(i) + "]";
     if (i >= after.routes.size()) {
-      changes.push_back({key, quoted(before.routes[i].upstream), "", OptionApply::kRules});
+      changes.push_back({key, quoted_text(before.routes[i].upstream), "", OptionApply::kRules});
     } else if (i >= before.routes.size()) {
-      changes.push_back({key, "", quoted(after.routes[i].upstream), OptionApply::kRules});
+      changes.push_back({key, "", quoted_text(after.routes[i].upstream), OptionApply::kRules});
     } else {
       compare(changes, route_options(), before.routes[i], after.routes[i], key + ".");
     }

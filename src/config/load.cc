@@ -235,8 +235,8 @@ class Loader {
     const std::vector<std::string_view> known(names.begin(), names.end());
     const std::string_view meant = nearest(variable.name, known);
     if (meant.empty()) return;
-    out_.unknown_variables.push_back(
-        {variable.name, quoted(variable.value), did_you_mean("variable", meant), "environment", 0});
+    out_.unknown_variables.push_back({variable.name, quoted_text(variable.value),
+                                      did_you_mean("variable", meant), "environment", 0});
   }
 
   std::string file_;

@@ -81,7 +81,7 @@ Refusal assign_whole(T& field, const RawValue& value, const OptionRow& row) {
 
 template <class T>
 std::string print_whole(T field, const OptionRow& row) {
-  if (row.kind == OptionKind::kSize && field != 0) return quoted(to_string(ByteSize(field)));
+  if (row.kind == OptionKind::kSize && field != 0) return quoted_text(to_string(ByteSize(field)));
   return std::to_string(field);
 }
 
@@ -104,7 +104,7 @@ std::string print_list(const std::vector<T>& list, Text text_of) {
   std::string text = "[";
   for (std::size_t i = 0; i < list.size(); ++i) {
     if (i > 0) text += ", ";
-    text += quoted(text_of(list[i]));
+    text += quoted_text(text_of(list[i]));
   }
   return text + "]";
 }
@@ -273,16 +273,16 @@ std::string print(double field, const OptionRow&) {
 }
 std::string print(Duration field, const OptionRow& row) {
   const bool bare = row.name.ends_with("_ms") && field.count() % kNsPerMs == 0;
-  return bare ? std::to_string(field.count() / kNsPerMs) : quoted(to_string(field));
+  return bare ? std::to_string(field.count() / kNsPerMs) : quoted_text(to_string(field));
 }
 std::string print(const std::string& field, const OptionRow&) {
-  return quoted(field);
+  return quoted_text(field);
 }
 std::string print(const std::vector<std::string>& field, const OptionRow&) {
   return print_list(field, [](const std::string& text) { return text; });
 }
 std::string print(const std::optional<NetAddress>& field, const OptionRow&) {
-  return quoted(field ? to_string(*field) : std::string());
+  return quoted_text(field ? to_string(*field) : std::string());
 }
 std::string print(const std::vector<NetAddress>& field, const OptionRow&) {
   return print_list(field, [](const NetAddress& address) { return to_string(address); });

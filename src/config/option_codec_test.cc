@@ -124,7 +124,7 @@ TEST(OptionCodec, EveryEnumReadsBackEveryWord) {
     auto field = first;
     for (const std::string_view word : words_of(first)) {
       EXPECT_EQ(assign(field, RawValue{Text(word)}, row(OptionKind::kChoice)), std::nullopt);
-      EXPECT_EQ(print(field, row(OptionKind::kChoice)), quoted(word));
+      EXPECT_EQ(print(field, row(OptionKind::kChoice)), quoted_text(word));
     }
   };
   check(RuleMode{});

@@ -32,14 +32,14 @@ void append(std::string& text, const RawValue& value) {
   if (const auto* integer = std::get_if<std::int64_t>(&value.data))
     text += std::to_string(*integer);
   if (const auto* real = std::get_if<double>(&value.data)) text += real_text(*real);
-  if (const auto* string = std::get_if<std::string>(&value.data)) text += quoted(*string);
+  if (const auto* string = std::get_if<std::string>(&value.data)) text += quoted_text(*string);
   if (const auto* list = std::get_if<RawValue::List>(&value.data)) append_list(text, *list);
   if (const auto* other = std::get_if<RawOther>(&value.data)) text += other->what;
 }
 
 }  // namespace
 
-std::string quoted(std::string_view text) {
+std::string quoted_text(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);

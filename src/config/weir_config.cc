@@ -46,7 +46,7 @@ void check_listen(ConfigErrors& errors, std::string_view key,
   for (const std::string& text : listen) {
     const auto address = parse_net_address(text);
     if (address && address->can_listen()) continue;
-    add_error(errors, key, quoted(text), "numeric address:port, :port or unix:/path");
+    add_error(errors, key, quoted_text(text), "numeric address:port, :port or unix:/path");
   }
 }
 
@@ -66,11 +66,11 @@ void check_upstreams(ConfigErrors& errors, const Config& config) {
     const std::string prefix = indexed("upstream", i);
     append_errors(errors, prefix, upstream.validate(config.admission.limit));
     if (!is_name(upstream.name)) {
-      add_error(errors, prefix + "name", quoted(upstream.name),
+      add_error(errors, prefix + "name", quoted_text(upstream.name),
                 "at most 64 letters, digits, '-', '_' and '.'");
     }
     if (!upstream.name.empty() && !names.insert(upstream.name).second) {
-      add_error(errors, prefix + "name", quoted(upstream.name), "a name of its own");
+      add_error(errors, prefix + "name", quoted_text(upstream.name), "a name of its own");
     }
   }
 }
@@ -86,14 +86,14 @@ void check_routes(ConfigErrors& errors, const Config& config) {
     std::string allowed = "the name of an [[upstream]]";
     const std::string_view meant = nearest(route.upstream, names);
     if (!meant.empty()) allowed += "; did you mean " + std::string(meant) + "?";
-    add_error(errors, indexed("route", i) + "upstream", quoted(route.upstream), allowed);
+    add_error(errors, indexed("route", i) + "upstream", quoted_text(route.upstream), allowed);
   }
   if (config.routes.empty() && config.upstreams.size() > 1) {
     add_error(
         errors, "route", "none",
         "written when there are several upstreams: [[route]] path_prefix = \"/some\" upstream "
         "= " +
-            quoted(config.upstreams.front().name) +
+            quoted_text(config.upstreams.front().name) +
             ", and so on; one without a path takes the rest");
   }
 }
@@ -117,7 +117,8 @@ void warn_of_routes(ConfigErrors& found, const Config& config) {
     const bool used =
         std::any_of(config.routes.begin(), config.routes.end(),
                     [&](const gateway::RouteConfig& route) { return route.upstream == name; });
-    if (!used) add_error(found, indexed("upstream", i) + "name", quoted(name), "used by a route");
+    if (!used)
+      add_error(found, indexed("upstream", i) + "name", quoted_text(name), "used by a route");
   }
 }
 
@@ -172,7 +173,7 @@ ConfigErrors Config::warnings() const {
   take(found, "server", server.warnings());
   if (upstreams.empty()) add_error(found, "upstream", "none", "given, or nothing can be forwarded");
   if (admin.listen && !is_loopback(*admin.listen)) {
-    add_error(found, "admin.listen", quoted(to_string(*admin.listen)),
+    add_error(found, "admin.listen", quoted_text(to_string(*admin.listen)),
               "a loopback address, because the admin endpoint asks nobody for a password");
   }
   warn_of_trust(found, "trust.peers", trust.peers);
