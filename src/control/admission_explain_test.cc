@@ -2,6 +2,7 @@
 #include <array>
 #include <deque>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <gtest/gtest.h>
@@ -90,8 +91,9 @@ class Crowd {
     AdmissionRequest out;
     out.priority = kPriorities[rng_.below(kPriorityCount)];
     out.scope = static_cast<ScopeId>(rng_.below(config_.scopes_max));
-    if (rng_.below(2) == 0) out.actor = controller_.identify("a" + std::to_string(rng_.below(4)));
-    if (rng_.below(3) == 0) out.peer = controller_.identify("p" + std::to_string(rng_.below(2)));
+    static constexpr std::array<std::string_view, 4> kNames = {"a", "b", "c", "d"};  // labels
+    if (rng_.below(2) == 0) out.actor = controller_.identify(kNames[rng_.below(4)]);
+    if (rng_.below(3) == 0) out.peer = controller_.identify(kNames[rng_.below(2)]);
     if (rng_.below(2) == 0) out.bytes = rng_.below(120);
     out.cost = static_cast<std::uint32_t>(rng_.below(5) == 0 ? 1 + rng_.below(40) : 1);
     if (rng_.below(6) == 0) out.deadline = now_ + std::chrono::milliseconds(rng_.below(4));

@@ -21,7 +21,8 @@ struct ExplainWords : testing::Test {
   }
   std::string words(AdmissionController& controller, const AdmissionRequest& request,
                     Reason check) {
-    for (const DecisionStep& step : controller.explain(request, kNow).steps()) {
+    const DecisionRecord record = controller.explain(request, kNow);
+    for (const DecisionStep& step : record.steps()) {
       if (step.check != check) continue;
       return words_of(step, request,
                       {.config = controller.config(),

@@ -27,9 +27,10 @@ struct DecisionStep {
 struct DecisionRecord {
   enum class Verdict : std::uint8_t { kAdmitted, kRefused, kWaits };
 
-  [[nodiscard]] std::span<const DecisionStep> steps() const noexcept {
+  [[nodiscard]] std::span<const DecisionStep> steps() const& noexcept {
     return {storage.data(), count};
   }
+  std::span<const DecisionStep> steps() const&& = delete;  // it would point into a temporary
   void add(const DecisionStep& step) noexcept { storage[count++] = step; }
 
   Verdict verdict = Verdict::kAdmitted;
