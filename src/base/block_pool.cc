@@ -41,7 +41,7 @@ BlockPool::BlockPool(Shape shape)
   void* mapping = ::mmap(nullptr, mapped_bytes_, PROT_READ | PROT_WRITE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (mapping == MAP_FAILED) throw std::bad_alloc();
-  // Huge pages would commit 2 MiB at the first byte: never-used blocks must stay free of charge.
+  // Huge pages would commit 2 MiB at the first byte; blocks that were never used must cost nothing.
   static_cast<void>(::madvise(mapping, mapped_bytes_, MADV_NOHUGEPAGE));
   memory_ = static_cast<std::byte*>(mapping);
 }
@@ -76,7 +76,7 @@ void BlockPool::release(std::byte* block) noexcept {
 
 std::uint32_t BlockPool::index_of(const std::byte* block) const noexcept {
   const auto offset = reinterpret_cast<std::uintptr_t>(block) -
-                      reinterpret_cast<std::uintptr_t>(memory_);  // wraps to huge when below
+                      reinterpret_cast<std::uintptr_t>(memory_);  // wraps to a huge value if below
   WEIR_ASSERT(offset < stride_ * stats_.capacity && offset % stride_ == 0);
   return static_cast<std::uint32_t>(offset / stride_);
 }
@@ -90,7 +90,7 @@ std::uint32_t BlockPool::trim(std::uint32_t blocks_max) noexcept {
   const std::size_t page = page_bytes();
   std::uint32_t done = 0;
   for (; done < blocks_max && trimmed_ < free_count_; ++done, ++trimmed_) {
-    // Only pages that lie wholly inside the block: its neighbours may be in use.
+    // Only pages that are completely inside the block: its neighbours may be in use.
     const std::size_t start = stride_ * free_[trimmed_];
     const std::size_t first = (start + page - 1) / page * page;
     const std::size_t last = (start + stride_) / page * page;

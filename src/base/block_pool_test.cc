@@ -89,18 +89,18 @@ TEST(BlockPool, TrimGivesBackTheColdestFreeBlocksOnly) {
     held.push_back(pool.acquire());
     held.back()[0] = std::byte{9};
   }
-  for (int i = 0; i < 4; ++i) pool.release(held[static_cast<std::size_t>(i)]);  // 0 is coldest
+  for (int i = 0; i < 4; ++i) pool.release(held[static_cast<std::size_t>(i)]);  // 0 is oldest
   EXPECT_EQ(pool.trim(2), 2U);
   EXPECT_EQ(resident_pages(pool), 4U);
   EXPECT_EQ(held[4][0], std::byte{9});
   EXPECT_EQ(held[3][0], std::byte{9});
-  EXPECT_EQ(held[0][0], std::byte{0});  // gone, and zero when touched again
+  EXPECT_EQ(held[0][0], std::byte{0});  // released, and zero when touched again
   EXPECT_EQ(pool.trim(100), 2U);        // not the first two again
   EXPECT_EQ(pool.trim(100), 0U);
   std::byte* warm = pool.acquire();
   warm[0] = std::byte{1};
   pool.release(warm);
-  EXPECT_EQ(pool.trim(100), 1U);  // used since, so worth another call
+  EXPECT_EQ(pool.trim(100), 1U);  // used since then, so it is trimmed again
 }
 
 TEST(BlockPool, TrimSparesNeighboursInTheSamePage) {

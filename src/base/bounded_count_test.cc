@@ -28,7 +28,7 @@ TEST(BoundedCount, ABoundThatFellBelowWhatIsHeldRefusesUntilItDrained) {
   EXPECT_FALSE(count.try_add(1, 4));
   count.sub(7);
   EXPECT_TRUE(count.try_add(1, 4));
-  count.add(100);  // watching only
+  count.add(100);  // without a bound
   EXPECT_EQ(count.held(), 104U);
   count.sub(104);
 }

@@ -68,7 +68,7 @@ Result<ByteSize, ByteSizeFault> parse_byte_size(std::string_view text) noexcept 
   while (text.size() > 1 && text.starts_with(' ')) text.remove_prefix(1);
   for (const SizeUnit& unit : kSizeUnits) {
     if (!same_ignoring_case(text, unit.lower_name)) continue;
-    // Only now: "99999999999999999999 apples" is wrong about its unit first.
+    // After the unit check: for "99999999999999999999 apples" the error is the unit.
     if (fault != std::errc{}) return unexpected(ByteSizeFault::kOverflow);
     if (number > ByteSize::max().bytes() / unit.bytes) return unexpected(ByteSizeFault::kOverflow);
     return ByteSize(number * unit.bytes);

@@ -38,7 +38,7 @@ bool parse_v4(std::string_view text, std::uint8_t* out) {
   return text.empty();
 }
 
-/// Groups separated by ':', the last one perhaps a v4 address, into bytes. Empty text is no group.
+/// Reads groups separated by ':' into bytes; the last may be a v4 address. Empty text has no group.
 /// Returns the number of bytes, or nothing.
 std::optional<std::size_t> parse_groups(std::string_view text, std::uint8_t* out) {
   std::size_t used = 0;
@@ -65,7 +65,7 @@ bool parse_v6(std::string_view text, std::array<std::uint8_t, kV6Bytes>& out) {
   if (gap == std::string_view::npos) return parse_groups(text, out.data()) == kV6Bytes;
   std::array<std::uint8_t, kV6Bytes> tail{};
   const std::string_view left = text.substr(0, gap);
-  if (left.find('.') != std::string_view::npos) return false;  // v4 only at the very end
+  if (left.find('.') != std::string_view::npos) return false;  // v4 only at the end
   const auto head_size = parse_groups(left, out.data());
   const auto tail_size = parse_groups(text.substr(gap + 2), tail.data());
   if (!head_size || !tail_size || *head_size + *tail_size > kV6Bytes - 2) return false;

@@ -54,7 +54,7 @@ Result<NetAddress, NetAddressFault> parse_unix(std::string_view path) {
   return address;
 }
 
-/// The host part into `address`; false if it is none.
+/// Reads the host part into `address`; false if it is not a host.
 bool set_host(NetAddress& address, std::string_view host) {
   if (host.empty() || host == "*") {
     address.kind = NetAddressKind::kAny;

@@ -35,7 +35,7 @@ TEST(Rng, MatchesTheReferenceVectors) {
   for (const std::uint64_t expected : kExpected) EXPECT_EQ(rng.next_u64(), expected);
 }
 
-// Pins what a seed means: recorded scenarios depend on every one of these.
+// Fixes the output of a seed: recorded scenarios depend on each of these values.
 TEST(Rng, SeededStreamNeverChanges) {
   Rng rng(42);
   EXPECT_EQ(rng.next_u64(), 15021278609987233951U);
@@ -75,7 +75,7 @@ TEST(Rng, BelowStaysBelowForEveryBound) {
   for (int i = 0; i < 10; ++i) EXPECT_EQ(rng.below(1), 0U);
 }
 
-// 3 × 2^62 is where taking a remainder would be worst: the lowest third would come twice as often.
+// At 3 × 2^62 a remainder would have the largest bias: the lowest third would come twice as often.
 TEST(Rng, BelowIsUnbiased) {
   constexpr std::uint64_t kThird = std::uint64_t{1} << 62U;
   Rng rng(2);

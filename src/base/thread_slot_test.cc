@@ -20,7 +20,7 @@ TEST(ThreadSlot, LiveThreadsHaveDifferentSlotsUntilTheyRunOut) {
   for (int i = 0; i < kThreads; ++i) {
     threads.emplace_back([&, i] {
       slots[static_cast<std::size_t>(i)] = this_thread_slot();
-      all.arrive_and_wait();  // nobody ends, and so hands back, before all have claimed
+      all.arrive_and_wait();  // no thread ends and releases its slot before all have one
     });
   }
   for (std::thread& t : threads) t.join();

@@ -1,4 +1,4 @@
-// Nothing on the data path allocates: counted, not believed.
+// Counts allocations: there are none on the data path.
 #include <array>
 #include <memory>
 #include <string>
@@ -79,7 +79,7 @@ TEST_F(NoAllocationTest, WaitingByCallbackAndByBlockingAllocatesNothing) {
     EXPECT_TRUE(controller->cancel(waiters[0]));
     second = Permit();
     EXPECT_TRUE(controller->collect(waiters[1], now).has_value());
-    EXPECT_TRUE(controller->collect(waiters[2], now).has_value());  // by the unit just given back
+    EXPECT_TRUE(controller->collect(waiters[2], now).has_value());  // with the unit just given back
     second = controller->try_admit(request(i, Priority::kHigh), now).value();
     EXPECT_TRUE(controller->admit(request(i, Priority::kHigh), parker, now).has_value());
   }

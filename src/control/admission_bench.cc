@@ -1,4 +1,4 @@
-// What one admission decision costs, beside the primitives it would be built from by hand.
+// The cost of one admission decision, compared with the primitives it is built from.
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -38,7 +38,7 @@ void drop_controller(const benchmark::State&) {
   shared_controller.reset();
 }
 
-/// A request on which every check has work to do: deadline, memory, peer or not, actor, bytes.
+/// A request that makes every check do work: deadline, memory, optional peer, actor, bytes.
 AdmissionRequest full_request(const std::string& actor) {
   AdmissionRequest request;
   request.actor = shared_controller->identify(actor);
@@ -48,7 +48,7 @@ AdmissionRequest full_request(const std::string& actor) {
   return request;
 }
 
-/// Time that moves by a microsecond per decision, so that windows close as in life.
+/// Time that advances by a microsecond per decision, so that windows close as in production.
 class Clock {
  public:
   TimePoint tick() noexcept { return now_ += std::chrono::microseconds(1); }
@@ -115,7 +115,7 @@ void semaphore_pair(benchmark::State& state) {
   }
 }
 
-/// The obvious way: every check under one mutex. It does the limit and the actor only.
+/// The simple way: every check under one mutex. It checks only the limit and the actor.
 struct MutexAdmission {
   std::mutex mutex;
   std::uint32_t in_flight = 0;
@@ -147,7 +147,7 @@ void mutex_guarded_admit(benchmark::State& state) {
   }
 }
 
-// ---- waiting and looking up
+// ---- waiting and lookup
 
 void hand_over(benchmark::State& state) {
   AdmissionConfig config = roomy();

@@ -1,4 +1,4 @@
-// The blocking form, with parkers that sleep in virtual time.
+// The blocking form, with parkers that block in virtual time.
 #include <utility>
 
 #include <gtest/gtest.h>
@@ -82,7 +82,7 @@ TEST_F(BlockingTest, ParksAgainAfterASpuriousReturn) {
 
 TEST_F(BlockingTest, AUnitThatComesAtTheLastInstantIsTaken) {
   ScriptedParker parker([&](TimePoint until) {
-    full = Permit();  // granted, though the sleeper only wakes by its alarm
+    full = Permit();  // granted, though the thread wakes only at its timeout
     return until;
   });
   EXPECT_TRUE(controller.admit(request_of(Priority::kNormal), parker, kStart).has_value());

@@ -45,7 +45,7 @@ Impl::Impl(const AdmissionConfig& configured, Rng seed, EventSink* sink,
 }
 
 Impl::~Impl() {
-  // A permit or a waiter that outlives its controller would give back into freed memory.
+  // A permit or a waiter that outlives its controller would write to freed memory.
   WEIR_ASSERT(actors.idle() && peers.idle());
   WEIR_ASSERT(process.units.held() == 0 && streaming.held() == 0 && total_bytes.held() == 0);
   for (std::uint32_t i = 0; i < scope_count.load(); ++i) {
@@ -220,7 +220,7 @@ void AdmissionController::set_limit(ScopeId scope, const LimitConfig& limit) noe
   impl_->scope_at(scope).set_limit(limit, impl_->rng.fork());
 }
 
-// ---- what is going on
+// ---- state
 
 bool AdmissionController::is_overloaded(ScopeId scope, TimePoint now) const noexcept {
   return impl_->memory.level() != MemoryLevel::kNormal ||

@@ -1,4 +1,4 @@
-// The decision order and its answers, one thread, virtual time.
+// The order of the checks and their results; one thread, virtual time.
 #include "weir/control/admission_controller.h"
 
 #include <string>

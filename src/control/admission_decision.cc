@@ -1,4 +1,4 @@
-// The decision: steps 1 to 7 in their order, and the way back.
+// The decision: steps 1 to 7 in order, and giving back what they took.
 #include <algorithm>
 #include <array>
 #include <exception>
@@ -13,7 +13,7 @@ using Impl = AdmissionController::Impl;
 using Taken = Impl::Taken;
 using Charge = BudgetTable::Charge;
 
-// What follows from what a step found: an enforced rule refuses, one in shadow counts.
+// The result of a step that does not pass: an enforced rule refuses, a rule in shadow mode counts.
 Reason Impl::conclude(const Run& run, const DecisionStep& step) noexcept {
   if (run.dry()) run.record->add(step);
   if (step.passes) return Reason::kAdmitted;
@@ -92,7 +92,7 @@ Reason Impl::take_actor(const Run& run, const RuleModes& modes) noexcept {
     step.passes = charged.found() == Charge::kOk || run.critical();
     return conclude(run, step);
   }
-  // One charge in two rows: first the count, then the bytes.
+  // One charge, recorded as two steps: first the count, then the bytes.
   const BudgetTable::Look found = actors.look(request.actor, request.bytes, caps);
   step.held = found.count;
   step.passes = !found.over_count || run.critical();
@@ -131,8 +131,8 @@ Reason Impl::take_total_bytes(const Run& run, const RuleModes& modes) noexcept {
   return conclude(run, step);
 }
 
-// The common case in few instructions: every rule is enforced and nothing is short. All else goes
-// rule by rule.
+// The fast path for the common case: every rule is enforced and none is near its bound. All other
+// cases are checked rule by rule.
 [[gnu::always_inline]] inline Reason Impl::take_holdings(const AdmissionRequest& request,
                                                          Scope& scope, TimePoint now,
                                                          Taken& taken) noexcept {
@@ -249,7 +249,7 @@ void Impl::count_refusal(Scope& scope, Priority priority, Reason reason, TimePoi
                        .limit = scope.limit(),
                        .queue_estimate = scope.queue_estimate(),
                        .memory_usage = memory.usage()};
-  // Those two were refused because all of it was in use.
+  // These two refuse only when the whole bound is in use.
   if (reason == Reason::kPeerLimit) {
     notice.in_flight = notice.limit = live.per_peer_limit.load(kRelaxed);
   } else if (reason == Reason::kActorInflight) {
@@ -369,7 +369,7 @@ void Impl::step_limiter(Scope& scope, TimePoint now) noexcept {
   if (scope.step_limiter(now, change) && events != nullptr) events->on_limit_change(change);
 }
 
-// Feeds the limiter once per permit: at the response headers, or when it ends without any.
+// Records at most one sample per permit: at the response headers, or at the end if none were sent.
 inline void Impl::record(Taken& taken, Outcome outcome, TimePoint now) noexcept {
   if (taken.sampled) return;
   taken.sampled = true;
@@ -380,8 +380,8 @@ inline void Impl::record(Taken& taken, Outcome outcome, TimePoint now) noexcept 
       look = scope.window.record(taken.granted_at, now);
       break;
     case Outcome::kIgnored: {
-      // Whoever gave up after longer than the baseline waited at least that long: a sample from
-      // below. A quick cancel says nothing.
+      // The client gave up after more than the baseline: the latency is at least that long, so it
+      // is a sample. An earlier cancel gives no information.
       const Duration baseline = scope.baseline();
       if (baseline > Duration(0) && now - taken.granted_at > baseline) {
         look = scope.window.record(taken.granted_at, now, true);
@@ -398,9 +398,9 @@ inline void Impl::record(Taken& taken, Outcome outcome, TimePoint now) noexcept 
   if (look) step_limiter(scope, now);
 }
 
-// ---- the way back
+// ---- giving back
 
-// A unit of the limit comes free: once per permit, and for a streaming one that was at the headers.
+// Counts each permit once, when its unit of the limit is free: for a stream, at the headers.
 inline void Impl::count_finished(const Taken& taken) noexcept {
   if (taken.stream_units > 0) return;
   scope_at(taken.scope).counters.add(&ScopeCounters::finished);
@@ -431,7 +431,7 @@ void Permit::reset() noexcept {
   taken_ = Taken{};
 }
 
-// A waiter's permit that never got its unit: nothing finished.
+// For a waiter whose permit never got a unit: it is not counted as finished.
 void Permit::drop_holdings() noexcept {
   if (taken_.owner == nullptr) return;
   taken_.owner->impl_->give_back_holdings(taken_);

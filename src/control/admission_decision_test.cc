@@ -1,4 +1,4 @@
-// The order of the seven steps, what each takes and gives back, what a permit holds.
+// The order of the seven steps, what each takes and gives back, and what a permit holds.
 #include <thread>
 #include <type_traits>
 #include <utility>
@@ -15,7 +15,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// A controller at the edge of every rule: one more request of the same kind breaks all of them.
+// A controller at the bound of every rule: one more request of the same kind breaks all of them.
 class EveryRuleBroken : public ::testing::Test {
  protected:
   static AdmissionConfig config() {
@@ -42,7 +42,7 @@ class EveryRuleBroken : public ::testing::Test {
     r.bytes = 101;
     return r;
   }
-  // Answered, and nothing more is held than before.
+  // Tries the request; nothing more is held afterwards than before.
   [[nodiscard]] Reason answer(const AdmissionRequest& r) {
     const auto result = controller.try_admit(r, kStart);
     EXPECT_EQ(controller.stats().in_flight, 1U);
@@ -59,7 +59,7 @@ class EveryRuleBroken : public ::testing::Test {
   Permit held;
 };
 
-// Each rule that is satisfied uncovers the next: the order is the table's.
+// Each rule that is satisfied exposes the next one, in the order of the table.
 TEST_F(EveryRuleBroken, TheFirstRuleInOrderAnswersAndGivesBackWhatEarlierOnesTook) {
   AdmissionRequest r = request();
   EXPECT_EQ(answer(r), Reason::kDeadline);
@@ -94,7 +94,7 @@ TEST_F(EveryRuleBroken, CriticalPassesThemAllAndIsBilledAllTheSame) {
     const Permit permit = controller.try_admit(r, kStart).value();
     EXPECT_EQ(controller.stats().bytes, 161U);
     EXPECT_EQ(controller.top_actors(1).at(0).in_flight, 2U);
-    EXPECT_EQ(controller.stats().in_flight, 1U);  // not compared, not counted among these
+    EXPECT_EQ(controller.stats().in_flight, 1U);  // critical is neither compared nor counted here
     EXPECT_EQ(controller.scope_stats(ScopeId::kFirst, kStart).classes[0].in_flight, 1U);
   }
   EXPECT_EQ(controller.stats().critical_shed, 0U);
@@ -131,7 +131,7 @@ TEST(AdmissionDecision, BytesThatNeverFitAreTooLargeAndBytesThatMightAreNot) {
   AdmissionRequest anonymous = request_of(Priority::kNormal);
   anonymous.bytes = 151;
   EXPECT_EQ(controller.try_admit(anonymous, kStart).error(), Reason::kTooLarge);
-  anonymous.bytes = 101;  // no actor: only the process's budget counts
+  anonymous.bytes = 101;  // no actor: only the process-wide budget counts
   EXPECT_TRUE(controller.try_admit(anonymous, kStart).has_value());
   AdmissionRequest named = anonymous;
   named.actor = controller.identify("alice");
@@ -170,7 +170,7 @@ TEST(AdmissionPermit, FitsACacheLineAndMovesOnly) {
   Permit& same = b;
   b = std::move(same);
   EXPECT_TRUE(b);
-  b = controller.try_admit(request_of(Priority::kHigh), kStart).value();  // drops the first
+  b = controller.try_admit(request_of(Priority::kHigh), kStart).value();  // destroys the first
   EXPECT_EQ(controller.stats().in_flight, 1U);
   EXPECT_EQ(b.priority(), Priority::kHigh);
   EXPECT_EQ(b.granted_at(), kStart);
@@ -212,7 +212,7 @@ TEST(AdmissionPermit, GrowsWithinBothBudgetsOrNotAtAll) {
   EXPECT_TRUE(permit.try_grow(90));
   EXPECT_EQ(permit.try_grow(1).error(), Reason::kActorBytes);
   EXPECT_EQ(permit.bytes(), 100U);
-  EXPECT_EQ(controller.stats().bytes, 100U);  // and the process's was not charged
+  EXPECT_EQ(controller.stats().bytes, 100U);  // and the process-wide budget was not charged
   AdmissionRequest other = request_of(Priority::kNormal);
   other.actor = controller.identify("bob");
   other.bytes = 50;
@@ -281,7 +281,7 @@ TEST(AdmissionCritical, IsNeverRefusedAndNeverWaitsWithTwentyThousandInFlight) {
   EXPECT_EQ(stats.classes[0].shed, 0U);
   EXPECT_EQ(stats.in_flight, 1U);
   EXPECT_EQ(controller.stats().critical_shed, 0U);
-  // Half of them stream, so that both kinds of seats take both ways back.
+  // Half of them stream, so that both kinds of units are given back in both ways.
   for (std::size_t i = 0; i < held.size(); i += 2) EXPECT_TRUE(held[i].to_streaming(kStart));
   EXPECT_EQ(controller.stats().streaming, 10'000U);
   held.clear();

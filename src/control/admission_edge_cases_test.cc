@@ -1,4 +1,4 @@
-// Ten situations that an admission controller meets in production, each by its name.
+// Ten edge cases that an admission controller meets in production.
 #include <array>
 #include <stdexcept>
 #include <vector>
@@ -55,7 +55,7 @@ TEST(AdmissionEdgeCase, ABaselineThatNoRequestEverSetConvergesOnceTrafficArrives
   AdmissionController controller(config, Rng(1));
   controller.expire(kStart);
   EXPECT_EQ(controller.scope_stats(ScopeId::kFirst, kStart).baseline, Duration(0));  // unknown
-  // The first traffic sets it; its own latency is its baseline, so the limit grows.
+  // The first request sets it; its own latency is the baseline, so the limit grows.
   Permit permit = controller.try_admit(request_of(Priority::kHigh), after_ms(10)).value();
   std::move(permit).finish(Outcome::kOk, after_ms(30));
   controller.expire(after_ms(1000));
@@ -104,7 +104,7 @@ TEST(AdmissionEdgeCase, ALoweredLimitRevokesNothingAndAdmitsNobodyUntilEnoughDra
   config.limit.initial_limit = 4;
   controller.reconfigure(config);
   EXPECT_EQ(limit_of(controller), 4U);
-  EXPECT_EQ(controller.stats().in_flight, 10U);  // nobody was cancelled
+  EXPECT_EQ(controller.stats().in_flight, 10U);  // no request was cancelled
   while (permits.size() > 3) {
     EXPECT_FALSE(controller.try_admit(request_of(Priority::kHigh), kStart).has_value())
         << permits.size();
@@ -142,7 +142,7 @@ TEST(AdmissionEdgeCase, RapidChangesOfPriorityByOnePeerAreEachJudgedAlone) {
   EXPECT_TRUE(all_is_given_back(controller));
 }
 
-// 10: flapping was called acceptable; a margin between entering and leaving a level ends it.
+// 10: a margin between entering and leaving a level prevents flapping.
 TEST(AdmissionEdgeCase, MemoryThatOscillatesAroundTheThresholdDoesNotFlap) {
   AdmissionController controller(small_config(), Rng(1));
   int changes = 0;

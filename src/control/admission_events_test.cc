@@ -1,4 +1,4 @@
-// What is told to the event sink, and how often.
+// Which events the event sink receives, and how often.
 #include "weir/control/admission_events.h"
 
 #include <mutex>
@@ -17,7 +17,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-/// Remembers everything; names are copied, because they are only lent.
+/// Records all events; names are copied, because they are valid only during the call.
 class Recorder final : public EventSink {
  public:
   void on_limit_change(const LimitChange& e) noexcept override {
@@ -89,7 +89,7 @@ TEST(AdmissionEvents, AWindowIsClosedByTrafficAsWellAsByExpire) {
   config.limit.policy = LimitKind::kVegas;
   config.limit.initial_limit = 50;
   AdmissionController controller(config, Rng(1), &events);
-  for (int i = 0; i <= 10; ++i) {  // nobody calls expire()
+  for (int i = 0; i <= 10; ++i) {  // without calls of expire()
     Permit permit = controller.try_admit(request_of(Priority::kNormal), after_ms(200 * i)).value();
     std::move(permit).finish(Outcome::kOk, after_ms(200 * i + 10));
   }

@@ -1,4 +1,4 @@
-// The decision once more, dry: the same steps, recorded instead of taken.
+// explain(): a dry run of the same steps, which records them and takes nothing.
 #include "admission_impl.h"
 #include "memory_orders.h"
 
@@ -7,7 +7,7 @@ namespace weir::inline v0::control {
 using Impl = AdmissionController::Impl;
 using Verdict = DecisionRecord::Verdict;
 
-// Steps 6 and 7, as take_seat() takes them.
+// Steps 6 and 7, in the same order as take_seat().
 Take Impl::look_at_seat(const Run& run) noexcept {
   const ClassGate::Look found = run.scope.gate.look(
       {run.request.priority, run.request.hedge, process.cost_at_most(run.request.cost)});

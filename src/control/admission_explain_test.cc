@@ -1,4 +1,4 @@
-// explain() says what the next request meets, and changes nothing.
+// explain() returns what the next request will get, and changes nothing.
 #include <array>
 #include <deque>
 #include <string>
@@ -25,7 +25,7 @@ const DecisionStep& step_of(const DecisionRecord& record, Reason check) {
   return kMissing;
 }
 
-/// Everything that a controller shows to the outside, in one string.
+/// Everything that a controller publishes, in one string.
 std::string all_of(const AdmissionController& controller, TimePoint now) {
   std::string text;
   const auto add = [&text](auto... values) { ((text += std::to_string(values) + " "), ...); };
@@ -47,7 +47,7 @@ std::string all_of(const AdmissionController& controller, TimePoint now) {
   return text;
 }
 
-/// A controller with small bounds, and a crowd that uses it at random.
+/// A controller with small bounds, and many clients that use it at random.
 class Crowd {
  public:
   explicit Crowd(std::uint64_t seed) : rng_(seed), controller_(config(), Rng(seed + 1)) {
@@ -62,7 +62,7 @@ class Crowd {
   Crowd(const Crowd&) = delete;
   Crowd& operator=(const Crowd&) = delete;
 
-  /// Something happens: a request comes or goes, time passes, memory moves.
+  /// One random event: a request comes or goes, time passes, or memory usage changes.
   void change() {
     switch (rng_.below(8)) {
       case 0:
@@ -166,8 +166,8 @@ TEST(Explain, SaysWhatTryAdmitThenDoesAndChangesNothing) {
       ASSERT_EQ(said.verdict == Verdict::kAdmitted, permit.has_value());
       ++seen[index_of(done)];
       if (!permit) continue;
-      // And what rules in shadow mode count is what explain() says that they would refuse. (One
-      // class word counts one of cap and limit.)
+      // Rules in shadow mode count what explain() says that they would refuse. (The class word
+      // counts only one of cap and limit.)
       const auto would = crowd.controller().scope_stats(request.scope, crowd.now()).would_refuse;
       for (const DecisionStep& step : said.steps()) {
         if (step.check == Reason::kOverload && !step_of(said, Reason::kClassLimit).passes) continue;
@@ -233,7 +233,7 @@ TEST(Explain, ShowsEveryStepInItsOrderWithItsNumbers) {
   EXPECT_EQ(step_of(said, Reason::kOverload).bound, 8U) << "0.9 of 8, rounded up";
 }
 
-// The level is left 0.03 below where it is entered: at 0.84 low is still refused after 0.86.
+// The level is left 0.03 below its threshold: at 0.84, low is still refused after 0.86.
 TEST(Explain, StartsFromTheMemoryLevelInForce) {
   AdmissionController controller(small_config(), Rng(1));
   controller.set_memory(0.86, true);

@@ -1,5 +1,5 @@
-// Units that pass from thread to thread through the waiting room: none is lost, none is given
-// twice. Virtual time stands still, so a lost wake-up is a hang and not a delay.
+// Units that pass from thread to thread through the waiting room: none is lost, none is granted
+// twice. Virtual time does not advance, so a lost wake-up is a hang and not a delay.
 #include <array>
 #include <atomic>
 #include <barrier>
@@ -20,13 +20,13 @@ using Kind = Entered::Kind;
 
 constexpr int kHandOvers = rounds(1'000'000);
 
-/// One thread that waits by callback. Every answer of enter() is checked against what the callback
-/// did: whatever enter() decides itself is not told a second time.
+/// One thread that waits with a callback. Every result of enter() is checked against the callback:
+/// what enter() decides itself is not reported a second time.
 class CallbackWaiter {
  public:
   explicit CallbackWaiter(AdmissionController& controller) : controller_(controller) {}
 
-  /// Gets a permit, by waiting if need be. `waited` counts the times it was handed one.
+  /// Gets a permit, waiting if necessary. `waited` counts the permits granted after a wait.
   Permit take(Priority priority, std::atomic<int>& waited) {
     Entered entered = controller_.enter(request_of(priority), waiter_, kStart);
     EXPECT_NE(entered.kind, Kind::kRefused);
@@ -94,7 +94,7 @@ TEST(AdmissionHandOver, NoWakeUpOfABlockedThreadIsLost) {
     for (int i = 0; i < kEach; ++i) {
       Permit permit = controller.admit(request, parker, kStart).value();
       if (inside.fetch_add(1) != 0) crowded.fetch_add(1);
-      if (i % 4 == 0) std::this_thread::yield();  // the others come, find no room and sleep
+      if (i % 4 == 0) std::this_thread::yield();  // the others find no room and block
       inside.fetch_sub(1);
       if (i % 2 == 0) std::move(permit).finish(Outcome::kOk, kStart);
     }
@@ -106,8 +106,8 @@ TEST(AdmissionHandOver, NoWakeUpOfABlockedThreadIsLost) {
   EXPECT_TRUE(all_is_given_back(controller));
 }
 
-// A waiter is cancelled, expired and granted at one instant, by three threads: exactly one wins,
-// and whoever wins, the unit and all that the waiter held come back.
+// A waiter is cancelled, expired and granted at the same time, by three threads: exactly one of
+// them succeeds, and the unit and all that the waiter held are given back in each case.
 TEST(AdmissionHandOver, OfCancelExpiryAndGrantExactlyOneWins) {
   constexpr int kRounds = rounds(20'000);
   AdmissionController controller(plain_config(1), Rng(1));
@@ -154,7 +154,7 @@ TEST(AdmissionHandOver, OfCancelExpiryAndGrantExactlyOneWins) {
   EXPECT_TRUE(controller.cancel(waiter));
 }
 
-// Others may try to cancel a waiter at any time, even while its owner collects it.
+// Other threads may try to cancel a waiter at any time, even while its owner collects it.
 TEST(AdmissionHandOver, CancelMayMeetCollect) {
   constexpr int kRounds = rounds(20'000);
   AdmissionController controller(plain_config(1), Rng(1));
@@ -165,7 +165,7 @@ TEST(AdmissionHandOver, CancelMayMeetCollect) {
   std::atomic<int> collected{0};
   std::barrier start(3);
   std::barrier done(3, [&]() noexcept {
-    // One or the other; then the next round's unit and waiter.
+    // Either may succeed; then the unit and the waiter of the next round.
     held = controller.try_admit(request_of(Priority::kHigh), kStart).value();
     EXPECT_EQ(controller.enter(request_of(Priority::kNormal), waiter, kStart).kind, Kind::kWaiting);
   });
@@ -192,7 +192,7 @@ TEST(AdmissionHandOver, CancelMayMeetCollect) {
   EXPECT_TRUE(all_is_given_back(controller));
 }
 
-// The owner may free a waiter as soon as it sees that somebody cancelled it.
+// The owner may free a waiter as soon as it sees that another thread cancelled it.
 TEST(AdmissionHandOver, AWaiterMayDieTheMomentItIsSeenCancelled) {
   constexpr int kRounds = rounds(20'000);
   AdmissionController controller(plain_config(1), Rng(1));

@@ -1,4 +1,4 @@
-// Strangers who make up names: a million of them, or one of a megabyte.
+// Clients that invent actor names: a million of them, or one name of a megabyte.
 #include <memory>
 #include <string>
 #include <vector>
@@ -22,7 +22,7 @@ AdmissionRequest from_actor(const AdmissionController& controller, std::string_v
 TEST(HostileActors, AMillionNamesLeaveMemoryFlatAndHonestActorsServed) {
   constexpr int kNames = rounds(1'000'000);
   AdmissionController controller(plain_config(1024), Rng(1));
-  // Honest actors hold something all the time, so that their entries must survive.
+  // Honest actors hold a request all the time, so their entries must not be replaced.
   std::vector<Permit> honest;
   for (int i = 0; i < 100; ++i) {
     honest.push_back(
@@ -34,7 +34,7 @@ TEST(HostileActors, AMillionNamesLeaveMemoryFlatAndHonestActorsServed) {
   for (int i = 0; i < kNames; ++i) {
     for (std::size_t digit = name.size(); ++name[--digit] > '9';) name[digit] = '0';
     auto permit = controller.try_admit(from_actor(controller, name), kStart);
-    ASSERT_TRUE(permit.has_value()) << i;  // whoever holds nothing makes room
+    ASSERT_TRUE(permit.has_value()) << i;  // entries that hold nothing are replaced
     std::move(*permit).finish(Outcome::kOk, kStart);
   }
   EXPECT_EQ(allocations_so_far(), before);
@@ -42,12 +42,12 @@ TEST(HostileActors, AMillionNamesLeaveMemoryFlatAndHonestActorsServed) {
   for (int i = 0; i < 100; ++i) {
     const std::vector<Permit> more =
         admit_all(controller, from_actor(controller, "honest-" + std::to_string(i)), 100);
-    EXPECT_EQ(more.size(), 15U);  // the one from before is still on its account
+    EXPECT_EQ(more.size(), 15U);  // the one from before is still charged
   }
 }
 
-// A million names that each leave one request waiting in a handler would pin entries; the limit
-// stops them long before the table is full, and the rest is refused for the limit, not for room.
+// A million names that each keep one request in flight would occupy entries. The limit stops them
+// long before the table is full, and the rest is refused by the limit, not for lack of entries.
 TEST(HostileActors, NamesThatHoldSomethingAreStoppedByTheLimitNotByTheTable) {
   AdmissionController controller(plain_config(1024), Rng(1));
   std::vector<Permit> held;
@@ -88,7 +88,7 @@ TEST(HostileActors, NoByteOfASecretIsShown) {
   ASSERT_EQ(rows.size(), 1U);
   EXPECT_EQ(rows[0].label, "");
   EXPECT_NE(rows[0].id, 0U);
-  // The same secret is the same actor, whichever way it was named.
+  // The same secret is the same actor, however it was identified.
   request.actor = controller.identify("Bearer abcdef");
   EXPECT_EQ(admit_all(controller, request, 100).size(), 15U);
 }

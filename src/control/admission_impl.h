@@ -14,8 +14,8 @@
 
 namespace weir::inline v0::control {
 
-/// The numbers that every decision reads, each an atomic: reconfiguration stores them one by one
-/// while requests are in flight, and a decision sees each either old or new.
+/// The numbers that every decision reads. Each is an atomic: reconfiguration stores them one by one
+/// while requests are in flight, so a decision may see a mix of old and new values.
 struct LiveRules {
   std::atomic<std::uint32_t> per_peer_limit{0};
   std::atomic<std::uint32_t> inflight_max{0};
@@ -41,8 +41,8 @@ class AdmissionController::Impl {
 
   using Taken = Permit::Taken;
 
-  /// One run through the steps. With a record it is dry: nothing is taken or counted, and every
-  /// step is asked and recorded, also after the first refusal.
+  /// One pass through the steps. With a record it is a dry run: nothing is taken or counted, and
+  /// every step is evaluated and recorded, also after the first refusal.
   struct Run {
     const AdmissionRequest& request;
     Scope& scope;
@@ -71,9 +71,9 @@ class AdmissionController::Impl {
 
   [[nodiscard]] Entered wait(const AdmissionRequest& request, Waiter& waiter, Scope& scope,
                              Taken& taken, TimePoint now) noexcept;
-  /// The deadline that refuses, if that rule is enforced; else none.
+  /// The request's deadline if the deadline rule is enforced; else none.
   [[nodiscard]] TimePoint binding_deadline(const AdmissionRequest& request) const noexcept;
-  /// How long a request may wait at most; zero or less: not at all.
+  /// The longest time that a request may wait; zero or less: it may not wait.
   [[nodiscard]] Duration patience_for(const AdmissionRequest& request,
                                       TimePoint now) const noexcept;
 
@@ -113,10 +113,10 @@ class AdmissionController::Impl {
   BoundedCount<std::uint64_t> total_bytes;
   BudgetTable actors;
   BudgetTable peers;
-  std::unique_ptr<std::atomic<Scope*>[]> scopes;  // scopes_max of them, owned
+  std::unique_ptr<std::atomic<Scope*>[]> scopes;  // scopes_max entries, owned
   std::atomic<std::uint32_t> scope_count{0};
   mutable std::mutex config_mutex;
-  AdmissionConfig config;  // under config_mutex, except what is fixed at start
+  AdmissionConfig config;  // under config_mutex, except the values that are fixed at start
 };
 
 }  // namespace weir::inline v0::control

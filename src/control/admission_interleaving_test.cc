@@ -1,8 +1,8 @@
-// Sixteen threads do everything at random to one controller: admit, wait by callback and by
-// blocking, cancel each other's waiters, finish, destroy and hand over permits, stream, grow,
-// shrink, expire, read statistics; in every other epoch one of them also changes every rule. At no
-// point is a bound exceeded, critical is never refused, and at the end of each epoch, when all have
-// let go, every counter is zero and every request was counted exactly once.
+// Sixteen threads use one controller at random: they admit, wait by callback and by blocking,
+// cancel each other's waiters, finish, destroy and pass on permits, stream, grow, shrink, expire
+// and read statistics; in every second epoch one of them also changes every rule. No bound is ever
+// exceeded and critical is never refused. At the end of each epoch, when nothing is held, every
+// counter is zero and every request was counted exactly once.
 #include <array>
 #include <atomic>
 #include <barrier>
@@ -33,11 +33,11 @@ struct Running {
   Facts facts;
 };
 
-/// A waiter whose owner lets others try to cancel it.
+/// A waiter that other threads may try to cancel.
 struct Parked {
   Waiter waiter;
   Facts facts;
-  std::atomic<int> visitors{0};  // others who are at it now
+  std::atomic<int> visitors{0};  // other threads that use it now
   std::atomic<bool> open{false};
 };
 
@@ -75,7 +75,7 @@ struct World {
   std::array<Parked, kThreads * 2> parked;
 };
 
-/// Waits for a few turns of the scheduler; then its time is over.
+/// Blocks for a few turns of the scheduler, then returns as timed out.
 class BriefParker final : public Parker {
  public:
   TimePoint park_until(TimePoint until) noexcept override {
@@ -125,7 +125,7 @@ class Worker {
     }
   }
 
-  /// Lets go of everything.
+  /// Gives everything back.
   void end_epoch() {
     for (const std::size_t i : {0U, 1U}) {
       Parked& parked = mine(i);
@@ -142,7 +142,7 @@ class Worker {
   AdmissionRequest draw(Facts& facts) {
     facts = Facts{.scope = rng_.below(kScopes), .priority = kPriorities[rng_.below(4)]};
     facts.units = rng_.between(1, 3);
-    // Critical passes every bound, so it must not weigh on the model's.
+    // Critical ignores every bound, so the model does not count it.
     if (facts.priority != Priority::kCritical) {
       facts.actor = rng_.below(kActors + 1);
       facts.peer = rng_.below(kPeers + 1);
@@ -204,7 +204,7 @@ class Worker {
     parked.open.store(true);  // from here on others may cancel it
   }
 
-  // Nobody else is at it after this.
+  // After this, no other thread uses it.
   static void close(Parked& parked) {
     parked.open.store(false);
     while (parked.visitors.load() != 0) std::this_thread::yield();
@@ -246,7 +246,7 @@ class Worker {
     std::swap(running_[i], running_.back());
     Running ended = std::move(running_.back());
     running_.pop_back();
-    if (rng_.chance(0.2)) {  // somebody else ends it
+    if (rng_.chance(0.2)) {  // another thread ends it
       const std::scoped_lock lock(world_.mailbox_mutex);
       world_.mailbox.push_back(std::move(ended));
       return;
@@ -279,7 +279,7 @@ class Worker {
   }
   void stream_one() {
     Running* r = one();
-    // Critical passes streams_max; a unit that stays in the limit may be tried again.
+    // Critical ignores streams_max; a unit that stays in the limit may be tried again.
     if (r == nullptr || r->facts.streams || r->facts.priority == Priority::kCritical) return;
     world_.model.give_units(r->facts);
     r->facts.streams = r->permit.to_streaming(world_.now());
@@ -381,7 +381,7 @@ class Worker {
   std::vector<Running> running_;
 };
 
-// Runs when all threads have let go, alone.
+// Runs alone, when no thread holds anything.
 void judge_epoch(World& world, int epoch) {
   AdmissionController& c = world.controller;
   EXPECT_TRUE(all_is_given_back(c)) << "epoch " << epoch;
@@ -397,9 +397,9 @@ void judge_epoch(World& world, int epoch) {
       by_reason += n;
     }
   }
-  // Growth is refused to requests that were admitted: by reason, not as a rejected request.
+  // Refused growth is counted by reason, but not as a rejected request: the request was admitted.
   EXPECT_EQ(by_reason, world.refused.load() + world.growth_refused.load());
-  // Back to the rules that the model knows, for the next epoch.
+  // Restores the rules that the model knows, for the next epoch.
   c.set_memory(0, true);
   c.reconfigure(fixed_rules());
   for (std::size_t s = 0; s < kScopes; ++s) {
@@ -434,7 +434,7 @@ TEST(AdmissionInterleaving, KeepsEveryBoundAndBalancesAtEveryQuiescentPoint) {
       turn.arrive_and_wait();
     }
   });
-  // It did happen: waiting, cancelling, refusing, admitting.
+  // All of these did happen: waiting, cancelling, refusing, admitting.
   EXPECT_GT(world->admitted.load(), 0U);
   EXPECT_GT(world->refused.load(), 0U);
   EXPECT_GT(world->waited.load(), 0U);

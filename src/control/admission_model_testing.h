@@ -1,8 +1,8 @@
 #pragma once
 
-// The model that the interleaving test holds beside the controller: it counts what the test knows
-// to be held. It adds after taking and subtracts before giving back, so it never runs ahead of the
-// controller, and a model above a bound proves a broken bound.
+// The model that the interleaving test compares with the controller: it counts what is certainly
+// held. It adds after taking and subtracts before giving back, so it never exceeds the controller's
+// count, and a model above a bound proves that the bound was broken.
 
 #include <array>
 #include <atomic>
@@ -35,7 +35,7 @@ inline AdmissionConfig fixed_rules() {
   return config;
 }
 
-/// A count that must not pass a bound while bounds are fixed.
+/// A count that must not exceed its bound while bounds are fixed.
 class Held {
  public:
   void add(std::int64_t units, std::int64_t bound, std::atomic<int>& broken) noexcept {
@@ -51,7 +51,7 @@ class Held {
 struct Facts {
   std::size_t scope = 0;
   Priority priority = Priority::kNormal;
-  std::size_t actor = kActors;  // one beyond: nobody
+  std::size_t actor = kActors;  // kActors: none
   std::size_t peer = kPeers;
   std::int64_t bytes = 0;
   std::int64_t units = 0;

@@ -1,4 +1,4 @@
-// Rules that only watch, rules that are off, and rules that change while requests are in flight.
+// Rules in shadow mode, rules that are off, and rules that change while requests are in flight.
 #include <array>
 #include <vector>
 
@@ -23,12 +23,12 @@ RuleModes every_rule(RuleMode mode) {
           .limit = mode};
 }
 
-/// What would have been refused, by reason, so far.
+/// The number of requests that would have been refused, by reason.
 std::uint64_t would(const AdmissionController& controller, Reason reason) {
   return controller.scope_stats(ScopeId::kFirst, kStart).would_refuse[index_of(reason)];
 }
 
-// Each row breaks exactly one rule, by the second request of its kind.
+// Each row breaks exactly one rule, with the second request of its kind.
 struct Case {
   Reason reason;
   AdmissionConfig config;
@@ -151,7 +151,7 @@ TEST(AdmissionModes, GrowthInShadowCountsAndGoesOn) {
   EXPECT_EQ(controller.stats().bytes, 0U);
 }
 
-// A deadline that is only watched must not end a wait either.
+// A deadline in shadow mode must not end a wait either.
 TEST(AdmissionModes, ADeadlineThatIsNotEnforcedDoesNotShortenAWait) {
   AdmissionConfig config = plain_config(1);
   config.modes.deadline = RuleMode::kShadow;
@@ -167,7 +167,7 @@ TEST(AdmissionModes, ADeadlineThatIsNotEnforcedDoesNotShortenAWait) {
   EXPECT_EQ(controller.collect(waiter, after_ms(100)).error(), Reason::kOverload);
 }
 
-// ---- changes in mid-flight
+// ---- changes while requests are in flight
 
 AdmissionRequest with_everything(const AdmissionController& controller) {
   AdmissionRequest request = request_of(Priority::kNormal);
@@ -214,7 +214,7 @@ TEST(AdmissionModes, AModeChangeInMidFlightDoesNotUnbalance) {
   }
 }
 
-// What a rule saw while it only watched is what it finds when it is switched on.
+// What a rule counted in shadow mode is what it finds when it is enforced.
 TEST(AdmissionModes, ARuleThatIsSwitchedOnFindsTrueNumbers) {
   AdmissionConfig config = plain_config(2);
   config.inflight_max = 2;
@@ -233,8 +233,8 @@ TEST(AdmissionModes, ARuleThatIsSwitchedOnFindsTrueNumbers) {
   EXPECT_TRUE(controller.try_admit(with_everything(controller), kStart).has_value());
 }
 
-// max_concurrent over several scopes, with the rule switched from enforced to watched: whoever
-// waits is served, not refused by the bound that is no longer enforced.
+// max_concurrent over several scopes, with the rule switched from enforce to shadow: a waiter is
+// served, not refused by the bound that is no longer enforced.
 TEST(AdmissionModes, AWaiterIsServedWhenTheSharedBoundStopsBeingEnforced) {
   AdmissionConfig config = plain_config(1);
   config.scopes_max = 2;

@@ -1,4 +1,4 @@
-// Overload as others see it: is_overloaded(), retry hints, operator states, limits that move.
+// Overload seen from outside: is_overloaded(), retry hints, operator states, changing limits.
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -69,9 +69,9 @@ TEST(AdmissionOverload, TheHintIsFromTheDrainRateJitteredAndAtLeastFiftyMillisec
   AdmissionController controller(plain_config(10), Rng(1));
   Rng rng(5);
   Duration hint = controller.retry_after(ScopeId::kFirst, kStart, rng);
-  EXPECT_GE(hint, milliseconds(100));  // unknown: a tenth of a second, stretched
+  EXPECT_GE(hint, milliseconds(100));  // unknown: a tenth of a second, plus jitter
   EXPECT_LE(hint, milliseconds(150));
-  // 20 a second, one in front and itself: 100 ms.
+  // 20 a second, one request ahead plus itself: 100 ms.
   controller.expire(kStart);
   for (int i = 0; i < 2; ++i) {
     Permit permit = controller.try_admit(request_of(Priority::kHigh), kStart).value();
@@ -179,7 +179,7 @@ TEST(AdmissionLimit, OverloadOutcomesShrinkItAndErrorsDoNot) {
   }
 }
 
-// Whoever gave up after longer than the baseline waited at least that long.
+// A client that gave up after more than the baseline waited at least that long.
 TEST(AdmissionLimit, ACancelIsASampleOnlyIfItWasSlowerThanTheBaseline) {
   AdmissionController controller(vegas_config(100, 8), Rng(1));
   controller.expire(kStart);

@@ -1,4 +1,4 @@
-// Classes under load: who is shed first, who never, and a manager that drowns in updates.
+// Classes under load: which is shed first, which never; a cluster manager flooded with updates.
 #include <array>
 #include <atomic>
 #include <functional>
@@ -17,7 +17,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-/// The profile of a cluster manager: 1000 in all, of them 500 high, 300 normal, 200 low.
+/// The profile of a cluster manager: 1000 in total, of them 500 high, 300 normal, 200 low.
 AdmissionConfig manager_config() {
   AdmissionConfig config = plain_config(1000);
   config.classes.caps = {0, 500, 300, 200};
@@ -38,7 +38,7 @@ TEST(AdmissionPriority, CriticalIsAlwaysAcquiredRegardlessOfLoad) {
   EXPECT_EQ(controller.stats().critical_shed, 0U);
 }
 
-// With the default shares: as the scope fills up, each class finds its end in turn.
+// With the default shares: as the scope fills, the classes reach their bounds one after the other.
 TEST(AdmissionPriority, LowIsShedBeforeNormalBeforeHigh) {
   AdmissionConfig config = plain_config(100);
   config.classes = ClassRules{};
@@ -58,7 +58,7 @@ TEST(AdmissionPriority, LowIsShedBeforeNormalBeforeHigh) {
   EXPECT_EQ(first_refused[index_of(Priority::kHigh)], 100U);
 }
 
-// At a limit of four: exactly three low are admitted, the fourth is refused, high at once.
+// At a limit of four: exactly three low are admitted, the fourth is refused, high is admitted.
 TEST(AdmissionPriority, HighIsAdmittedWhenLowIsRejected) {
   AdmissionConfig config;
   config.max_concurrent = 4;
@@ -98,7 +98,7 @@ TEST(AdmissionPriority, ReleaseDecrementsTheCountersOfItsClass) {
     std::move(held.back()).finish(Outcome::kOk, after_ms(1));
     EXPECT_EQ(in_flight(p), 4U);
     held.pop_back();
-    EXPECT_EQ(in_flight(p), 4U);  // the finished one gives nothing back twice
+    EXPECT_EQ(in_flight(p), 4U);  // a finished one gives nothing back twice
     held.clear();
     EXPECT_EQ(in_flight(p), 0U);
     const ClassStats stats = controller.scope_stats(ScopeId::kFirst, kStart).classes[index_of(p)];
@@ -124,7 +124,7 @@ struct Finish {
   bool operator>(const Finish& other) const { return at > other.at; }
 };
 
-/// Ten seconds of arrivals, each admitted or refused at its instant; admitted ones end later.
+/// Ten seconds of arrivals, each admitted or refused when it arrives; admitted ones end later.
 void drive(AdmissionController& controller, std::vector<Load>& loads) {
   std::priority_queue<Finish, std::vector<Finish>, std::greater<>> running;
   constexpr Duration kTick = std::chrono::microseconds(100);
@@ -168,7 +168,7 @@ TEST(AdmissionPriority, AManagerUnderTenThousandUpdatesASecondShedsLowAndKeepsCr
   EXPECT_TRUE(all_is_given_back(controller));
 }
 
-// The same flood with every class over its means: they are shed in order, critical never.
+// The same flood with every class above its share: they are shed in order, critical never.
 TEST(AdmissionPriority, WhenEverythingIsOverloadedTheSharesOrderWhoIsShed) {
   AdmissionConfig config = plain_config(100);
   config.classes = ClassRules{};
@@ -188,7 +188,7 @@ TEST(AdmissionPriority, WhenEverythingIsOverloadedTheSharesOrderWhoIsShed) {
   EXPECT_GT(share(loads[1]), share(loads[0]));
 }
 
-// Threads instead of a driver: updates flood from three, a fourth probes without a single miss.
+// With threads: three of them flood with updates, a fourth sends probes and none is refused.
 TEST(AdmissionPriority, ProbesPassWhileThreadsFlood) {
   constexpr int kProbes = rounds(50'000);
   AdmissionController controller(plain_config(8), Rng(1));

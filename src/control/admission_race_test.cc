@@ -1,5 +1,5 @@
-// Thirty-two simultaneous tries at a bound of sixteen: exactly sixteen succeed, in every one of ten
-// thousand rounds. Every bound of the controller is compare-and-act, never look-then-act.
+// Thirty-two simultaneous attempts at a bound of sixteen: exactly sixteen succeed, in each of ten
+// thousand rounds. Every bound of the controller is checked and taken in one atomic step.
 #include <array>
 #include <atomic>
 #include <barrier>
@@ -21,13 +21,13 @@ constexpr std::size_t kTries = 32;
 constexpr std::size_t kBound = 16;
 constexpr int kRounds = rounds(10'000);
 
-/// A race at one bound. In each round all threads try at once, and each try keeps what it got. The
-/// last to end counts, gives everything back and lets the next round begin.
+/// A race at one bound. In each round all threads try at once, and each attempt keeps what it got.
+/// The last thread to finish counts, gives everything back and starts the next round.
 class Race {
  public:
   explicit Race(const AdmissionConfig& config) : controller(config, Rng(1)) {}
 
-  /// `attempt(i)`, i < 32: takes one, into held[i] if it is a permit; says whether it succeeded.
+  /// `attempt(i)`, i < 32: takes one, into held[i] if it is a permit; returns whether it succeeded.
   void run(std::size_t threads, const std::function<bool(std::size_t)>& attempt) {
     const std::size_t tries_each = kTries / threads;
     std::barrier round(static_cast<std::ptrdiff_t>(threads), [this]() noexcept { end_round(); });
@@ -60,7 +60,7 @@ class Race {
   std::array<Permit, kTries> held;
   std::function<void()> before_round = [] {};
   std::function<void()> after_all = [] {};
-  std::function<bool()> at_the_bound = [] { return true; };  // looked at when all have tried
+  std::function<bool()> at_the_bound = [] { return true; };  // evaluated when all have tried
 
  private:
   void end_round() noexcept {
@@ -103,7 +103,7 @@ TEST(ActorAdmissionRace, DoesNotExceedByteCap) {
   race.run(kTries, [&](std::size_t i) { return race.admit(i, request); });
 }
 
-// The others with fewer threads and several tries each: more of them are truly at the same time.
+// Fewer threads with several attempts each: more of the attempts are truly simultaneous.
 constexpr std::size_t kRacers = 4;
 
 TEST(AdmissionRace, DoesNotExceedTheActorsCapAmongManyActors) {
@@ -190,7 +190,7 @@ TEST(AdmissionRace, DoesNotExceedStreamsMax) {
   race.run(kRacers, [&](std::size_t i) { return race.held[i].to_streaming(kStart); });
 }
 
-// Growth by many requests of one actor, which has two budgets to keep.
+// Growth by many requests of one actor, which must stay within two budgets.
 TEST(AdmissionRace, GrowthExceedsNeitherTheActorsNorTheProcessWideBytes) {
   for (const bool actor_is_tighter : {true, false}) {
     AdmissionConfig config = wide_config();
@@ -207,7 +207,7 @@ TEST(AdmissionRace, GrowthExceedsNeitherTheActorsNorTheProcessWideBytes) {
   }
 }
 
-// A room of sixteen: the bound on who may wait is exact as well.
+// A waiting room of sixteen: its bound is exact as well.
 TEST(AdmissionRace, DoesNotExceedTheWaitingRoom) {
   AdmissionConfig config = wide_config();
   config.max_concurrent = config.limit.initial_limit = 1;
@@ -229,7 +229,7 @@ TEST(AdmissionRace, DoesNotExceedTheWaitingRoom) {
 
 // ---- the same bounds without rounds: threads take and give back as fast as they can
 
-/// Threads hammer at a bound of `most`; what is held at any instant is counted beside it.
+/// Threads take and give back at a bound of `most`; what is held is counted separately.
 template <class Take>
 void hammer(AdmissionController& controller, int most, Take take) {
   constexpr int kEach = rounds(400'000);

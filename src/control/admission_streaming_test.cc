@@ -69,8 +69,8 @@ TEST(AdmissionStreaming, ItsWeightMovesWithIt) {
   EXPECT_EQ(controller.stats().streaming, 4U);
 }
 
-// The unit of the limit comes free once, so a stream must not count twice in the rate at which
-// waiters are told to expect theirs.
+// The unit of the limit is freed once, so a stream must not count twice in the drain rate from
+// which waits are estimated.
 TEST(AdmissionStreaming, AStreamedRequestDrainsOnce) {
   AdmissionController controller(plain_config(10), Rng(1));
   controller.expire(kStart);
@@ -83,7 +83,7 @@ TEST(AdmissionStreaming, AStreamedRequestDrainsOnce) {
   EXPECT_DOUBLE_EQ(controller.scope_stats(ScopeId::kFirst, after_ms(100)).drain_per_second, 100.0);
 }
 
-// Headers after 3 ms, body for a minute: the limiter learns 3 ms, once.
+// Headers after 3 ms, body for a minute: the limiter gets one sample of 3 ms.
 TEST(AdmissionStreaming, TheLatencySampleIsTakenAtTheHeaders) {
   AdmissionConfig config = plain_config(10);
   config.limit.policy = LimitKind::kVegas;

@@ -1,6 +1,6 @@
 #pragma once
 
-// What the tests of admission share: a small controller, requests, threads that start together, a
+// Shared by the tests of admission: a small controller, requests, threads that start together, a
 // parker in virtual time.
 
 #include <atomic>
@@ -28,8 +28,8 @@
 
 namespace weir::inline v0::control {
 
-/// Sanitizers make a step many times as dear: the same test with fewer rounds. They look at every
-/// access of a round, so they need fewer to see a fault.
+/// Sanitizers make every step much slower, so the same test runs fewer rounds. They check every
+/// access, so fewer rounds are enough to find a bug.
 [[nodiscard]] constexpr int rounds(int in_release) noexcept {
   return WEIR_SANITIZED != 0 ? in_release / 20 : in_release;
 }
@@ -56,7 +56,7 @@ inline constexpr TimePoint kStart = time_from_ns(1'000'000'000);
   return {.policy = LimitKind::kVegas, .initial_limit = initial, .min_limit = min_limit};
 }
 
-/// A fixed limit of `limit`, the same in the process, and no share smaller than the whole.
+/// A fixed limit of `limit`, the same for the process, and every share is the whole limit.
 [[nodiscard]] inline AdmissionConfig plain_config(std::uint32_t limit) {
   AdmissionConfig config;
   config.max_concurrent = limit;
@@ -90,7 +90,7 @@ inline constexpr TimePoint kStart = time_from_ns(1'000'000'000);
   return permits;
 }
 
-/// True if nothing is held anywhere: what every test must leave behind.
+/// True if nothing is held anywhere: every test must end in this state.
 [[nodiscard]] inline bool all_is_given_back(const AdmissionController& controller) {
   const AdmissionStats stats = controller.stats();
   bool idle = stats.in_flight == 0 && stats.streaming == 0 && stats.bytes == 0;
@@ -99,12 +99,12 @@ inline constexpr TimePoint kStart = time_from_ns(1'000'000'000);
     idle = idle && scope.in_flight == 0 && scope.waiting == 0;
     for (const ClassStats& c : scope.classes) idle = idle && c.in_flight == 0;
   }
-  // The lists name whoever holds something.
+  // The lists contain every holder.
   return idle && controller.top_actors(1).empty() && controller.top_peers(1).empty() &&
          controller.next_expiry() == TimePoint::max();
 }
 
-/// Runs `body(thread index)` on `count` threads that start at one instant; returns when all ended.
+/// Runs `body(thread index)` on `count` threads that start together; returns when all have ended.
 template <class Body>
 void run_together(std::size_t count, Body body) {
   std::barrier start(static_cast<std::ptrdiff_t>(count));
@@ -118,7 +118,7 @@ void run_together(std::size_t count, Body body) {
   }
 }
 
-/// A waiter's owner that only notes that it was called.
+/// The owner of a waiter; it only records that it was called.
 struct ReadyFlag {
   std::atomic<int> calls{0};
   static void set(Waiter& waiter) noexcept {
@@ -126,8 +126,8 @@ struct ReadyFlag {
   }
 };
 
-/// Sleeps in virtual time: park_until() calls a script, which may free units, and then, if nobody
-/// unparked it meanwhile, says that the whole time has passed.
+/// Blocks in virtual time: park_until() calls a script, which may free units, and then, unless it
+/// was unparked, returns as if the whole time had passed.
 class ScriptedParker final : public Parker {
  public:
   using Script = std::function<TimePoint(TimePoint until)>;
@@ -146,8 +146,8 @@ class ScriptedParker final : public Parker {
   Script script_;
 };
 
-/// Blocks the thread until it is unparked, for ever if nobody does: virtual time stands still. With
-/// it, a lost wake-up is a hang, not a delay.
+/// Blocks the thread until it is unparked, without a timeout: virtual time does not advance. So a
+/// lost wake-up is a hang, not a delay.
 class PatientParker final : public Parker {
  public:
   TimePoint park_until(TimePoint /*until*/) noexcept override {

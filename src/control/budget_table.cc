@@ -60,7 +60,7 @@ void BudgetTable::forget_overflow(std::uint64_t tag, std::size_t bucket) noexcep
 // Writes a closed entry and opens it with the next generation. Under structure_.
 void BudgetTable::install(std::size_t index, std::size_t bucket, const Identity& who) noexcept {
   Entry& entry = entries_[index];
-  std::atomic_thread_fence(kRelease);  // who sees what follows sees the entry closed: see top()
+  std::atomic_thread_fence(kRelease);  // readers of the stores below see the entry closed: top()
   std::atomic<std::uint64_t>& tag = buckets_[bucket].tags[index % kWays];
   const std::uint64_t old_tag = tag.load(kRelaxed);
   if (old_tag != 0) {
@@ -87,8 +87,8 @@ void BudgetTable::install(std::size_t index, std::size_t bucket, const Identity&
   entry.word.store(generation, kRelease);
 }
 
-// Finds or makes an entry for a newcomer: an empty one, else one that holds nothing, as near to
-// its home as there is one.
+// Finds or makes an entry for a new identity: an empty one, else one that holds nothing, as near to
+// its home bucket as possible.
 std::size_t BudgetTable::make_room(const Identity& who) noexcept {
   const std::scoped_lock lock(structure_);
   if (const std::size_t entry = find(who.key); entry != kNotFound) return entry;
@@ -132,7 +132,7 @@ BudgetTable::Look BudgetTable::look(const Identity& who, std::uint64_t bytes,
                                     const BudgetCaps& caps) const noexcept {
   const std::size_t index = find(who.key);
   std::uint64_t word = index == kNotFound ? 0 : entries_[index].word.load(kAcquire);
-  if ((word & kClosed) != 0) word = 0;  // being given to somebody else: it held nothing
+  if ((word & kClosed) != 0) word = 0;  // being replaced: it held nothing
   return judge(word, bytes, caps);
 }
 
@@ -147,7 +147,7 @@ std::vector<BudgetRow> BudgetTable::top(std::size_t count) const {
                   .in_flight = count_of(word),
                   .bytes = word & kBytesMask,
                   .refused = entry.refused.load(kRelaxed)};
-    // Somebody else's entry by now: what was read may be mixed.
+    // If the generation has changed, the entry was replaced, and the row may mix two holders.
     std::atomic_thread_fence(kAcquire);
     if ((entry.word.load(kRelaxed) ^ word) >= kGeneration) continue;
     rows.push_back(std::move(row));

@@ -16,30 +16,30 @@
 
 namespace weir::inline v0::control {
 
-/// What one holder may have at once.
+/// What one holder may hold at once.
 struct BudgetCaps {
   std::uint32_t count_max = 0;
   std::uint64_t bytes_max = 0;
 };
 
-/// Who holds how much: a bounded table from identity to (count, bytes), for actors and for peers.
+/// How much each actor or peer holds: a bounded table from identity to (count, bytes).
 ///
-/// Each holder is one 64-bit word, so that count and bytes are checked and charged in one
+/// Each holder is one 64-bit word, so count and bytes are checked and charged in one
 /// compare-exchange:
 ///
 ///   bits 0–41 bytes · 42–55 count · 56–62 generation · 63 closed (being replaced)
 ///
-/// Lookup of a known identity takes no lock: eight tags to a cache line, then the holder's word.
-/// The generation makes a charge fail if the entry was given to somebody else in between. Only
-/// making room for a newcomer locks; it replaces any entry that holds nothing, since such an entry
-/// has nothing to forget. Entries that hold something are never replaced.
+/// Lookup of a known identity takes no lock: eight tags per cache line, then the holder's word. The
+/// generation makes a charge fail if the entry was replaced in between. Only inserting a new
+/// identity takes the lock; it may replace any entry that holds nothing, because no state is lost.
+/// Entries that hold something are never replaced.
 ///
-/// Promises: caps are never exceeded under any interleaving, if `force` is not used; memory never
-/// grows after construction; with at most half of the entries busy there is always room.
+/// Promises: caps are never exceeded under any interleaving, unless `force` is used; memory never
+/// grows after construction; an insertion succeeds if at most half of the entries hold something.
 /// Thread-safety: any member, any thread.
 class BudgetTable {
  public:
-  /// `entries` is rounded up to a power of two of at least 64.
+  /// `entries` is rounded up to a power of two, at least 64.
   explicit BudgetTable(std::size_t entries);
 
   enum class Charge : std::uint8_t { kOk, kCount, kBytes, kNoRoom };
@@ -48,28 +48,28 @@ class BudgetTable {
   struct Charged {
     Charge result = Charge::kNoRoom;
     std::uint32_t entry = kNoEntry;
-    Charge over = Charge::kOk;  // forced past this cap: a rule in shadow mode would have refused
+    Charge over = Charge::kOk;  // charged above this cap: a rule in shadow mode would have refused
 
-    /// The cap that stands in the way, whether it was forced or not.
+    /// The cap that is exceeded, whether the charge was forced or not.
     [[nodiscard]] Charge found() const noexcept { return result != Charge::kOk ? result : over; }
   };
-  /// Counts one more request with `bytes` for `who`, or says which cap forbids it. `force`: charge
-  /// even above the caps, unless the word itself is full (then entry is kNoEntry).
+  /// Charges one more request with `bytes` to `who`, or returns the cap that forbids it. `force`:
+  /// charges even above the caps, unless the word is full (then entry is kNoEntry).
   [[nodiscard]] Charged charge(const Identity& who, std::uint64_t bytes, const BudgetCaps& caps,
                                bool force) noexcept;
-  /// What one of them holds, and which caps one more request with `bytes` would pass.
+  /// What a holder holds, and which caps one more request with `bytes` would exceed.
   struct Look {
     std::uint32_t count = 0;
     std::uint64_t bytes = 0;
     bool over_count = false;
     bool over_bytes = false;
   };
-  /// What charge() would find; takes nothing, counts nothing.
+  /// What charge() would find; charges and counts nothing.
   [[nodiscard]] Look look(const Identity& who, std::uint64_t bytes,
                           const BudgetCaps& caps) const noexcept;
   void give_back(std::uint32_t entry, std::uint64_t bytes) noexcept;
 
-  /// More bytes for a request that is charged already.
+  /// Charges more bytes to a request that is already charged.
   [[nodiscard]] bool grow(std::uint32_t entry, std::uint64_t bytes,
                           std::uint64_t bytes_max) noexcept;
   void shrink(std::uint32_t entry, std::uint64_t bytes) noexcept;
@@ -79,7 +79,7 @@ class BudgetTable {
     return used_.load(std::memory_order_relaxed);
   }
   [[nodiscard]] std::size_t capacity() const noexcept { return mask_ * kWays + kWays; }
-  /// True if nobody holds anything.
+  /// True if no entry holds anything.
   [[nodiscard]] bool idle() const noexcept;
   [[nodiscard]] static std::size_t memory_bytes(std::size_t entries) noexcept;
 
@@ -108,7 +108,7 @@ class BudgetTable {
   [[nodiscard]] static std::uint32_t count_of(std::uint64_t word) noexcept {
     return static_cast<std::uint32_t>((word >> kBytesBits) & kCountMask);
   }
-  // Neither sum can overflow: both terms are below 2^42, or refused just here.
+  // Neither sum overflows: both terms are below 2^42, or are refused here.
   [[nodiscard]] static Look judge(std::uint64_t word, std::uint64_t bytes,
                                   const BudgetCaps& caps) noexcept {
     const std::uint64_t held = word & kBytesMask;
@@ -133,15 +133,15 @@ class BudgetTable {
   std::size_t mask_;  // buckets - 1
   std::unique_ptr<Bucket[]> buckets_;
   std::unique_ptr<Entry[]> entries_;
-  // Entries whose home is this bucket or an earlier one and that live beyond it: a search that
-  // finds nothing here goes on only if there are any.
+  // The number of entries whose home is this bucket or an earlier one and that are stored in a
+  // later one. A search that finds nothing here continues only if this is not 0.
   std::unique_ptr<std::atomic<std::uint32_t>[]> overflow_;
   std::atomic<std::uint32_t> used_{0};
   std::mutex structure_;         // guards insertion and replacement
   std::size_t next_victim_ = 0;  // guarded by structure_
 };
 
-// Inline, and by force: a returned struct that goes through memory costs more than the charge.
+// Always inline: returning a struct through memory costs more than the charge itself.
 
 inline std::size_t BudgetTable::find(const Hash128& key) const noexcept {
   const std::uint64_t tag = tag_of(key);
@@ -158,7 +158,7 @@ inline std::size_t BudgetTable::find(const Hash128& key) const noexcept {
   return kNotFound;
 }
 
-// Charges an entry that was `who`'s a moment ago; `moved` says that it is not any more.
+// Charges an entry that belonged to `who` at lookup; `moved`: it has been replaced since.
 [[gnu::always_inline]] inline BudgetTable::Charged BudgetTable::charge_known(
     std::size_t index, const Identity& who, std::uint64_t bytes, const BudgetCaps& caps, bool force,
     bool& moved) noexcept {
@@ -180,15 +180,15 @@ inline std::size_t BudgetTable::find(const Hash128& key) const noexcept {
         entry.refused.fetch_add(1, std::memory_order_relaxed);
         return {.result = over};
       }
-      // A rule that only watches charges on, up to what the word can hold.
+      // A forced charge exceeds the caps, up to what the word can hold.
       if (count_of(word) == kCountMask || bytes > kBytesMask - (word & kBytesMask)) {
         return {.result = over, .over = over};
       }
     }
     if (entry.word.compare_exchange_weak(word, word + kOne + bytes, std::memory_order_acq_rel,
                                          std::memory_order_acquire)) {
-      // The generation has 7 bits: rule out that the entry went once around all of them between
-      // the look and the charge.
+      // The generation has only 7 bits: check that it did not wrap around between lookup and
+      // charge.
       if (is_ours()) {
         return {.result = Charge::kOk, .entry = static_cast<std::uint32_t>(index), .over = over};
       }

@@ -1,4 +1,4 @@
-// Who holds how much: caps, room for newcomers, collisions, lists, threads.
+// Holders and what they hold: caps, room for new identities, collisions, lists, threads.
 #include "budget_table.h"
 
 #include <array>
@@ -22,7 +22,7 @@ using Charged = BudgetTable::Charged;
 constexpr BudgetCaps kCaps{.count_max = 3, .bytes_max = 100};
 constexpr std::uint64_t kWordBytes = kActorBytesMax;
 
-/// The identity with this hash: tests choose where it lands.
+/// The identity with this hash, so that tests choose its bucket.
 Identity who(std::uint64_t low, std::uint64_t high = 1, std::string_view label = {}) {
   return {.key = {.low = low, .high = high}, .label = label};
 }
@@ -116,7 +116,7 @@ TEST(BudgetTable, IdentitiesThatShareHalfOfTheirHashAreTwo) {
   EXPECT_EQ(table.charge(who(7, 2), 0, kOne, false).result, Charge::kOk);
   EXPECT_EQ(table.charge(who(7, 1), 0, kOne, false).result, Charge::kCount);
   EXPECT_EQ(table.charge(who(7, 2), 0, kOne, false).result, Charge::kCount);
-  EXPECT_EQ(table.charge(who(0, 5), 0, kOne, false).result, Charge::kOk);  // half of it zero
+  EXPECT_EQ(table.charge(who(0, 5), 0, kOne, false).result, Charge::kOk);  // the low half is zero
   EXPECT_EQ(table.charge(who(0, 5), 0, kOne, false).result, Charge::kCount);
   EXPECT_EQ(table.used(), 3U);
 }
@@ -131,12 +131,12 @@ TEST(BudgetTable, SizeIsRoundedUpToAPowerOfTwoOfAtLeastSixtyFour) {
   EXPECT_GE(BudgetTable::memory_bytes(16384), 16384U * (64 + 8));
 }
 
-// All to one bucket of eight: they spill over into the next ones and are all found again.
+// All in one bucket of eight: they overflow into the next buckets and are all found again.
 TEST(BudgetTable, CollidingIdentitiesSpillOverAndAreFound) {
   BudgetTable table(64);
   constexpr BudgetCaps kOne{.count_max = 1, .bytes_max = 0};
   std::vector<Charged> charged;
-  for (std::uint64_t i = 0; i < 30; ++i) {  // multiples of 8: home is bucket 0 of 8
+  for (std::uint64_t i = 0; i < 30; ++i) {  // multiples of 8: the home is bucket 0 of 8
     charged.push_back(table.charge(who(8 * (i + 1)), 0, kOne, false));
     ASSERT_EQ(charged.back().result, Charge::kOk) << i;
   }
@@ -144,7 +144,7 @@ TEST(BudgetTable, CollidingIdentitiesSpillOverAndAreFound) {
     EXPECT_EQ(table.charge(who(8 * (i + 1)), 0, kOne, false).result, Charge::kCount) << i;
   }
   EXPECT_EQ(table.used(), 30U);
-  // Those at home go, newcomers take their places; the others are found beyond them all the same.
+  // Those in the home bucket leave and new ones replace them; the others are still found.
   for (std::size_t i = 0; i < 8; ++i) table.give_back(charged[i].entry, 0);
   for (std::uint64_t i = 100; i < 108; ++i) {
     EXPECT_EQ(table.charge(who(8 * i), 0, kOne, false).result, Charge::kOk);
@@ -218,7 +218,7 @@ TEST(BudgetTable, ANewcomerInheritsNothing) {
     const Charged charged = table.charge(who(8 * i, i, "name"), 10, kOne, false);
     ASSERT_EQ(charged.result, Charge::kOk);
     EXPECT_EQ(table.charge(who(8 * i, i), 0, kOne, false).result, Charge::kCount);
-    EXPECT_EQ(table.top(1).at(0).refused, 1U);  // its own, not its predecessor's
+    EXPECT_EQ(table.top(1).at(0).refused, 1U);  // its own count, not that of the replaced entry
     table.give_back(charged.entry, 10);
   }
   EXPECT_TRUE(table.idle());
@@ -270,8 +270,8 @@ TEST(BudgetTableDeathTest, GivingBackMoreThanIsHeldIsABug) {
 
 // ---- threads
 
-// More identities than entries, so that entries change hands all the time, and all in few buckets:
-// no identity ever holds more than its caps, nobody is refused for room, all comes back.
+// More identities than entries, so entries are replaced all the time, and all in few buckets: no
+// identity ever exceeds its caps, none is refused for lack of an entry, all is given back.
 TEST(BudgetTable, CapsHoldWhileEntriesChangeHands) {
   constexpr std::size_t kThreads = 8;
   constexpr std::size_t kNames = 150;
@@ -303,13 +303,13 @@ TEST(BudgetTable, CapsHoldWhileEntriesChangeHands) {
   EXPECT_TRUE(table.idle());
 }
 
-// Whoever reads the list while entries change hands sees labels that belong to their identities.
+// A list that is read while entries are replaced has the right label for each identity.
 TEST(BudgetTable, RowsAreNeverMixedFromTwoHolders) {
   constexpr std::size_t kRows = rounds(100'000);
   BudgetTable table(64);
   std::atomic<bool> stop{false};
   std::jthread churn([&] {
-    // Six hold something at any time; each newcomer takes the place of one that just left.
+    // Six hold something at any time; each new identity replaces one that just left.
     std::array<std::pair<std::uint32_t, std::uint64_t>, 6> held{};
     held.fill({BudgetTable::kNoEntry, 0});
     for (std::size_t i = 0; !stop.load(std::memory_order_relaxed); ++i) {

@@ -43,7 +43,7 @@ ClassCounts ClassGate::counts() const noexcept {
   return counts;
 }
 
-// Never refused: when its 14 bits are full, the rest is counted beside the word.
+// Critical is never refused: if its 14 bits are full, the units are counted outside the word.
 ClassGate::Attempt ClassGate::take_critical(std::uint32_t cost) noexcept {
   const std::uint32_t charged = std::clamp<std::uint32_t>(cost, 1, kClassUnitsMax);
   std::uint64_t word = word_.load(kRelaxed);
@@ -64,8 +64,8 @@ ClassGate::Attempt ClassGate::take_critical(std::uint32_t cost) noexcept {
   }
 }
 
-// A rule that is off or in shadow: count the request all the same, so that switching the rule on
-// finds true numbers; refuse only by what is still enforced.
+// For a rule that is off or in shadow mode: the request is counted anyway, so that the counts are
+// right when the rule is switched on. Only rules that are enforced refuse.
 ClassGate::Attempt ClassGate::take_unenforced(const ClassRequest& request, bool overtake) noexcept {
   return take(rules_for(request, cap_mode_.load(kRelaxed), limit_mode_.load(kRelaxed)), overtake);
 }

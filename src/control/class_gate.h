@@ -22,56 +22,56 @@ struct Seat {
 /// What try_take() found.
 enum class Take : std::uint8_t {
   kTaken,
-  kClassCap,  // refuse: the class's fixed cap
-  kLimit,     // the share of the limit is used up, or somebody waits in front: may wait
-  kProcess,   // refuse: max_concurrent, where this gate stands for the whole process
+  kClassCap,  // refused by the fixed cap of the class
+  kLimit,     // the share of the limit is used up, or a waiter is in front: may wait
+  kProcess,   // refused by max_concurrent, if this gate enforces it for the process
 };
 
-/// The class counts of one scope and who waits for them, in one 64-bit word:
+/// The class counts of one scope, and which classes have waiters, in one 64-bit word:
 ///
 ///   bits  0–13 critical · 14–27 high · 28–41 normal · 42–55 low · 56 high waits · 57 normal waits
 ///
-/// Promises: checking cap and share and counting the request are one compare-exchange, so neither
-/// is ever exceeded. A newcomer that sees a waiter of its own or a higher class does not overtake.
+/// Promises: cap and share are checked and the request is counted in one compare-exchange, so
+/// neither is ever exceeded. A new request does not overtake a waiter of its own or a higher class.
 /// Thread-safety: any member, any thread; set_rules() calls are serialised by the owner; waiter
 /// bits are set and cleared under the waiting room's lock.
 class ClassGate {
  public:
-  /// Installs caps and shares for a limit in force. `process_max` > 0: this gate is the only one,
+  /// Installs caps and shares for the limit in force. `process_max` > 0: this gate is the only one,
   /// and enforces max_concurrent itself.
   void set_rules(const ClassRules& rules, const RuleModes& modes, std::uint32_t limit,
                  std::uint32_t process_max) noexcept;
 
   struct Attempt {
     Take take = Take::kLimit;
-    Take would = Take::kTaken;  // verdict of rules in shadow mode
+    Take would = Take::kTaken;  // what rules in shadow mode would do
     Seat seat{};
     std::uint32_t in_flight = 0;  // sheddable units after taking
   };
-  /// `overtake`: the waiting room itself asks, for its first in line.
+  /// `overtake`: ignores waiters; only for the waiting room, for its first waiter.
   [[nodiscard]] Attempt try_take(const ClassRequest& request, bool overtake) noexcept;
-  /// What try_take() would find for a newcomer, each rule by itself; takes nothing.
+  /// What try_take() would find for a new request, each rule separately; takes nothing.
   struct Look {
     Take cap = Take::kTaken;
-    Take limit = Take::kTaken;  // found whatever the mode; with a shadow's eyes if not enforced
+    Take limit = Take::kTaken;  // in every mode; waiters in front count only if enforced
     RuleMode cap_mode = RuleMode::kEnforce;
     RuleMode limit_mode = RuleMode::kEnforce;
-    std::uint32_t units = 0;  // that it would take
+    std::uint32_t units = 0;  // what the request would take
     std::uint32_t in_class = 0;
     std::uint32_t class_cap = 0;  // 0: none
     std::uint32_t in_flight = 0;  // sheddable units
-    std::uint32_t bound = 0;      // of the request's share
+    std::uint32_t bound = 0;      // of the share of the request
   };
   [[nodiscard]] Look look(const ClassRequest& request) const noexcept;
 
-  /// Returns true if somebody waits: the caller must then pump the waiting room.
+  /// Returns true if there are waiters: the caller must then pump the waiting room.
   [[nodiscard]] bool give_back(const Seat& seat, Priority priority) noexcept;
 
   void set_waiting(bool high, bool normal) noexcept;
 
   [[nodiscard]] ClassCounts counts() const noexcept;
   [[nodiscard]] std::uint32_t sheddable() const noexcept { return counts().sheddable(); }
-  /// The units up to which a class may fill the scope.
+  /// The number of units up to which a class may fill the scope.
   [[nodiscard]] std::uint32_t bound(Priority priority) const noexcept;
   [[nodiscard]] std::uint32_t cap(Priority priority) const noexcept;
   [[nodiscard]] OperatorState state() const noexcept;
@@ -95,11 +95,11 @@ class ClassGate {
   [[nodiscard]] static constexpr std::size_t bound_index(const ClassRequest& r) noexcept {
     return index_of(r.priority) + (r.hedge ? kPriorityCount : 0);
   }
-  /// Waiters that a newcomer of this kind must queue behind.
+  /// The bits of the waiters that a new request of this kind must not overtake.
   [[nodiscard]] static constexpr std::uint64_t in_front(const ClassRequest& r) noexcept {
     return r.priority == Priority::kHigh && !r.hedge ? kHighWaits : kAnyWaits;
   }
-  /// The numbers that one request is judged by.
+  /// The numbers that one request is checked against.
   struct Rules {
     ClassRequest charged;  // with the cost that is charged
     std::uint32_t bound = 0;
@@ -110,7 +110,7 @@ class ClassGate {
   };
   [[nodiscard]] Rules rules_for(const ClassRequest& request, RuleMode cap_mode,
                                 RuleMode limit_mode) const noexcept;
-  /// The decision, pure: the word in, what to do and why out.
+  /// The decision as a pure function of the word and the rules.
   [[nodiscard]] static Attempt judge(std::uint64_t word, const Rules& rules,
                                      bool overtake) noexcept;
   [[nodiscard]] Attempt take(const Rules& rules, bool overtake) noexcept;
@@ -120,18 +120,18 @@ class ClassGate {
   alignas(64) std::atomic<std::uint64_t> word_{0};
   std::atomic<std::uint32_t> critical_overflow_{0};
 
-  // Read by every decision, written by reconfiguration and limit changes only.
+  // Read by every decision; written only by reconfiguration and limit changes.
   // First half: requests; second half: hedges of that class.
   alignas(64) std::array<std::atomic<std::uint32_t>, 2 * kPriorityCount> bounds_{};
   std::array<std::atomic<std::uint32_t>, kPriorityCount> caps_{};
   std::atomic<std::uint32_t> process_max_{0};
-  std::atomic<bool> enforced_{true};  // both rules enforce: the common, short path
+  std::atomic<bool> enforced_{true};  // both rules are enforced: the common, fast path
   std::atomic<RuleMode> cap_mode_{RuleMode::kEnforce};
   std::atomic<RuleMode> limit_mode_{RuleMode::kEnforce};
 };
 
-// Inline, and by force: a returned struct that goes through memory costs more than the take, and
-// constant modes make the common path short.
+// Always inline: returning a struct through memory costs more than the take itself, and constant
+// modes make the common path short.
 
 [[gnu::always_inline]] inline ClassGate::Rules ClassGate::rules_for(
     const ClassRequest& request, RuleMode cap_mode, RuleMode limit_mode) const noexcept {
@@ -163,7 +163,7 @@ class ClassGate {
     if (over_process) return {.take = Take::kProcess};
     if (!overtake && (word & in_front(rules.charged)) != 0) return {.take = Take::kLimit};
   } else if (counts.of(rules.charged.priority) + rules.charged.cost > kClassUnitsMax) {
-    attempt.seat.units = 0;  // beyond what the word can count it passes uncounted
+    attempt.seat.units = 0;  // above what the word can count, it passes uncounted
   }
   if (over_cap && rules.cap_mode == RuleMode::kShadow) {
     attempt.would = Take::kClassCap;

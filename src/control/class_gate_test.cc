@@ -1,4 +1,4 @@
-// The class word: caps, shares, the process-wide bound, waiter bits, critical beside the word.
+// The class word: caps, shares, the process-wide bound, waiter bits, critical overflow.
 #include "class_gate.h"
 
 #include <array>
@@ -23,7 +23,7 @@ void set_up(ClassGate& gate, const GateSetup& setup) {
   gate.set_rules(setup.rules, setup.modes, setup.limit, setup.process_max);
 }
 
-// Takes until refused; returns how many were taken and, through `last`, what refused.
+// Takes until refused; returns how many were taken and, in `last`, what refused.
 std::uint32_t take_all(ClassGate& gate, const ClassRequest& request, Take& last) {
   for (std::uint32_t taken = 0;; ++taken) {
     last = gate.try_take(request, false).take;
@@ -85,13 +85,13 @@ TEST(ClassGate, CostWeighsAndARequestDearerThanItsShareIsServedAlone) {
   set_up(gate, {.limit = 10});
   const ClassGate::Attempt dear = gate.try_take({Priority::kNormal, false, 1000}, false);
   ASSERT_EQ(dear.take, Take::kTaken);
-  EXPECT_EQ(dear.seat.units, 9U);  // all of normal's share
+  EXPECT_EQ(dear.seat.units, 9U);  // the whole share of normal
   EXPECT_EQ(dear.in_flight, 9U);
   EXPECT_EQ(take_all(gate, {Priority::kNormal}), 0U);
   EXPECT_FALSE(gate.give_back(dear.seat, Priority::kNormal));
   EXPECT_EQ(take_all(gate, {Priority::kHigh, false, 3}), 3U);
   EXPECT_EQ(gate.sheddable(), 9U);
-  EXPECT_EQ(gate.try_take({Priority::kHigh, false, 0}, false).seat.units, 1U);  // never for nothing
+  EXPECT_EQ(gate.try_take({Priority::kHigh, false, 0}, false).seat.units, 1U);  // at least one unit
 }
 
 TEST(ClassGate, ACostAboveCapOrProcessBoundIsServedAloneToo) {
@@ -132,7 +132,7 @@ TEST(ClassGate, CriticalIsCountedNeverComparedAndNeverRefused) {
   }
   EXPECT_EQ(gate.counts().of(Priority::kCritical), kMany);
   EXPECT_EQ(gate.sheddable(), 0U);
-  EXPECT_EQ(gate.try_take({Priority::kHigh}, false).take, Take::kTaken);  // no neighbour was hurt
+  EXPECT_EQ(gate.try_take({Priority::kHigh}, false).take, Take::kTaken);  // neighbours intact
   EXPECT_EQ(gate.sheddable(), 1U);
   // Given back in the order taken: the first fit the word, the last did not.
   for (const Seat& seat : seats) EXPECT_FALSE(gate.give_back(seat, Priority::kCritical));
@@ -148,8 +148,8 @@ TEST(ClassGate, WaiterBitsHoldBackNewcomersOfTheirClassAndBelow) {
   EXPECT_EQ(gate.try_take({Priority::kNormal}, false).take, Take::kLimit);
   EXPECT_EQ(gate.try_take({Priority::kLow}, false).take, Take::kLimit);
   EXPECT_EQ(gate.try_take({Priority::kHigh, true, 1}, false).take, Take::kLimit);
-  EXPECT_EQ(gate.try_take({Priority::kHigh}, true).take, Take::kTaken);  // the room itself
-  EXPECT_TRUE(gate.give_back({.units = 1}, Priority::kHigh));            // and must be pumped
+  EXPECT_EQ(gate.try_take({Priority::kHigh}, true).take, Take::kTaken);  // for the waiting room
+  EXPECT_TRUE(gate.give_back({.units = 1}, Priority::kHigh));            // and it must be pumped
   gate.set_waiting(false, true);
   EXPECT_EQ(gate.try_take({Priority::kHigh}, false).take, Take::kTaken);
   EXPECT_EQ(gate.try_take({Priority::kHigh, true, 1}, false).take, Take::kLimit);
@@ -171,7 +171,7 @@ TEST(ClassGate, OperatorStateFollowsTheBounds) {
   EXPECT_EQ(gate.state(), OperatorState::kOverloaded);
 }
 
-// ---- rules that are off or only watch
+// ---- rules that are off or in shadow mode
 
 TEST(ClassGate, ARuleInShadowCountsTakesAndSaysWhatItWouldHaveDone) {
   ClassGate gate;
@@ -210,7 +210,7 @@ TEST(ClassGate, ARuleThatIsOffSaysNothingAndStillCounts) {
   EXPECT_EQ(gate.sheddable(), 5U);
 }
 
-// One rule that only watches must not open the other, nor let newcomers overtake.
+// A rule in shadow mode must not disable the other rule, nor let new requests overtake.
 TEST(ClassGate, WithTheCapInShadowLimitProcessBoundAndOrderStillHold) {
   GateSetup setup{.limit = 10, .process_max = 4};
   setup.modes.class_cap = RuleMode::kShadow;
@@ -260,7 +260,7 @@ TEST(ClassGate, BeyondItsFourteenBitsAnUnenforcedClassPassesUncounted) {
 
 // ---- threads
 
-// All classes at once around one bound: the sum never passes it, and everything comes back.
+// All classes at once at one bound: the sum never exceeds it, and everything is given back.
 TEST(ClassGate, NoInterleavingPassesABound) {
   constexpr int kEach = rounds(100'000);
   constexpr std::uint32_t kLimit = 6;

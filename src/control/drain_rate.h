@@ -7,12 +7,13 @@
 
 namespace weir::inline v0::control {
 
-/// How many requests a scope finishes per second, and how many it can: the first is what came, the
-/// second is only known while somebody waits all the time. What a newcomer's wait is estimated from
-/// is the second: a service that was asked for ten a second may well be able to do a thousand.
+/// How many requests a scope finishes per second (rate), and how many it can finish (capacity). The
+/// capacity is known only while at least one request waits all the time. The wait of a new request
+/// is estimated from the capacity, because a service that gets ten a second may be able to do a
+/// thousand.
 ///
-/// A measurement spans at least 100 ms; it is fresh for one second after it was taken. One that
-/// spans more than 300 ms was not taken in time: the process stood still, and so did its service.
+/// A measurement spans at least 100 ms and is fresh for one second. If it spans more than 300 ms,
+/// the process was stalled meanwhile, and the capacity is unknown.
 /// Thread-safety: any member, any thread; one of them takes the measurement. Cost: loads only,
 /// unless a measurement is due.
 class DrainRate {
@@ -21,8 +22,9 @@ class DrainRate {
   static constexpr std::int64_t kSpanMaxNs = 300'000'000;
   static constexpr std::int64_t kFreshNs = 1'000'000'000;
 
-  /// `finished`: a callable that returns the ever-growing count; `waited`: one that returns whether
-  /// somebody waited ever since it was last called. Called only if a measurement is due.
+  /// `finished` returns the count of finished requests, which never decreases; `waited` returns
+  /// whether there was a waiter all the time since its last call. Called only if a measurement is
+  /// due.
   template <class Finished, class Waited>
   void refresh(TimePoint now, Finished&& finished, Waited&& waited) noexcept {
     std::int64_t at = measured_ns_.load(std::memory_order_relaxed);
@@ -31,7 +33,7 @@ class DrainRate {
     if (!measured_ns_.compare_exchange_strong(at, to_ns(now), std::memory_order_acq_rel)) return;
     const std::uint64_t count = finished();
     const std::uint64_t before = finished_.exchange(count, std::memory_order_relaxed);
-    // After a long silence the span says nothing about now: start over.
+    // After a long pause the span does not describe the present: start over.
     const bool usable = at != 0 && span <= kFreshNs && count >= before;
     const double rate =
         usable ? static_cast<double>(count - before) * 1e9 / static_cast<double>(span) : 0;
@@ -52,7 +54,7 @@ class DrainRate {
     if (at == 0 || to_ns(now) - at > kFreshNs) return 0;
     return per_second_.load(std::memory_order_relaxed);
   }
-  /// What it finishes when it is never without work; zero when that is not known.
+  /// Requests per second that it finishes while it always has work; zero if unknown.
   [[nodiscard]] double capacity(TimePoint now) const noexcept {
     const std::int64_t at = measured_ns_.load(std::memory_order_relaxed);
     if (at == 0 || to_ns(now) - at > kFreshNs) return 0;

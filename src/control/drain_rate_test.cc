@@ -7,7 +7,7 @@
 namespace weir::control {
 namespace {
 
-// The rate after `finished` requests at that time.
+// Measures at `ms`, when `finished` requests have finished.
 void measure(DrainRate& rate, std::int64_t ms, std::uint64_t finished, bool waited = false) {
   rate.refresh(
       after_ms(ms), [finished] { return finished; }, [waited] { return waited; });
@@ -20,7 +20,7 @@ bool nobody() {
 TEST(DrainRate, IsUnknownUntilAMeasurementSpansAHundredMilliseconds) {
   DrainRate rate;
   EXPECT_EQ(rate.per_second(kStart), 0.0);
-  measure(rate, 0, 1000);  // only opens the span: what came before says nothing
+  measure(rate, 0, 1000);  // only opens the span: earlier requests do not count
   EXPECT_EQ(rate.per_second(kStart), 0.0);
   measure(rate, 99, 1099);
   EXPECT_EQ(rate.per_second(after_ms(99)), 0.0);
@@ -51,7 +51,7 @@ TEST(DrainRate, ALongSilenceStartsItOver) {
   DrainRate rate;
   measure(rate, 0, 0);
   measure(rate, 100, 10);
-  measure(rate, 5000, 11);  // one in five seconds: neither 100 nor 0.2 a second is true now
+  measure(rate, 5000, 11);  // one in five seconds: neither 100 nor 0.2 a second is right now
   EXPECT_EQ(rate.per_second(after_ms(5000)), 0.0);
   measure(rate, 5100, 31);
   EXPECT_DOUBLE_EQ(rate.per_second(after_ms(5100)), 200.0);
@@ -62,7 +62,7 @@ TEST(DrainRate, CapacityIsKnownOnlyWhileSomebodyWaits) {
   measure(rate, 0, 0, true);
   measure(rate, 100, 10, true);
   EXPECT_DOUBLE_EQ(rate.capacity(after_ms(100)), 100.0);
-  measure(rate, 200, 11, false);  // one came, one was served: it might have been a thousand
+  measure(rate, 200, 11, false);  // one came, one was served: the capacity may be a thousand
   EXPECT_EQ(rate.capacity(after_ms(200)), 0.0);
   EXPECT_GT(rate.per_second(after_ms(200)), 0.0);
   measure(rate, 300, 31, true);
@@ -74,7 +74,7 @@ TEST(DrainRate, AStallSaysNothingAboutCapacity) {
   DrainRate rate;
   measure(rate, 0, 0, true);
   measure(rate, 100, 10, true);
-  measure(rate, 500, 12, true);  // nobody measured for 400 ms, so nobody served either
+  measure(rate, 500, 12, true);  // no measurement for 400 ms: the process was stalled
   EXPECT_EQ(rate.capacity(after_ms(500)), 0.0);
 }
 
@@ -84,7 +84,7 @@ TEST(DrainRate, CountsOnlyWhenAMeasurementIsDue) {
   const auto count = [&counted] { return static_cast<std::uint64_t>(++counted); };
   for (int ms = 0; ms < 100; ++ms) rate.refresh(after_ms(ms), count, nobody);
   EXPECT_EQ(counted, 1);
-  rate.refresh(after_ms(50), count, nobody);  // a thread whose clock reading is older
+  rate.refresh(after_ms(50), count, nobody);  // a thread with an older clock reading
   EXPECT_EQ(counted, 1);
   rate.refresh(after_ms(100), count, nobody);
   EXPECT_EQ(counted, 2);

@@ -10,7 +10,7 @@
 namespace weir::inline v0::control {
 
 /// Buckets of a log histogram: 16 per octave from 1 µs to about 137 s, so a value is known within
-/// ±3.2 %. What lies outside goes to the first or last bucket.
+/// ±3.2 %. Values outside this range go to the first or last bucket.
 struct LatencyBuckets {
   static constexpr std::uint32_t kOctaveFirst = 10;  // 2^10 ns ≈ 1 µs
   static constexpr std::uint32_t kOctaves = 27;
@@ -35,7 +35,7 @@ struct LatencyBuckets {
   }
 };
 
-/// The value below which `fraction` of `total` counts lie. Zero for an empty histogram.
+/// The value below which `fraction` of `total` counts are. Zero for an empty histogram.
 template <class Counts>
 [[nodiscard]] Duration percentile(const Counts& counts, std::uint64_t total,
                                   double fraction) noexcept {

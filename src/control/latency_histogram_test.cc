@@ -16,7 +16,7 @@ using Counts = std::array<std::uint32_t, LatencyBuckets::kCount>;
 TEST(LatencyBuckets, AValueIsKnownWithinFourPercentFromAMicrosecondToTwoMinutes) {
   Rng rng(11);
   for (int i = 0; i < 100'000; ++i) {
-    // Uniform in the exponent, so that every octave is met.
+    // Uniform in the exponent, so that every octave is covered.
     const double ns = std::exp2(10.0 + 26.9 * rng.unit());
     const Duration latency(static_cast<std::int64_t>(ns));
     const Duration known = LatencyBuckets::value(LatencyBuckets::index(latency));

@@ -8,7 +8,7 @@
 
 namespace weir::inline v0::control {
 
-/// The memory rule for all threads: readings come in now and then, decisions read one byte.
+/// The memory rule for all threads: the owner stores readings, decisions read one byte.
 /// Thread-safety: sheds() and the getters from any thread; set() and set_rules() are serialised by
 /// the owner. Cost: one load per decision, unless memory is short.
 class MemoryGate {
@@ -35,7 +35,7 @@ class MemoryGate {
                       ? low_requests_.fetch_add(1, std::memory_order_relaxed)
                       : 0);
   }
-  /// What sheds() would say; counts nothing.
+  /// What sheds() would return; counts nothing.
   [[nodiscard]] bool would_shed(Priority priority) const noexcept {
     return decide(level(), priority, low_requests_.load(std::memory_order_relaxed));
   }

@@ -58,7 +58,7 @@ TEST(MemoryGate, NewThresholdsJudgeTheLastReadingAtOnce) {
   EXPECT_TRUE(gate.sheds(Priority::kNormal));
 }
 
-// The ratio is an exact counter over all threads, not a coin.
+// The ratio is exact over all threads, not random.
 TEST(MemoryGate, TheShareOfLowRequestsIsExactUnderThreads) {
   constexpr int kEach = rounds(20'000);
   constexpr int kThreads = 4;

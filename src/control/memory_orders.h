@@ -4,7 +4,7 @@
 
 namespace weir::inline v0::control {
 
-/// Short names for the orders that every line of the lock-free parts repeats.
+/// Short names for the memory orders of the lock-free parts.
 inline constexpr auto kRelaxed = std::memory_order_relaxed;
 inline constexpr auto kAcquire = std::memory_order_acquire;
 inline constexpr auto kRelease = std::memory_order_release;

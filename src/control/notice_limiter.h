@@ -11,15 +11,15 @@
 
 namespace weir::inline v0::control {
 
-/// Lets one notice per kind and second through and counts the rest, so that a flood of refusals is
-/// a line per second in a log, not a flood.
+/// Passes one notice per kind and second and counts the others, so that many refusals cause only
+/// one log line per second.
 /// Thread-safety: any member, any thread. Cost: one add, one load.
 template <std::size_t Kinds>
 class NoticeLimiterOf {
  public:
   static constexpr std::int64_t kQuietNs = 1'000'000'000;
 
-  /// How many events the notice that is due now stands for; 0: none is due.
+  /// The number of events that the notice due now stands for; 0: none is due.
   [[nodiscard]] std::uint64_t note(std::size_t kind, TimePoint now) noexcept {
     Kind& k = kinds_[kind];
     k.pending.fetch_add(1, std::memory_order_relaxed);

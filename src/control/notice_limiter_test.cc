@@ -31,7 +31,7 @@ TEST(NoticeLimiter, TimeThatGoesBackAlittleIsStillQuiet) {
   EXPECT_EQ(limiter.note(0, after_ms(9)), 0U);
 }
 
-// One notice per second and kind, however many threads note; none is forgotten.
+// One notice per second and kind, however many threads note events; every event is counted.
 TEST(NoticeLimiter, ThreadsLoseNoEventAndSendOneNoticePerSecond) {
   constexpr int kSeconds = 20;
   constexpr int kEach = rounds(20'000);
@@ -50,7 +50,7 @@ TEST(NoticeLimiter, ThreadsLoseNoEventAndSendOneNoticePerSecond) {
     });
     EXPECT_EQ(notices.load(), 1) << s;
   }
-  // One more, a second later, stands for all that are still pending, and for itself.
+  // One more event, a second later, stands for all that are not reported yet, and for itself.
   stood_for += limiter.note(0, kStart + seconds(kSeconds));
   EXPECT_EQ(stood_for.load(), std::uint64_t{kSeconds} * kThreads * kEach + 1);
 }

@@ -7,10 +7,10 @@
 
 namespace weir::inline v0::control {
 
-/// Whether waiting or refusals by the limit persist: events at most 100 ms apart, for at least
-/// 100 ms, the last of them not longer ago than that. One burst is not overload.
-/// Thread-safety: any member, any thread; racing writers may shift an edge by one event, and a
-/// writer that was held up cannot turn the clock back.
+/// True if waiting or refusals by the limit persist: events at most 100 ms apart, for at least 100
+/// ms, the last at most 100 ms ago. One burst is not overload.
+/// Thread-safety: any member, any thread; concurrent writers may shift an edge by one event, and a
+/// delayed writer cannot set the time back.
 class OverloadSignal {
  public:
   static constexpr std::int64_t kPersistNs = 100'000'000;

@@ -21,8 +21,8 @@ TEST(OverloadSignal, EventsThatGoOnForAHundredMillisecondsAre) {
     signal.note(after_ms(ms));
     EXPECT_EQ(signal.persists(after_ms(ms)), ms >= 100) << ms;
   }
-  EXPECT_TRUE(signal.persists(after_ms(200)));   // the last is not longer ago than that
-  EXPECT_FALSE(signal.persists(after_ms(201)));  // and now it is
+  EXPECT_TRUE(signal.persists(after_ms(200)));   // the last event is not longer ago than that
+  EXPECT_FALSE(signal.persists(after_ms(201)));  // now it is
 }
 
 TEST(OverloadSignal, AGapStartsItOver) {

@@ -14,7 +14,7 @@ void SampleWindow::set_rules(const WindowRules& rules) noexcept {
 
 bool SampleWindow::is_due(TimePoint now) const noexcept {
   const std::int64_t opened = opened_ns_.load(kRelaxed);
-  if (opened == 0) return true;  // the first look opens the first window
+  if (opened == 0) return true;  // the first check opens the first window
   const std::int64_t age = to_ns(now) - opened;
   if (age >= duration_ns_.load(kRelaxed)) return true;
   const std::uint32_t early = early_samples_.load(kRelaxed);
@@ -40,7 +40,7 @@ LimitSample SampleWindow::close(TimePoint now, std::uint32_t in_flight) noexcept
   std::uint64_t counted = 0;
   std::size_t lowest = LatencyBuckets::kCount;
   for (std::size_t i = 0; i < counts.size(); ++i) {
-    counts[i] = totals.histogram[i] - at_open_.histogram[i];  // modulo 2^32, as meant
+    counts[i] = totals.histogram[i] - at_open_.histogram[i];  // modulo 2^32, as intended
     counted += counts[i];
     if (counts[i] != 0 && lowest == LatencyBuckets::kCount) lowest = i;
   }

@@ -14,10 +14,10 @@
 
 namespace weir::inline v0::control {
 
-/// Cuts the stream of finished requests into windows for a LimitPolicy.
+/// Divides the stream of finished requests into windows for a LimitPolicy.
 ///
-/// Recording takes no lock: each thread adds to its own ever-growing counters, and a window is the
-/// difference of two readings of their sums, so no sample is lost or counted twice, whatever the
+/// Recording takes no lock: each thread adds to its own counters, which only grow, and a window is
+/// the difference of two readings of their sums. So no sample is lost or counted twice under any
 /// interleaving. A window closes by time, or earlier by sample count; exactly one thread closes it.
 /// Thread-safety: record(), note_in_flight() and is_due() from any thread; close() by one at a time
 /// (the caller holds the scope's limiter claim).
@@ -25,11 +25,11 @@ class SampleWindow {
  public:
   explicit SampleWindow(ScopeCounterSlots& counters) noexcept : counters_(counters) {}
 
-  /// For this window and those to come. The first window opens at the first close().
+  /// Applies to this window and later ones. The first window opens at the first close().
   void set_rules(const WindowRules& rules) noexcept;
 
-  /// One latency; `abandoned` if its end was not seen. Requests granted before ignore_before() are
-  /// left out. Returns true if it is worth asking is_due().
+  /// Records one latency; `abandoned` if the client left before the end. Requests granted before
+  /// ignore_before() are left out. Returns true if the caller should check is_due().
   bool record(TimePoint granted_at, TimePoint now, bool abandoned = false) noexcept;
   void ignore_before(TimePoint instant) noexcept {
     samples_from_ns_.store(to_ns(instant), std::memory_order_relaxed);
@@ -42,7 +42,7 @@ class SampleWindow {
   [[nodiscard]] LimitSample close(TimePoint now, std::uint32_t in_flight) noexcept;
 
  private:
-  // How often a thread adds up everybody's samples to see whether the window is full early.
+  // After how many samples a thread sums all threads' samples to check for an early close.
   static constexpr std::uint64_t kEarlyCheckEvery = 16;
 
   struct Totals {
@@ -63,7 +63,7 @@ class SampleWindow {
   std::atomic<std::int64_t> samples_from_ns_{0};
   std::atomic<std::uint32_t> in_flight_max_{0};
   std::atomic<std::uint64_t> samples_at_open_{0};
-  Totals at_open_;  // by the closing thread only
+  Totals at_open_;  // used by the closing thread only
 };
 
 inline bool SampleWindow::record(TimePoint granted_at, TimePoint now, bool abandoned) noexcept {

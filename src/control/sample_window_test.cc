@@ -1,4 +1,4 @@
-// How finished requests become windows, on one thread and on many.
+// How finished requests are collected into windows, on one thread and on many.
 #include "sample_window.h"
 
 #include <memory>
@@ -37,7 +37,7 @@ TEST(SampleWindow, TheFirstLookOpensTheFirstWindow) {
   const auto counters = std::make_unique<ScopeCounterSlots>();
   SampleWindow window(*counters);
   EXPECT_TRUE(window.is_due(kStart));
-  EXPECT_TRUE(window.record(kStart, after_ms(1)));  // worth a look
+  EXPECT_TRUE(window.record(kStart, after_ms(1)));  // is_due() should be checked
   EXPECT_EQ(window.close(after_ms(1), 0).opened_at, TimePoint{});
   EXPECT_FALSE(window.is_due(after_ms(2)));
   EXPECT_EQ(window.close(after_ms(1001), 0).opened_at, after_ms(1));
@@ -47,7 +47,7 @@ TEST_F(SampleWindowTest, CountsWhoLeftAmongTheSamples) {
   finish(milliseconds(4), after_ms(10));
   static_cast<void>(window.record(after_ms(10), after_ms(30), true));
   window.ignore_before(after_ms(40));
-  static_cast<void>(window.record(after_ms(10), after_ms(50), true));  // left out, with its mark
+  static_cast<void>(window.record(after_ms(10), after_ms(50), true));  // left out, abandoned too
   const LimitSample sample = window.close(after_ms(1000), 0);
   EXPECT_EQ(sample.sample_count, 2U);
   EXPECT_EQ(sample.abandoned_count, 1U);
@@ -85,8 +85,8 @@ TEST_F(SampleWindowTest, ClosesEarlyByCountButNotBeforeTheLeastDuration) {
 TEST_F(SampleWindowTest, RecordSaysWhenALookIsWorthIt) {
   int worth = 0;
   for (int i = 0; i < 160; ++i) worth += window.record(kStart, after_ms(1)) ? 1 : 0;
-  EXPECT_EQ(worth, 10);                                // now and then, for the early close
-  EXPECT_TRUE(window.record(kStart, after_ms(1000)));  // and whenever the time is over
+  EXPECT_EQ(worth, 10);                                // every 16th sample, for the early close
+  EXPECT_TRUE(window.record(kStart, after_ms(1000)));  // and when the time is over
 }
 
 TEST_F(SampleWindowTest, AnEmptyWindowHasNoLatency) {
@@ -138,7 +138,7 @@ TEST_F(SampleWindowTest, RemembersThePeakInFlightOfThisWindowOnly) {
   window.note_in_flight(9);
   window.note_in_flight(5);
   EXPECT_EQ(window.close(after_ms(1000), 4).in_flight_max, 9U);
-  EXPECT_EQ(window.close(after_ms(2000), 2).in_flight_max, 4U);  // it began with four
+  EXPECT_EQ(window.close(after_ms(2000), 2).in_flight_max, 4U);  // it started with four
   EXPECT_EQ(window.close(after_ms(3000), 2).in_flight_max, 2U);
 }
 
@@ -153,8 +153,8 @@ TEST_F(SampleWindowTest, CountsOverloadsAndRefusalsOfThisWindow) {
   EXPECT_EQ(second.refused_count, 0U);
 }
 
-// Writers on all slots (and, beyond them, on the shared one) while one thread closes windows: no
-// sample is lost, none counted twice, and the sums of latencies agree to the nanosecond.
+// Threads on all slots (and on the shared one) record while one thread closes windows: no sample is
+// lost or counted twice, and the sums of latencies are equal to the nanosecond.
 TEST_F(SampleWindowTest, NoSampleIsLostOrCountedTwiceUnderThreads) {
   constexpr std::size_t kThreads = 40;
   constexpr int kEach = rounds(10'000);

@@ -99,7 +99,7 @@ void Scope::set_rules(const ClassRules& rules, const RuleModes& modes,
   room.pump(TimePoint{});
 }
 
-// A policy or bounds of the caller's making may ask for more than the class word can count.
+// A policy or bounds that the caller supplies may exceed what the class word can count.
 void Scope::install_limit(std::uint32_t wanted) noexcept {
   const std::uint32_t limit = std::min(wanted, kClassUnitsMax);
   limit_.store(limit, kRelaxed);
@@ -113,7 +113,7 @@ bool Scope::step_limiter(TimePoint now, LimitChange& change) noexcept {
     const Claim claim(claimed_, Claim::How::kTry);
     if (!claim.held() || !window.is_due(now)) return false;
     const LimitSample sample = window.close(now, gate.sheddable());
-    if (sample.opened_at == TimePoint{}) return false;  // that only opened the first window
+    if (sample.opened_at == TimePoint{}) return false;  // this call only opened the first window
     const LimitDecision decision = policy_->on_window(sample);
     const std::uint32_t old_limit = limit();
     const std::uint32_t new_limit = std::min(decision.limit, kClassUnitsMax);

@@ -21,10 +21,10 @@
 
 namespace weir::inline v0::control {
 
-/// One limit and all that belongs to it: the class word, who waits, the samples, the policy.
+/// One limit with its state: the class word, the waiting room, the samples, the policy.
 ///
-/// Thread-safety: any member, any thread. The policy is touched only by whoever holds the claim
-/// (one atomic flag, tried on the data path, never waited for there).
+/// Thread-safety: any member, any thread. The policy is used only by the thread that holds the
+/// claim (one atomic flag; the data path tries it and never waits for it).
 class Scope {
  public:
   Scope(std::string_view name, std::unique_ptr<LimitPolicy> policy, ProcessGate& process);
@@ -32,16 +32,16 @@ class Scope {
 
   void set_rules(const ClassRules& rules, const RuleModes& modes,
                  std::uint32_t process_max) noexcept;
-  /// A policy of the caller's making; the limit starts at the policy's.
+  /// Installs the caller's own policy; the limit starts at the limit of that policy.
   void set_policy(std::unique_ptr<LimitPolicy> policy) noexcept;
-  /// The configured policy and its bounds. The limit in force stays, moved into the bounds; what
-  /// the policy has learned stays too, unless it is replaced by another.
+  /// Sets the configured policy and its bounds. The limit in force is kept, clamped to the bounds;
+  /// what the policy has learned is kept too, unless it is replaced by another policy.
   void set_limit(const LimitConfig& next, Rng rng) noexcept;
 
-  /// Closes the window if it is due and moves the limit. True if `change` was filled in.
+  /// Closes the window if it is due and adjusts the limit. True if `change` was filled in.
   bool step_limiter(TimePoint now, LimitChange& change) noexcept;
 
-  /// A unit came back: serve who waits.
+  /// Gives units back and grants them to waiters.
   void give_back(const Seat& seat, Priority priority, TimePoint now) noexcept {
     if (gate.give_back(seat, priority)) room.pump(now);
   }
@@ -51,7 +51,7 @@ class Scope {
         [this] { return room.waited_throughout(); });
   }
 
-  /// How its limit is found; none: by a policy of the caller's making.
+  /// The configuration of the limit; none if the caller supplied the policy.
   [[nodiscard]] std::optional<LimitConfig> configured() noexcept;
   [[nodiscard]] ScopeStats stats(TimePoint now) const noexcept;
   [[nodiscard]] std::uint32_t limit() const noexcept {
@@ -74,7 +74,7 @@ class Scope {
   NoticeLimiter notices;
 
  private:
-  /// The right to touch the policy; spins only for reconfiguration.
+  /// The right to use the policy; only reconfiguration spins for it.
   class Claim;
   void install_policy(std::unique_ptr<LimitPolicy> policy) noexcept;
   void install_limit(std::uint32_t wanted) noexcept;
@@ -82,7 +82,7 @@ class Scope {
   std::string name_;
   // Under the claim:
   std::unique_ptr<LimitPolicy> policy_;
-  std::optional<LimitConfig> configured_;  // none: the policy is of the caller's making
+  std::optional<LimitConfig> configured_;  // none: the caller supplied the policy
   ClassRules rules_;
   RuleModes modes_;
   std::uint32_t process_max_ = 0;

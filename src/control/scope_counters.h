@@ -12,10 +12,10 @@
 
 namespace weir::inline v0::control {
 
-/// What one thread has counted for one scope since the start. Everything only grows, so that
-/// readers subtract two readings and nobody ever resets anything under a writer's hands.
+/// What one thread has counted for one scope since the start. Values only grow: readers subtract
+/// two readings, and no counter is reset while a thread writes it.
 struct alignas(64) ScopeCounters {
-  std::atomic<std::uint64_t> finished{0};  // permits given back, however
+  std::atomic<std::uint64_t> finished{0};  // permits given back, with any outcome
   std::atomic<std::uint64_t> samples{0};
   std::atomic<std::uint64_t> latency_ns{0};  // sum over samples
   std::atomic<std::uint64_t> abandoned{0};   // samples whose client left
@@ -31,7 +31,7 @@ struct alignas(64) ScopeCounters {
 
 /// One ScopeCounters per thread slot.
 ///
-/// Thread-safety: each thread adds through mine(); any_waiting sums. Cost: adding is a plain store.
+/// Thread-safety: each thread adds through mine(); any may sum. Cost: adding is a plain store.
 class ScopeCounterSlots {
  public:
   template <class Member>

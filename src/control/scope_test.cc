@@ -1,4 +1,4 @@
-// One limit: windows in, limit out; policies and bounds that change under it.
+// One scope: windows in, limit out; policies and bounds that change at run time.
 #include "scope.h"
 
 #include <memory>
@@ -17,7 +17,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-/// A policy that does as it is told and remembers what it saw.
+/// A policy that returns what the test sets and records its input.
 class ScriptedPolicy final : public LimitPolicy {
  public:
   explicit ScriptedPolicy(std::uint32_t limit, std::vector<LimitSample>* seen = nullptr)
@@ -114,7 +114,7 @@ TEST_F(ScopeTest, TheClassesSharesFollowTheLimitAtOnce) {
   EXPECT_EQ(fill(Priority::kLow), 75U);
   policy->next.limit = 20;
   EXPECT_TRUE(step(2000));
-  EXPECT_EQ(fill(Priority::kHigh), 0U);  // 75 in flight drain first
+  EXPECT_EQ(fill(Priority::kHigh), 0U);  // 75 in flight must finish first
   EXPECT_EQ(scope->stats(kStart).in_flight, 75U);
 }
 
@@ -152,9 +152,9 @@ TEST_F(ScopeTest, ALimitAboveWhatTheClassWordCountsIsCutToIt) {
   EXPECT_TRUE(step(1000));
   EXPECT_EQ(change.new_limit, kClassUnitsMax);
   EXPECT_EQ(scope->limit(), kClassUnitsMax);
-  EXPECT_FALSE(step(2000));  // it is where it was
+  EXPECT_FALSE(step(2000));  // the limit is unchanged
   EXPECT_EQ(fill(Priority::kHigh), kClassUnitsMax);
-  EXPECT_EQ(scope->gate.counts().of(Priority::kNormal), 0U);  // nothing ran over into the next
+  EXPECT_EQ(scope->gate.counts().of(Priority::kNormal), 0U);  // no overflow into the next count
   scope->set_policy(std::make_unique<ScriptedPolicy>(1U << 31U));
   EXPECT_EQ(scope->limit(), kClassUnitsMax);
 }
@@ -173,7 +173,7 @@ TEST_F(ScopeTest, OneOfManyThreadsClosesAWindow) {
   EXPECT_EQ(seen.size(), static_cast<std::size_t>(kWindows));
 }
 
-// Policies are swapped and rules rewritten while threads close windows and take units.
+// Policies are replaced and rules changed while threads close windows and take units.
 TEST_F(ScopeTest, PolicySwapsUnderLoadLeaveOneOfTheirLimits) {
   constexpr int kSwaps = rounds(4000);
   std::atomic<bool> stop{false};
@@ -210,7 +210,7 @@ void one_window_of(AdmissionController& controller, ScopeId scope, int window,
   const TimePoint granted = kStart + seconds(window) + milliseconds(1);
   std::vector<Permit> permits =
       admit_all(controller, request_of(Priority::kHigh, scope), in_flight, granted);
-  std::vector<Permit> running;  // still in flight at the tick, as Vegas counts
+  std::vector<Permit> running;  // still in flight when the window closes, as Vegas counts
   while (permits.size() > 1) {
     running.push_back(std::move(permits.back()));
     permits.pop_back();
@@ -230,7 +230,7 @@ TEST(TwoScopes, OverloadOfOneLeavesTheOthersLimitAlone) {
   one_window_of(controller, slow, 0, 1, milliseconds(5));  // the baseline: 5 ms
   const std::uint32_t before = limit(slow);
   for (int w = 1; w <= 20; ++w) one_window_of(controller, slow, w, 90, milliseconds(500));
-  EXPECT_EQ(limit(slow), before - 20);  // one down each window
+  EXPECT_EQ(limit(slow), before - 20);  // one less per window
   EXPECT_EQ(limit(idle), 100U);
   EXPECT_EQ(limit(ScopeId::kFirst), config.limit.initial_limit);
   EXPECT_EQ(controller.scope_stats(idle, kStart).limit_reason, LimitReason::kNoSamples);

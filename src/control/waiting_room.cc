@@ -10,15 +10,15 @@ namespace weir::inline v0::control {
 namespace {
 
 bool hopeless(std::size_t ahead, double capacity_per_second, Duration patience) noexcept {
-  if (capacity_per_second <= 0) return false;  // not known: let it try
+  if (capacity_per_second <= 0) return false;  // unknown: let it wait
   const double wait_s = static_cast<double>(ahead + 1) / capacity_per_second;
   return wait_s > to_seconds(patience);
 }
 
 }  // namespace
 
-// Ends a waiter's wait, under the lock. The state is stored before the callback, and settle() and
-// leave() take the lock, so its owner cannot free it while the callback runs.
+// Ends the wait of a waiter, under the lock. The state is stored before the callback, and settle()
+// and leave() take the lock, so the owner cannot free the waiter while the callback runs.
 void WaitingRoom::decide(Line& line, Waiter& waiter, Waiter::State state, Reason reason) noexcept {
   line.remove(waiter);
   waiter.reason_ = reason;
@@ -75,7 +75,7 @@ bool WaitingRoom::leave(Waiter& waiter, Permit& holdings) noexcept {
   holdings = std::move(waiter.permit_);
   waiter.state_.store(Waiter::State::kCancelled, std::memory_order_release);
   publish();
-  pump_locked(TimePoint{});  // whoever stood behind it may fit where it did not
+  pump_locked(TimePoint{});  // a waiter behind it may fit where it did not
   return true;
 }
 
@@ -106,13 +106,13 @@ void WaitingRoom::pump_locked(TimePoint now) noexcept {
   if (before == 0) return;
   while (serve(high_, now)) {
   }
-  // High keeps precedence even where its first in line is too dear to fit and a normal one is not.
+  // High keeps precedence even if its first waiter costs too much to fit and a normal one fits.
   while (high_.empty() && serve(normal_, now)) {
   }
   if (high_.size() + normal_.size() != before) publish();
 }
 
-// Decides the first in line; false when the line is empty or its first does not fit.
+// Decides the first waiter of the line; false if the line is empty or that waiter does not fit.
 bool WaitingRoom::serve(Line& line, TimePoint now) noexcept {
   Waiter* waiter = line.front();
   if (waiter == nullptr) return false;
@@ -145,8 +145,8 @@ bool WaitingRoom::serve(Line& line, TimePoint now) noexcept {
   return true;
 }
 
-/// Looks at the waiter itself, whoever comes first after a stall: the timer that should have ended
-/// its wait, or an answer that came meanwhile and frees a unit.
+/// Checks the waiter at the first event after a stall, which is either the timer that should have
+/// ended the wait or a response that frees a unit.
 bool WaitingRoom::time_is_over(Waiter& waiter, TimePoint now) noexcept {
   const TimePoint over_at = waiter.expires_at();
   if (over_at > now) return false;

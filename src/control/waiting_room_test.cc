@@ -1,4 +1,4 @@
-// Who waits, in which order, and how waiting ends. One thread and virtual time, then threads.
+// Waiters, their order, and how waiting ends. One thread and virtual time, then threads.
 #include "waiting_room.h"
 
 #include <array>
@@ -50,7 +50,7 @@ TEST_F(WaitingRoomTest, EachClassIsServedFirstComeFirstServedAndHighBeforeNormal
   Permit held = std::move(full.back());
   full.pop_back();
   for (const std::size_t next : {1U, 3U, 5U, 0U, 2U, 4U}) {
-    held = Permit();  // one unit comes back: exactly one waiter gets it
+    held = Permit();  // one unit is given back: exactly one waiter gets it
     for (std::size_t i = 0; i < waiters.size(); ++i) {
       EXPECT_EQ(waiters[i].state() == Waiter::State::kGranted, i == next) << i << " at " << next;
     }
@@ -122,7 +122,7 @@ TEST_F(WaitingRoomTest, ATierOfZeroRefusesAtOnce) {
 }
 
 TEST_F(WaitingRoomTest, ANewcomerQueuesBehindAWaiterOfItsOwnOrAHigherClass) {
-  Waiter dear;  // needs both units, so that one that comes free leaves room for a cheap newcomer
+  Waiter dear;  // needs both units, so one free unit leaves room for a cheap new request
   AdmissionRequest request = request_of(Priority::kHigh);
   request.cost = 2;
   ASSERT_EQ(controller.enter(request, dear, kStart).kind, Kind::kWaiting);
@@ -195,10 +195,10 @@ TEST_F(WaitingRoomTest, AClientThatVanishesWhileWaitingLeavesNoTrace) {
   EXPECT_EQ(controller.stats().rejected, before.rejected);
   EXPECT_TRUE(controller.top_actors(1).empty());
   EXPECT_TRUE(controller.top_peers(1).empty());
-  full.pop_back();  // what comes free now goes to nobody
+  full.pop_back();  // no waiter gets the freed unit
   EXPECT_EQ(flag.calls.load(), 0);
   EXPECT_EQ(waiting(), 0U);
-  EXPECT_EQ(enter(Priority::kNormal, waiter), Kind::kAdmitted);  // and the waiter serves again
+  EXPECT_EQ(enter(Priority::kNormal, waiter), Kind::kAdmitted);  // the waiter can be used again
 }
 
 TEST_F(WaitingRoomTest, WaitingIsCountedPerClassByHowLongItTook) {
@@ -338,8 +338,8 @@ TEST(WaitingRoom, TenThousandArrivalsAtAFullServerAreRefusedAtOnce) {
   EXPECT_TRUE(all_is_given_back(controller));
 }
 
-// Finishes a request every 10 ms while somebody always waits, from -100 ms to 100 ms: it can do 100
-// a second.
+// Finishes a request every 10 ms from -100 ms to 100 ms while there is always a waiter: the
+// capacity is 100 a second.
 void drain_at_capacity(AdmissionController& controller) {
   constexpr std::size_t kFinished = 20;
   Permit held = controller.try_admit(request_of(Priority::kHigh), after_ms(-100)).value();
@@ -364,7 +364,7 @@ TEST(WaitingRoom, WhoWouldWaitLongerThanItsTierIsRefusedAtOnce) {
   drain_at_capacity(controller);
   const std::vector<Permit> full = admit_all(controller, request_of(Priority::kHigh), 1);
   std::array<Waiter, 6> waiters;
-  // 10 ms for each in front and itself: five fit into normal's 50 ms, the sixth does not.
+  // 10 ms for each one ahead plus itself: five fit into normal's 50 ms, the sixth does not.
   for (std::size_t i = 0; i < 5; ++i) {
     ASSERT_EQ(controller.enter(request_of(Priority::kNormal), waiters[i], after_ms(100)).kind,
               Kind::kWaiting)
@@ -372,7 +372,7 @@ TEST(WaitingRoom, WhoWouldWaitLongerThanItsTierIsRefusedAtOnce) {
   }
   EXPECT_EQ(controller.enter(request_of(Priority::kNormal), waiters[5], after_ms(100)).kind,
             Kind::kRefused);
-  // High stands before them all and waits twice as long.
+  // High is ahead of them all and may wait twice as long.
   EXPECT_EQ(controller.enter(request_of(Priority::kHigh), waiters[5], after_ms(100)).kind,
             Kind::kWaiting);
   for (Waiter& w : waiters) EXPECT_TRUE(controller.cancel(w));
@@ -427,7 +427,7 @@ TEST_F(WaitingRoomTest, AStallIsNotHeldAgainstThoseWhoWait) {
   soon.deadline = after_ms(60);
   ASSERT_EQ(enter(Priority::kNormal, normal), Kind::kWaiting);
   ASSERT_EQ(controller.enter(soon, hurried, kStart).kind, Kind::kWaiting);
-  controller.expire(after_ms(70));  // 20 ms after their time: nobody looked before
+  controller.expire(after_ms(70));  // 20 ms after their expiry: a stall
   EXPECT_EQ(normal.expires_at(), after_ms(120)) << "as long once more";
   EXPECT_EQ(normal.state(), Waiter::State::kWaiting);
   EXPECT_EQ(controller.collect(hurried, after_ms(70)).error(), Reason::kDeadline)
@@ -444,7 +444,7 @@ TEST_F(WaitingRoomTest, AfterAStallAnAnswerMayComeBeforeTheTimer) {
   Waiter second;
   ASSERT_EQ(enter(Priority::kNormal, first), Kind::kWaiting);
   ASSERT_EQ(enter(Priority::kNormal, second), Kind::kWaiting);
-  std::move(full.back()).finish(Outcome::kOk, after_ms(250));  // pumps, and knows the time
+  std::move(full.back()).finish(Outcome::kOk, after_ms(250));  // pumps with a known time
   full.pop_back();
   const auto served = controller.collect(first, after_ms(250));
   EXPECT_TRUE(served.has_value());

@@ -12,7 +12,7 @@
 namespace weir::inline v0::embed {
 namespace {
 
-/// A coroutine that runs until its end and that nobody waits for.
+/// A coroutine that runs to its end; nothing awaits it.
 struct Task {
   struct promise_type {
     Task get_return_object() noexcept { return {}; }
@@ -23,7 +23,7 @@ struct Task {
   };
 };
 
-/// Where coroutines go on.
+/// The coroutines that are ready to be resumed.
 class Queue {
  public:
   void push(std::coroutine_handle<> handle) {

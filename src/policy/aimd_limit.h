@@ -4,12 +4,12 @@
 
 namespace weir::inline v0::policy {
 
-/// Additive increase, multiplicative decrease: deaf to latency, it listens only to the protected
-/// service's own "overload".
+/// Additive increase, multiplicative decrease. It ignores latency and uses only the overload
+/// outcomes that the protected service reports.
 ///
 ///   a window with an overload outcome:  limit × backoff, rounded down, at least 1 less
 ///   otherwise, if half the limit was in use at some time:  limit + 1
-///   otherwise:  as it is (an unused limit says nothing about the service)
+///   otherwise:  unchanged (an unused limit tells nothing about the service)
 class AimdLimit final : public LimitPolicy {
  public:
   explicit AimdLimit(const LimitConfig& config) noexcept;

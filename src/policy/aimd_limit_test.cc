@@ -58,7 +58,7 @@ TEST(Aimd, SmallLimitsStillShrinkAndStopAtTheFloor) {
 
 TEST(Aimd, ShrinksEvenByAFactorThatDoesNot) {
   LimitConfig config = aimd_at(100);
-  config.aimd_backoff = 1.0;  // validate() refuses it; the promise holds all the same
+  config.aimd_backoff = 1.0;  // validate() refuses it; the promise holds anyway
   AimdLimit aimd(config);
   EXPECT_EQ(aimd.on_window(overloaded()).limit, 99U);
 }

@@ -12,40 +12,40 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr double kStepDown = 0.7;        // of the limit, per window and per step of a probe
-constexpr double kStepDownDeep = 0.5;    // while latency is nothing but queue
+constexpr double kStepDown = 0.7;        // factor on the limit, per window and per step of a probe
+constexpr double kStepDownDeep = 0.5;    // the same while latency is mostly queue
 constexpr double kStartFactor = 2.0;     // growth until the first queue
-constexpr double kReturnFactor = 1.5;    // growth up to what was good before
-constexpr double kGrowShare = 1.0 / 16;  // growth beyond, and the more the emptier the queue
+constexpr double kReturnFactor = 1.5;    // growth up to the last good limit
+constexpr double kGrowShare = 1.0 / 16;  // growth above it; more if the queue is emptier
 constexpr double kGrowShareMore = 3.0 / 16;
-constexpr double kOverloadDeadZone = 0.03;  // share of overload answers that is noise
+constexpr double kOverloadDeadZone = 0.03;  // a smaller share of overload answers is noise
 constexpr double kOverloadStepMin = 0.05;
 constexpr double kOverloadStepMax = 0.5;
-constexpr double kOutage = 0.9;           // this share of overload answers: the service is down
-constexpr double kSureQueue = 2;          // times the bearable: believed at first sight
-constexpr double kAbandoned = 0.5;        // this share of clients left before they were answered
-constexpr double kAbandonedSlowdown = 2;  // and this many times the baseline late: it is the queue
-constexpr double kConfirmed = 0.1;        // a probe this near the baseline confirms it
+constexpr double kOutage = 0.9;           // above this share of overload answers: an outage
+constexpr double kSureQueue = 2;          // a queue above this × slack needs no second window
+constexpr double kAbandoned = 0.5;        // above this share of abandoned requests, and
+constexpr double kAbandonedSlowdown = 2;  // this many times the baseline: it is the queue
+constexpr double kConfirmed = 0.1;        // a probe within this share of the baseline confirms it
 constexpr double kPeakFactor = 4;
-constexpr double kPeakFade = 240;          // seconds until two thirds of an old peak are gone
-constexpr std::uint32_t kSamplesMin = 24;  // a window with fewer decides nothing
+constexpr double kPeakFade = 240;          // time constant of the decay of the peak, in seconds
+constexpr std::uint32_t kSamplesMin = 24;  // a window with fewer does not change the limit
 constexpr std::uint32_t kStepsMax = 12;
 constexpr std::uint32_t kFloorPatienceMin = 2;  // windows at the floor before a test upwards
 constexpr std::uint32_t kFloorPatienceMax = 64;
 constexpr std::uint32_t kFullWindows = 3;  // in a row, before a probe
 constexpr std::uint32_t kFullWindowsFew = 6;
-constexpr double kAccounted = 0.6;     // of what is in flight, by the first answers
-constexpr double kCrowd = 0.1;         // refused or made to wait, per answer
-constexpr std::uint32_t kThinMax = 5;  // windows grow to 2^5 times their length at most
+constexpr double kAccounted = 0.6;     // share of what is in flight that the answers account for
+constexpr double kCrowd = 0.1;         // refused or waiting requests per answer
+constexpr std::uint32_t kThinMax = 5;  // windows grow to at most 2^5 times their length
 constexpr Duration kProbeMin = seconds(30);
 constexpr Duration kProbeMax = seconds(60);
 constexpr Duration kConfirmFirst = seconds(2);
-constexpr int kProbeTrips = 150;  // round trips between probes of a slow service, at least
+constexpr int kProbeTrips = 150;  // fewest round trips between two probes, for slow services
 constexpr int kConfirmTrips = 20;
 constexpr Duration kWindowMin = milliseconds(10);
 constexpr Duration kWindowMax = seconds(30);
 
-// A queue worth having for so many requests at work.
+// The queue that is accepted for this many busy requests.
 double slack(double busy) noexcept {
   return 2 * std::sqrt(std::max(busy, 1.0)) + busy / 10;
 }
@@ -54,7 +54,7 @@ double seconds_of(const LimitSample& window) noexcept {
   return std::max(1e-6, to_seconds(window.closed_at - window.opened_at));
 }
 
-// Whether those who were answered make up most of what was in flight (by Little's law).
+// Whether the answered requests are most of what was in flight (by Little's law).
 bool accounts_for_flight(const LimitSample& window) noexcept {
   const double answered = window.sample_count * to_seconds(window.latency_avg);
   return answered >= kAccounted * window.in_flight_max * seconds_of(window);
@@ -99,7 +99,7 @@ LimitDecision AutoLimit::on_window(const LimitSample& window) noexcept {
           .samples_from = samples_from_};
 }
 
-// The first answers of all are the quick ones: nothing is decided before the slow ones are in.
+// The very first answers are the fast ones: nothing is decided before the slow ones have arrived.
 void AutoLimit::note_latency(const LimitSample& window) noexcept {
   const bool first = latency_.count() == 0;
   latency_ = std::max(window.latency_avg, Duration(1));
@@ -114,7 +114,7 @@ AutoLimit::View AutoLimit::view_of(const LimitSample& window) const noexcept {
   view.throughput = window.sample_count / seconds_of(window);
   view.full = window.refused_count > 0;
   view.used = view.full || std::uint64_t{window.in_flight_max} * 8 >= std::uint64_t{limit_} * 7;
-  // By Little's law; where the limit binds, what it let in is known exactly.
+  // By Little's law; if the limit is full, the peak is exact.
   const double average = view.throughput * view.shape.avg * 1e-9;
   const auto peak = static_cast<double>(window.in_flight_max);
   view.in_flight = view.full ? peak : std::min(peak, average);
@@ -138,9 +138,9 @@ LimitReason AutoLimit::watch(const View& view, const LimitSample& window) noexce
   }
   full_windows_ = view.full ? full_windows_ + 1 : 0;
   if (view.full && !verified_ && !descending_) {
-    // More turned away than answered, though what is in flight is answered (and not, say, held by
-    // clients who are slow themselves); a crowd at the door, or a few that stay there. A peak that
-    // touches the limit is none of these.
+    // Probe if more requests were refused than answered and the answers account for what is in
+    // flight (otherwise slow clients may hold it), or if many are refused, or if a few are refused
+    // for long. A short peak that reaches the limit does not count.
     const bool most = window.refused_count > window.sample_count && accounts_for_flight(window);
     const bool crowd = window.refused_count > kCrowd * window.sample_count;
     const std::uint32_t enough = most ? 1 : crowd ? 2 : kFullWindowsFew;
@@ -148,7 +148,7 @@ LimitReason AutoLimit::watch(const View& view, const LimitSample& window) noexce
   }
   const double bearable = slack(view.busy);
   if (view.queue > bearable) {
-    // One window a little above, or above without filling the limit, is noise as often as not.
+    // One window slightly above, or above without filling the limit, is often noise.
     const bool doubtful = !descending_ && (view.queue < kSureQueue * bearable || !view.used);
     if (doubtful && !doubted_) {
       doubted_ = true;
@@ -158,8 +158,8 @@ LimitReason AutoLimit::watch(const View& view, const LimitSample& window) noexce
     return shrink(view, now);
   }
   descending_ = doubted_ = false;
-  // Somebody refused now and then is no reason to disturb everybody: the limit must be full for
-  // long.
+  // A probe affects all requests, so occasional refusals do not justify one: the limit must be
+  // full for several windows.
   if (full_windows_ >= kFullWindows && now >= next_probe_) return begin_probe(view, now);
   learn_quietly(view);
   if (view.queue >= bearable / 2) {
@@ -169,9 +169,9 @@ LimitReason AutoLimit::watch(const View& view, const LimitSample& window) noexce
   return view.used ? grow(1 - view.queue / (bearable / 2)) : LimitReason::kNotUsed;
 }
 
-// What was in flight and was answered well is what the limit should be: refusals come back quickly,
-// so their number says little about their share of the room. When nothing was answered, that says
-// nothing about how much the service can hold once it is back: what was good before is remembered.
+// The new limit is what was in flight and was answered well: refusals return quickly, so their
+// number says little about their share of the limit. If nothing was answered, the capacity after
+// the outage is unknown, so the good limit from before is kept.
 LimitReason AutoLimit::on_overload(const LimitSample& window) noexcept {
   const double all = static_cast<double>(window.sample_count) + window.overload_count;
   const double share = window.overload_count / all;
@@ -187,8 +187,8 @@ LimitReason AutoLimit::on_overload(const LimitSample& window) noexcept {
   return LimitReason::kOverload;
 }
 
-// A stall, or a queue longer than clients wait. Whether less would be slower or faster cannot be
-// seen; so a probe is over. Clients that leave soon, or a limit that is not full, are no overload.
+// The cause is a stall, or a queue longer than clients wait. The effect of a lower limit is not
+// visible, so a probe ends. Clients that leave early, or a limit that is not full, are no overload.
 LimitReason AutoLimit::on_abandoned(const View& view, TimePoint now) noexcept {
   probing_ = rising_ = descending_ = doubted_ = slower_ = false;
   full_windows_ = 0;
@@ -208,8 +208,8 @@ LimitReason AutoLimit::shrink(const View& view, TimePoint now) noexcept {
   if (descending_ && view.in_flight <= 0.8 * mark_.in_flight) {
     const Effect effect = effect_of(view);
     if (effect == Effect::kNoQueue) {
-      // Asked twice: by chance alone one window in a hundred says so, and what is believed here
-      // opens the limit.
+      // Needs two windows: by chance one window in a hundred shows this, and a wrong result would
+      // raise the limit.
       if (!std::exchange(slower_, true)) return LimitReason::kHold;
       slower_ = false;
       const std::uint32_t before = mark_.limit;
@@ -253,7 +253,7 @@ LimitReason AutoLimit::grow(double room) noexcept {
 LimitReason AutoLimit::begin_probe(const View& view, TimePoint now) noexcept {
   schedule_probe(now);
   if (limit_ <= lowest(bounds_)) {
-    verified_ = true;  // nothing lower to compare with: believe what is seen
+    verified_ = true;  // there is no lower limit to compare with: accept what is measured
     return LimitReason::kAtFloor;
   }
   probe_from_ = limit_;
@@ -291,7 +291,7 @@ LimitReason AutoLimit::probe_step(const View& view, TimePoint now) noexcept {
   return LimitReason::kProbe;
 }
 
-// What the service can hold without a queue: by Little's law, in the proportion of throughputs.
+// What the service can hold without a queue: in flight, scaled by the ratio of throughputs.
 LimitReason AutoLimit::end_probe(const View& view, TimePoint now) noexcept {
   probing_ = false;
   adopt(view, now);
@@ -316,13 +316,13 @@ LimitReason AutoLimit::rise_from_floor(const View& view, TimePoint now) noexcept
   return LimitReason::kProbe;
 }
 
-// Saturated: latency follows the limit, throughput does not. Without a queue it is the reverse.
+// Saturated: latency follows the limit and throughput does not. No queue: the reverse.
 AutoLimit::Effect AutoLimit::effect_of(const View& view) const noexcept {
   const double ratio = mark_.in_flight > 0 ? view.in_flight / mark_.in_flight : 1;
   if (std::abs(ratio - 1) < 0.05) return Effect::kUnclear;
   const double latency = slowdown(view.shape, mark_.shape);
   const double throughput = mark_.throughput > 0 ? view.throughput / mark_.throughput : 1;
-  // How far each went from 1 towards the ratio of the step.
+  // How far each moved from 1 towards the ratio of the step.
   const double latency_part = (latency - 1) / (ratio - 1);
   const double throughput_part = (throughput - 1) / (ratio - 1);
   if (latency_part < 0.4 && throughput_part > 0.6) return Effect::kNoQueue;
@@ -337,8 +337,8 @@ void AutoLimit::learn_quietly(const View& view) noexcept {
     baseline_.approach(view.shape, 0.2);
     return;
   }
-  if (view.used) return;  // frozen: what is slower now may be slower by our own doing
-  // Until a full limit makes a probe necessary there is nothing to protect a baseline for.
+  if (view.used) return;  // frozen: the limiter itself may cause the slowdown
+  // An unverified baseline may rise: it is not needed until a full limit requires a probe.
   const bool no_more_than_then = view.in_flight <= 1.1 * baseline_in_flight_;
   if (!verified_ || no_more_than_then) baseline_.approach(view.shape, 0.1);
   baseline_in_flight_ += (view.in_flight - baseline_in_flight_) * 0.05;
@@ -382,7 +382,7 @@ void AutoLimit::step_to(double wanted, TimePoint now) noexcept {
   settle(now);
 }
 
-// Windows that hold answers from before a step decide nothing.
+// Windows that contain answers from before a step do not change the limit.
 void AutoLimit::settle(TimePoint now) noexcept {
   settled_at_ = now + std::min(even_ ? latency_ * 3 / 2 : latency_ * 3, kWindowMax);
 }

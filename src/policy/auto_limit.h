@@ -7,41 +7,39 @@
 
 namespace weir::inline v0::policy {
 
-/// The default: finds how much a service can hold, without being told anything about it.
+/// The default limiter: finds how much a service can hold, without knowing anything about it.
 ///
-/// What a queue does to latency is to add the same wait to everybody, so the wait is read off three
-/// percentiles at once: what they grew by over a baseline (the same percentiles without a queue),
-/// the median of the three. A few slow calls, or a new mix of fast and slow ones, move one of them;
-/// a queue moves all. With N requests in flight, W of the average latency A being wait:
+/// A queue adds the same wait to every request. So the wait is the median of what three percentiles
+/// grew by over a baseline (the same percentiles without a queue). A few slow calls, or a new mix
+/// of fast and slow ones, change one percentile; a queue changes all. With N requests in flight and
+/// W the wait in the average latency A:
 ///
-///   queue   Q = N × W / A          inside the service, in requests
-///   busy    K = N − Q              what it really works on
-///   slack   β = 2 √K + K / 10      a queue worth having: it keeps the workers fed
+///   queue   Q = N × W / A          requests queued inside the service
+///   busy    K = N − Q              requests that it works on
+///   slack   β = 2 √K + K / 10      an acceptable queue, which keeps the workers busy
 ///
-///   Q > β             shrink towards K + ¾ β, by 30 % at most per window; below 2 β only when two
-///                     windows in a row say so
-///   Q < β / 2, used   grow: doubling at the start, by half up to what was good before, then by 6
-///                     to 25 %, the more the emptier the queue
+///   Q > β             shrink towards K + ¾ β, by at most 30 % per window (50 % if Q > K);
+///                     below 2 β only after two such windows in a row
+///   Q < β / 2, used   grow: double at the start, by half up to the last good limit, then by 6 to
+///                     25 %, faster if the queue is emptier
 ///   otherwise         hold
 ///
-/// The baseline is only taken from windows known to be without a queue:
-///   · at the same concurrency as before, or less, it follows what it sees
-///   · under load it is measured by lowering the limit in steps and watching both latency and
-///     throughput. A saturated service answers as much as before and faster; so go on. One that
-///     answers less, as slowly as before, has no queue: that is the baseline
-///   · the same test is made whenever queueing shrinks the limit: if two windows in a row say that
-///     shrinking does not help, the service has become slower, and what was taken away comes back
-/// A probe comes every 30 to 60 s (jittered), at once when a start finds the limit full, and soon
-/// after a baseline was raised, to confirm it.
+/// The baseline is taken only from windows that are known to have no queue:
+///   · at the same concurrency as before, or less, it follows the measured latency
+///   · under load it is measured by lowering the limit in steps and comparing latency and
+///     throughput. If the service answers as much as before, and faster, it is saturated: continue.
+///     If it answers less, as slowly as before, it has no queue: this is the baseline
+///   · the same comparison is made while queueing shrinks the limit: if two windows in a row show
+///     that shrinking does not help, the service has become slower, and the limit is restored
+/// A probe runs every 30 to 60 s (with jitter), at once if the limit is full at the start, and soon
+/// after the baseline was raised, to confirm it.
 ///
-/// Where most clients leave before they are answered, all that is known is how long they wait,
-/// which is the same whatever the limit: nothing is learned from such a window, and a limit that
-/// was full is halved.
+/// If most clients leave before they are answered, only their waiting time is known, and it does
+/// not depend on the limit: such a window teaches nothing, and a limit that was reached is halved.
 ///
-/// Promises: those of LimitPolicy. It never stays at its floor: after two windows there comes a
-/// test upwards, and again after 4, 8, … 64. An unused limit does not grow, and is held to
-/// max(initial, 4 × the peak in flight of the last minutes). Only queueing and `overload` outcomes
-/// shrink it.
+/// Promises: those of LimitPolicy. It never stays at its floor: after two windows it tests a higher
+/// limit, and again after 4, 8, … 64. An unused limit does not grow and is at most max(initial, 4 ×
+/// the peak in flight of the last minutes). Only queueing and `overload` outcomes shrink it.
 class AutoLimit final : public LimitPolicy {
  public:
   AutoLimit(const LimitConfig& config, Rng rng) noexcept;
@@ -55,7 +53,7 @@ class AutoLimit final : public LimitPolicy {
   }
 
  private:
-  /// One window in the terms of the rules.
+  /// One window in the terms used above.
   struct View {
     LatencyShape shape{};
     double in_flight = 0;   // N
@@ -63,16 +61,16 @@ class AutoLimit final : public LimitPolicy {
     double queue = 0;       // Q
     double busy = 0;        // K
     bool used = false;      // the limit was reached
-    bool full = false;      // somebody was refused or made to wait by it
+    bool full = false;      // requests were refused or had to wait because of it
   };
-  /// Where a descent began: what its effect is measured against.
+  /// The state at which a descent began; its effect is measured against this.
   struct Mark {
     std::uint32_t limit = 0;
     double in_flight = 0;
     double throughput = 0;
     LatencyShape shape{};
   };
-  /// What changing the limit did.
+  /// The effect of a change of the limit.
   enum class Effect : std::uint8_t { kSaturated, kNoQueue, kUnclear };
 
   [[nodiscard]] View view_of(const LimitSample& window) const noexcept;
@@ -103,32 +101,32 @@ class AutoLimit final : public LimitPolicy {
 
   bool probing_ = false;
   bool starting_ = true;
-  bool known_ = false;     // there is a baseline
-  bool verified_ = false;  // it was measured, or confirmed, by a probe
-  bool retake_ = false;    // it was not, and a stall came between: the next window is better
+  bool known_ = false;     // a baseline exists
+  bool verified_ = false;  // a probe measured or confirmed it
+  bool retake_ = false;    // not verified, and a stall followed: replace it by the next window
   LatencyShape baseline_{};
-  double baseline_in_flight_ = 0;  // the concurrency it was taken at
-  bool descending_ = false;        // queueing shrinks the limit; mark_ is where that began
-  bool doubted_ = false;           // the last window was a little above the bearable
-  bool slower_ = false;            // the last window said that shrinking does not help
+  double baseline_in_flight_ = 0;  // the concurrency at which it was taken
+  bool descending_ = false;        // queueing shrinks the limit; mark_ is the state before
+  bool doubted_ = false;           // the last window was slightly above the slack
+  bool slower_ = false;            // the last window showed that shrinking does not help
   bool rising_ = false;            // the step under test goes up from the floor
   Mark mark_{};
   std::uint32_t probe_from_ = 0;  // the limit before the probe
-  double probe_best_ = 0;         // the highest throughput seen in it
+  double probe_best_ = 0;         // the highest throughput during the probe
   std::uint32_t probe_steps_ = 0;
-  double good_ = 0;  // a limit that was fine before a shrink
+  double good_ = 0;  // the last limit without overload, before a shrink
   std::uint32_t floor_windows_ = 0;
-  std::uint32_t floor_patience_;    // how many of those before the next test upwards
+  std::uint32_t floor_patience_;    // windows at the floor before the next test upwards
   std::uint32_t full_windows_ = 0;  // in a row
-  TimePoint settled_at_{};          // windows opened before hold answers from before a step
+  TimePoint settled_at_{};          // windows opened earlier contain answers from before a step
   TimePoint closed_at_{};
   TimePoint samples_from_{};
   TimePoint next_probe_{};
   Duration confirm_after_{};  // doubling pause between confirmations; zero: none due
-  double peak_ = 0;           // of in flight, fading
+  double peak_ = 0;           // in flight, decaying
   Duration latency_{};        // of the last window: the round trip
-  bool even_ = false;         // its latencies lie close together: little noise, no long tail
-  std::uint32_t thin_ = 0;    // how often windows had to be lengthened
+  bool even_ = false;         // latencies are close together: little noise, no long tail
+  std::uint32_t thin_ = 0;    // how often windows were lengthened
 };
 
 [[nodiscard]] std::unique_ptr<LimitPolicy> make_auto_limit(const LimitConfig& config, Rng rng);

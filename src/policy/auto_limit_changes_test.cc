@@ -26,7 +26,7 @@ TEST(AutoLimit, OverloadAnswersShrinkItAndAFewOfThemDoNot) {
   w.overload_count = w.sample_count;
   LimitDecision decision = policy.on_window(w);
   EXPECT_EQ(decision.reason, LimitReason::kOverload);
-  EXPECT_EQ(decision.limit, before * 7 / 8);  // a quarter of their share
+  EXPECT_EQ(decision.limit, before * 7 / 8);  // less a quarter of the overload share
 }
 
 TEST(AutoLimit, OverloadAnswersThatFillTheRoomShrinkItToWhatWasAnsweredWell) {
@@ -125,8 +125,8 @@ TEST(AutoLimit, AnOverloadThatLastsDoesNotBecomeTheBaseline) {
   });
 }
 
-/// What clients wait before they leave is the same at any limit, as latency is where nothing
-/// queues: a stall in the middle of a probe must not be taken for that.
+/// The time that clients wait before they leave does not depend on the limit, like latency without
+/// a queue: a stall during a probe must not be mistaken for a baseline.
 TEST(AutoLimit, AStallIsNoBaselineWhereverItFalls) {
   for (int tenths = 0; tenths <= 60; ++tenths) {
     for (const int stall_seconds : {1, 2, 5}) {
@@ -180,7 +180,7 @@ TEST(AutoLimit, ClientsThatLeaveAsTheyPleaseAreNoOverload) {
   learn(policy, model);
   const std::uint32_t before = policy.limit();
   for (int i = 0; i < 100; ++i) {
-    LimitSample w = slower(model.window(policy), milliseconds(3));  // who stays longer than usual
+    LimitSample w = slower(model.window(policy), milliseconds(3));  // slower than usual
     w.abandoned_count = w.sample_count * 9 / 10;
     EXPECT_NE(policy.on_window(w).reason, LimitReason::kQueueing);
   }
@@ -246,7 +246,7 @@ TEST(AutoLimit, AProbeWithoutDemandGivesTheLimitBack) {
   run_for(policy, model, seconds(70), [&](const LimitDecision& d) {
     if (d.reason == LimitReason::kProbe) {
       probed = true;
-      model.demand = 300;  // three in flight: everybody went to lunch
+      model.demand = 300;  // three in flight: almost no load
     }
   });
   EXPECT_TRUE(probed);

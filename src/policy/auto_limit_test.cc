@@ -17,7 +17,7 @@ using std::chrono::seconds;
 TEST(AutoLimit, NothingIsDecidedBeforeTheSlowAnswersAreIn) {
   ServiceModel model;
   AutoLimit policy(config_of(), Rng(1));
-  LimitSample quick = model.window(policy);  // half of what is in flight has not come back
+  LimitSample quick = model.window(policy);  // half of what is in flight is not answered yet
   quick.latency_avg = quick.latency_avg / 2;
   const LimitDecision first = policy.on_window(quick);
   EXPECT_EQ(first.limit, 128U);
@@ -48,7 +48,7 @@ TEST(AutoLimit, PlacesHeldByOthersThanTheAnsweredAreNoOverload) {
   EXPECT_EQ(decision.limit, 128U);
 }
 
-/// The decisions until shrinking was found not to help for the first time.
+/// Runs until shrinking is first found not to help; returns that decision.
 LimitDecision until_first_doubt(AutoLimit& policy, ServiceModel& model) {
   bool shrunk = false;
   for (int i = 0; i < 1000; ++i) {
@@ -73,7 +73,7 @@ TEST(AutoLimit, OneWindowThatSaysSlowerIsNotBelieved) {
   const LimitDecision doubt = until_first_doubt(policy, model);
   EXPECT_LT(policy.limit(), before);
   EXPECT_LT(doubt.baseline, milliseconds(11));
-  model.time = milliseconds(10);  // it was a moment's noise
+  model.time = milliseconds(10);  // it was short noise
   run_for(policy, model, seconds(3), [&](const LimitDecision& d) {
     EXPECT_LT(d.baseline, milliseconds(11));
     EXPECT_LE(d.limit, before * 5 / 4);
@@ -92,8 +92,7 @@ TEST(AutoLimit, TwoWindowsThatSaySlowerAreBelieved) {
 }
 
 TEST(AutoLimit, ComesDownFromALimitThatIsFarTooHigh) {
-  ServiceModel
-      model;  // 16 workers behind the default of 128, and a queue that is there from the start
+  ServiceModel model;  // 16 workers and the default limit of 128: a queue from the start
   AutoLimit policy(config_of(), Rng(1));
   run_for(policy, model, seconds(2));
   EXPECT_GE(policy.limit(), 16U);
@@ -176,7 +175,7 @@ TEST(AutoLimit, AMedianThatJumpsBetweenTwoRoutesIsNoQueue) {
   }
 }
 
-/// 80 of 100 workers busy behind a limit of 128 that nobody has needed yet.
+/// 80 of 100 workers busy with a limit of 128 that was never reached.
 ServiceModel calm_model() {
   ServiceModel model;
   model.workers = 100;

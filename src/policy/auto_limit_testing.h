@@ -9,12 +9,12 @@
 
 namespace weir::inline v0::policy {
 
-/// A service with k workers that all take `time`, in windows: what a limiter would see of it. More
-/// than k at once wait for each other, so everybody's latency grows in proportion.
+/// The windows of a service with k workers that each take `time` per request. More than k requests
+/// at once share the workers, so the latency of all grows in proportion.
 struct ServiceModel {
   double workers = 16;
   Duration time = std::chrono::milliseconds(10);
-  double demand = 1e9;  // requests per second that want in
+  double demand = 1e9;  // requests per second that arrive
   double p10_factor = 0.9;
   double p90_factor = 1.2;
   double patience_s = 1e6;  // clients leave after this
@@ -58,7 +58,7 @@ struct ServiceModel {
   static Duration from_seconds(double s) { return Duration(static_cast<std::int64_t>(s * 1e9)); }
 };
 
-/// Runs windows for a span of time; tells each decision to `look`.
+/// Runs windows for a span of time; passes each decision to `look`.
 inline void run_for(AutoLimit& policy, ServiceModel& model, Duration span,
                     const std::function<void(const LimitDecision&)>& look = nullptr) {
   const TimePoint end = model.now + span;

@@ -4,7 +4,7 @@
 
 namespace weir::inline v0::policy {
 
-/// The configured initial limit, whatever happens; new bounds bring a new one.
+/// Always the configured initial limit; only new bounds change it.
 class FixedLimit final : public LimitPolicy {
  public:
   explicit FixedLimit(const LimitConfig& config) noexcept;

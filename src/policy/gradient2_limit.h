@@ -4,16 +4,16 @@
 
 namespace weir::inline v0::policy {
 
-/// The gradient rule that many services run today. Once per window that holds samples:
+/// The gradient rule that many services use. Once per window that has samples:
 ///
 ///   long  = exponential average of the window averages, over the last 600 windows (the first ten
-///           weigh evenly); when long > 2 × avg it sinks by 5 %, to come down from a slow spell
+///           have equal weight); while long > 2 × avg it is lowered by 5 %, to recover faster
 ///   grad  = clamp(1.5 × long / avg, 0.5, 1)
 ///   limit = 0.8 × limit + 0.2 × (limit × grad + 4), if at least half of it was used
 ///
-/// Its known weaknesses are kept: the long average follows an overload upwards until the gradient
-/// is 1 again, and the + 4 lets it creep while a mild overload lasts. It is here to be compared
-/// with; `auto` is the default.
+/// Its known weaknesses are kept: the long average rises during an overload until the gradient is 1
+/// again, and the + 4 raises the limit slowly during a mild overload. It exists for comparison;
+/// `auto` is the default.
 class Gradient2Limit final : public LimitPolicy {
  public:
   explicit Gradient2Limit(const LimitConfig& config) noexcept;
@@ -31,7 +31,7 @@ class Gradient2Limit final : public LimitPolicy {
 
   Duration window_;
   LimitBounds bounds_;
-  double limit_;  // fractions are kept: steps of 0.8 must add up
+  double limit_;  // fractions are kept, so that steps of 0.8 add up
   double long_ns_ = 0;
   std::uint32_t learned_ = 0;
 };

@@ -59,7 +59,7 @@ TEST(Gradient2, AnEmptyWindowDecidesNothing) {
   EXPECT_EQ(limit.on_window({}).reason, LimitReason::kNoSamples);
 }
 
-// The weakness for which it is not the default: an overload that lasts becomes the new normal.
+// The reason why it is not the default: a lasting overload becomes the new normal.
 TEST(Gradient2, ItsLongAverageFollowsAnOverload) {
   Gradient2Limit limit(gradient2_at(100));
   for (int i = 0; i < 30; ++i) {

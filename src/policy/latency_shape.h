@@ -20,7 +20,7 @@ struct LatencyShape {
             static_cast<double>(window.latency_avg.count())};
   }
 
-  /// Moves a share of the way towards another.
+  /// Moves this by a share of its distance to another.
   void approach(const LatencyShape& other, double share) noexcept {
     p10 += (other.p10 - p10) * share;
     p50 += (other.p50 - p50) * share;
@@ -33,9 +33,9 @@ struct LatencyShape {
   return std::max(std::min(a, b), std::min(std::max(a, b), c));
 }
 
-/// The wait that a queue added to everybody: the median of what the percentiles grew by, but no
-/// more than their weighted mean (where all take equally long they wait in steps, and the median
-/// jumps from one to the next). Never negative. A change that moves only one of them (a few slow
+/// The wait that a queue added to every request: the median of what the percentiles grew by, but at
+/// most their weighted mean (if all requests take equally long they wait in steps, and the median
+/// jumps from one step to the next). Never negative. A change of only one percentile (a few slow
 /// calls, another mix) is not a queue.
 [[nodiscard]] constexpr double added_wait(const LatencyShape& now,
                                           const LatencyShape& baseline) noexcept {
@@ -45,7 +45,7 @@ struct LatencyShape {
   return std::max(0.0, std::min(median_of(p10, p50, p90), (p10 + 2 * p50 + p90) / 4));
 }
 
-/// How much slower than before, as a factor: the median over the percentiles.
+/// The slowdown as a factor: the median over the percentiles.
 [[nodiscard]] constexpr double slowdown(const LatencyShape& now,
                                         const LatencyShape& before) noexcept {
   const auto ratio = [](double a, double b) { return b > 0 ? a / b : 1.0; };

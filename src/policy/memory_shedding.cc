@@ -8,7 +8,7 @@ ConfigErrors MemoryRules::validate() const {
   ConfigErrors errors;
   check_range(errors, "memory_pressure_threshold", memory_pressure_threshold, 0.05, 1.0);
   check_range(errors, "memory_critical_threshold", memory_critical_threshold, 0.05, 1.0);
-  // Left out when either is not a number: the range check has said so already.
+  // Not reported if either is NaN: the range check has reported it already.
   if (memory_critical_threshold < memory_pressure_threshold) {
     check_range(errors, "memory_critical_threshold", memory_critical_threshold,
                 memory_pressure_threshold, 1.0);

@@ -144,7 +144,7 @@ TEST(ShedShare, AnyRunOfNShedsFloorOrCeilOfRatioTimesN) {
     std::uint64_t shed = 0;
     for (std::uint64_t n = 1; n <= 1000; ++n) {
       shed += share.sheds(start + n - 1) ? 1U : 0U;
-      // A counter that wraps does so at 2^64, where the pattern may slip by one.
+      // A counter wraps at 2^64, where the pattern may be off by one.
       if (start > std::numeric_limits<std::uint64_t>::max() - 2000) break;
       const std::uint64_t millionths = n * share.per_million();
       ASSERT_GE(shed, millionths / 1'000'000) << share.per_million() << " " << start << " " << n;

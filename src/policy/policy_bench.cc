@@ -28,7 +28,7 @@ void mutex_pair(benchmark::State& state) {
 }
 BENCHMARK(mutex_pair);
 
-// The whole adjustment: 1000 latencies to an average, then the step.
+// The whole adjustment: the average of 1000 latencies, then the step.
 void vegas_update_1000_samples(benchmark::State& state) {
   Rng rng(1);
   std::array<Duration, 1000> latencies{};
@@ -54,7 +54,7 @@ void vegas_update_1000_samples(benchmark::State& state) {
 }
 BENCHMARK(vegas_update_1000_samples);
 
-// As production runs it: the average comes with the window.
+// As in production: the window already has the average.
 void vegas_step(benchmark::State& state) {
   LimitConfig config;
   config.policy = LimitKind::kVegas;

@@ -8,7 +8,7 @@
 namespace weir::inline v0::policy {
 namespace {
 
-constexpr double kElevatedShedMax = 0.3;  // where HIGH begins, from there on everybody is shed
+constexpr double kElevatedShedMax = 0.3;  // at the end of ELEVATED; from HIGH on, all are shed
 
 constexpr Duration kBetweenRequests = std::chrono::seconds(1);
 
@@ -42,7 +42,7 @@ double shed_probability(double usage, const PressureConfig& config) {
 /// The fewest closures that bring connection usage below the line.
 std::uint32_t closures_needed(std::uint32_t active, double usage, double line) {
   if (active == 0 || !(usage >= line)) return 0;
-  const double capacity = std::round(active / usage);  // usage was made from it: a whole number
+  const double capacity = std::round(active / usage);  // usage was computed from it: a whole number
   const double keep = std::ceil(line * capacity) - 1;  // the most that stay below the line
   if (!(keep > 0)) return active;
   return active - std::min(active, static_cast<std::uint32_t>(std::min<double>(keep, active)));

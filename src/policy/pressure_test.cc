@@ -81,7 +81,7 @@ TEST(Pressure, ArenaPressureBlocksStreams) {
   EXPECT_FALSE(decision.use_pending_queue);
   decision = evaluate({.arena_slab_usage = 0.95});
   EXPECT_FALSE(decision.accept_stream);
-  EXPECT_FALSE(decision.use_pending_queue);  // critical: not even the queue
+  EXPECT_FALSE(decision.use_pending_queue);  // at critical there is no queue either
 }
 
 TEST(Pressure, PendingQueueUsedWhenAvailable) {
@@ -161,7 +161,7 @@ TEST(Pressure, ConfigValidation) {
   EXPECT_EQ(errors[0].allowed, "above high_watermark (0.850000)");
 }
 
-// One random state; now and then with a usage that no server should report.
+// One random state; sometimes with a usage that no server should report.
 PressureState random_state(Rng& rng) {
   constexpr std::array kOdd = {kNaN, kInfinity, -kInfinity, -0.5, 1.5, 0.0, 1.0, 0.595, 0.85, 0.95};
   PressureState state;
@@ -221,7 +221,7 @@ TEST(Pressure, IsMonotoneInEveryUsage) {
     PressureState lower = random_state(rng);
     for (double PressureState::*usage : kUsages) {
       PressureState higher = lower;
-      if (!(lower.*usage < 1)) continue;  // already full, or unknown and so taken for full
+      if (!(lower.*usage < 1)) continue;  // already full, or unknown and treated as full
       higher.*usage = rng.chance(0.05) ? kNaN : std::max(0.0, lower.*usage) + rng.unit();
       const PressureDecision a = evaluate_pressure(lower, config);
       const PressureDecision b = evaluate_pressure(higher, config);
@@ -253,7 +253,7 @@ TEST(Pressure, ConnectionUsageAloneNeverBlocksWhileAnIdleConnectionExists) {
   EXPECT_EQ(decision.level, PressureLevel::kCritical);
   EXPECT_TRUE(decision.accept_connection);
   EXPECT_EQ(decision.connection_shed_probability, 0.0);
-  EXPECT_GE(decision.connections_to_timeout, 1U);  // makes the room
+  EXPECT_GE(decision.connections_to_timeout, 1U);  // to make room
   state.tcp_write_slab_usage = 0.9;
   EXPECT_FALSE(evaluate(state).accept_connection);
   state.tcp_write_slab_usage = 0;
@@ -269,7 +269,7 @@ TEST(Pressure, CriticalTimesOutEnoughToComeBelowTheHighWatermark) {
 }
 
 TEST(Pressure, RoundingOfTheUsageDoesNotMiscountClosures) {
-  // 1938 / (1938 / 2018) is a hair above 2018 in floating point.
+  // 1938 / (1938 / 2018) is slightly above 2018 in floating point.
   const PressureState state{.handle_slab_usage = 1938.0 / 2018.0, .active_connections = 1938};
   EXPECT_EQ(evaluate_pressure(state, {.high_watermark = 0.5}).connections_to_timeout,
             1938U - 1008U);
@@ -279,7 +279,7 @@ TEST(Pressure, CriticalTimesOutAtLeastOneWhateverPoolIsFull) {
   PressureState state{.arena_slab_usage = 0.99, .handle_slab_usage = 0.1, .active_connections = 10};
   EXPECT_EQ(evaluate(state).connections_to_timeout, 1U);
   state.active_connections = 0;
-  EXPECT_EQ(evaluate(state).connections_to_timeout, 0U);  // nobody is there
+  EXPECT_EQ(evaluate(state).connections_to_timeout, 0U);  // no connections
 }
 
 TEST(Pressure, FromElevatedOnIdleConnectionsAreClosedDownToTheElevatedLine) {

@@ -35,7 +35,7 @@ ConfigErrors RetryHintRules::validate() const {
   ConfigErrors errors;
   check_range(errors, "hint_min_ms", hint_min, Duration(milliseconds(50)), Duration(hours(1)));
   check_range(errors, "hint_unknown_ms", hint_unknown, hint_min, Duration(hours(1)));
-  // Twice the others: so that the jitter of at most 1 fits below it.
+  // Twice the others, so that a jitter of at most 1 fits below it.
   check_range(errors, "hint_max_ms", hint_max,
               2 * std::min(std::max(hint_min, hint_unknown), Duration(hours(1))),
               Duration(hours(2)));

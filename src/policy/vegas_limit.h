@@ -4,17 +4,17 @@
 
 namespace weir::inline v0::policy {
 
-/// TCP Vegas, carried over to concurrency. Once per window that holds samples:
+/// TCP Vegas, applied to concurrency. Once per window that has samples:
 ///
-///   baseline = min(baseline, avg)                  smallest window average ever seen, from 60 s
-///   down queue    = in flight × (1 − baseline / avg)    requests that wait inside the service
-///   queue < alpha: limit + 1      queue > beta: limit − 1      otherwise as it is
+///   baseline = min(baseline, avg)                  smallest window average so far; initially 60 s
+///   queue    = in flight × (1 − baseline / avg)    requests that wait inside the service
+///   queue < alpha: limit + 1      queue > beta: limit − 1      otherwise unchanged
 ///
 /// In flight is read when the window closes. This is the plain rule, with its known weaknesses: the
-/// baseline never rises again, an idle service's limit grows, and a step of one a second is slow.
-/// It is kept exact so that others can be measured against it; `auto` is the default.
+/// baseline never rises again, the limit of an idle service grows, and one step per second is slow.
+/// It is kept exact so that others can be compared with it; `auto` is the default.
 ///
-/// A window whose baseline is zero (a clock too coarse) decides nothing.
+/// A window whose baseline is zero (the clock is too coarse) changes nothing.
 class VegasLimit final : public LimitPolicy {
  public:
   static constexpr Duration kUnknownBaseline = std::chrono::seconds(60);

@@ -46,17 +46,17 @@ TEST(Vegas, DecreaseOnHighQueue) {
 TEST(Vegas, RespectsMinLimit) {
   VegasLimit vegas(vegas_at(9), milliseconds(1));
   EXPECT_EQ(vegas.on_window(window_of({milliseconds(100), 100})).limit, 8U);
-  // The second adjustment finds an empty window_of; one full of slow requests changes as little.
+  // The second window is empty; a window full of slow requests also changes nothing.
   EXPECT_EQ(vegas.on_window({}).limit, 8U);
   const LimitDecision decision = vegas.on_window(window_of({milliseconds(100), 100}));
   EXPECT_EQ(decision.limit, 8U);
   EXPECT_EQ(decision.reason, LimitReason::kAtFloor);
 }
 
-// The published trace of the rule, as far as it follows it. Windows 1, 2 and the single steps of
-// windows 50, 51, 80 and 100 do. What contradicts the rule is how the trace gets from one to the
-// next: 49 calm windows from 128 lead to 177 at window_of 50, not 178; 28 more steps from 176 lead
-// to 148 at window_of 80, not 64; 19 from 63 lead to 44 at window_of 100, not 45.
+// The published trace of the rule, where it follows the rule: windows 1, 2 and the single steps of
+// windows 50, 51, 80 and 100. Between those it contradicts the rule: 49 calm windows from 128 give
+// 177 at window 50, not 178; 28 more steps from 176 give 148 at window 80, not 64; 19 from 63 give
+// 44 at window 100, not 45.
 TEST(Vegas, FollowsThePublishedTraceStepByStep) {
   VegasLimit vegas(vegas_at(128));
   EXPECT_EQ(vegas.on_window(window_of({milliseconds(5), 50})).limit, 129U);
@@ -87,7 +87,7 @@ TEST(Vegas, FollowsThePublishedTraceStepByStep) {
 
 TEST(Vegas, SpikeAfterCalmDescendsOneByOneToTheBand) {
   VegasLimit vegas(vegas_at(128), milliseconds(5));
-  // The service holds 40 at 5 ms; beyond that latency grows with what is in flight.
+  // The service holds 40 at 5 ms; above that, latency grows with the requests in flight.
   for (int w = 0; w < 200; ++w) {
     const std::uint32_t limit = vegas.limit();
     const double ms = limit <= 40 ? 5.0 : 5.0 * limit / 40.0;

@@ -7,13 +7,13 @@
 
 namespace weir::inline v0 {
 
-/// A count with a bound that is given at each call, so that it can change while units are held.
-/// Thread-safety: any member, any thread; the bound is never exceeded by try_add(). sub() is
-/// sequentially consistent: who then finds no waiter may rely on a later one seeing the free units.
+/// A count with a bound that is passed to each call, so the bound can change while units are held.
+/// Thread-safety: any member, any thread; try_add() never exceeds the bound. sub() is sequentially
+/// consistent: if the caller then finds no waiter, a later waiter sees the free units.
 template <class T>
 class BoundedCount {
  public:
-  /// `sum`, if given, gets what is held with these units.
+  /// `sum`, if given, receives the count after adding.
   [[nodiscard]] bool try_add(T units, T bound, T* sum = nullptr) noexcept {
     T held = held_.load(std::memory_order_relaxed);
     do {
@@ -25,7 +25,7 @@ class BoundedCount {
   }
   /// Whether try_add() would succeed now.
   [[nodiscard]] bool fits(T units, T bound) const noexcept { return fits(held(), units, bound); }
-  /// For rules that only watch.
+  /// Adds without a bound, for rules that are not enforced.
   void add(T units) noexcept { held_.fetch_add(units, std::memory_order_acq_rel); }
   void sub(T units) noexcept {
     const T before = held_.fetch_sub(units, std::memory_order_seq_cst);

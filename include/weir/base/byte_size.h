@@ -62,7 +62,7 @@ enum class ByteSizeFault : std::uint8_t {
   kEmpty,
   kNotANumber,   // does not start with a digit: "x", "-1", "+1"
   kNotWhole,     // "1.5GiB": write the smaller unit
-  kUnknownUnit,  // "4K" too: 1000 or 1024? Say kB or KiB
+  kUnknownUnit,  // also "4K", which may mean 1000 or 1024: write kB or KiB
   kOverflow,     // 2^64 bytes or more
 };
 [[nodiscard]] std::string_view name_of(ByteSizeFault fault) noexcept;

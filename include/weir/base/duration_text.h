@@ -25,7 +25,7 @@ inline constexpr std::string_view kDurationSyntax =
     "a whole number followed by ns, us, ms, s, m or h";
 
 /// Reads digits, optional blanks, and one of ns, us, ms, s, m (minutes), h; nothing else. Never
-/// negative. Units are case-sensitive and required, so that "M" cannot be taken for anything.
+/// negative. Units are case-sensitive and required, so that "M" cannot be misread.
 [[nodiscard]] Result<Duration, DurationFault> parse_duration(std::string_view text) noexcept;
 
 /// The shortest exact form: the largest unit that divides it ("90s", "1500ms", "2h"); "0s" for

@@ -5,7 +5,7 @@
 
 namespace weir::inline v0 {
 
-/// What the kernel calls this error, as part of a sentence: "no such file or directory".
+/// The kernel's text for this error, as part of a sentence: "no such file or directory".
 /// Thread-safety: any. Cost: allocates; for messages to the operator.
 [[nodiscard]] inline std::string errno_text(std::errc error) {
   std::string text = std::make_error_code(error).message();

@@ -13,7 +13,7 @@ namespace weir::inline v0 {
 /// Identifies one object in a Slab. The zero handle identifies none. Fits into a 64-bit word.
 struct SlabHandle {
   std::uint32_t index = 0;
-  std::uint32_t generation = 0;  // odd while the object lives; 0 in the zero handle
+  std::uint32_t generation = 0;  // odd while the object exists; 0 in the zero handle
 
   constexpr explicit operator bool() const noexcept { return generation != 0; }
   bool operator==(const SlabHandle&) const = default;
@@ -61,7 +61,7 @@ class Slab {
       return {};
     }
     const std::uint32_t index = reuse ? free_[free_count_ - 1] : fresh_;
-    std::construct_at(objects_ + index, std::forward<Args>(args)...);  // may throw: nothing taken
+    std::construct_at(objects_ + index, std::forward<Args>(args)...);  // may throw: no place taken
     if (reuse) {
       --free_count_;
     } else {
@@ -83,7 +83,7 @@ class Slab {
   /// Destroys the object and frees its place. The handle must be live.
   void release(SlabHandle handle) {
     WEIR_ASSERT(valid(handle));
-    ++generations_[handle.index];  // before T's destructor runs, so that it finds nothing
+    ++generations_[handle.index];  // before T's destructor, so that a lookup from it finds nothing
     std::destroy_at(objects_ + handle.index);
     free_[free_count_++] = handle.index;
     --stats_.used;

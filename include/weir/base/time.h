@@ -9,9 +9,9 @@ namespace weir::inline v0 {
 /// A span of time: signed 64-bit nanoseconds, about ±292 years.
 using Duration = std::chrono::duration<std::int64_t, std::nano>;
 
-/// The clock type of all of Weir's time points. It has no now(): code below `io` does not read a
-/// clock, it gets the time as an argument. `io` takes it from the monotonic clock, the simulator
-/// from its event queue.
+/// The clock type of all time points of Weir. It has no now(): code below `io` does not read a
+/// clock, it gets the time as an argument. `io` reads the monotonic clock, the simulator its event
+/// queue.
 struct Timeline {
   using rep = Duration::rep;
   using period = Duration::period;

@@ -27,8 +27,8 @@ namespace weir::inline v0::control {
 struct Entered {
   enum class Kind : std::uint8_t { kAdmitted, kRefused, kWaiting };
   Kind kind = Kind::kRefused;
-  Reason reason = Reason::kAdmitted;  // when refused
-  Permit permit{};                    // when admitted
+  Reason reason = Reason::kAdmitted;  // if refused
+  Permit permit{};                    // if admitted
 };
 
 /// Decides whether a request may start now, must wait, or is refused, and gives the reason.
@@ -36,29 +36,29 @@ struct Entered {
 /// The checks have a fixed order. The first check that refuses ends the decision, and what earlier
 /// checks took is given back:
 ///   1 deadline · 2 memory · 3 too large · 4 peer · 5 actor, then bytes · 6 class cap · 7 limit
-/// There are three ways to ask. try_admit() never waits. enter() and collect() wait without
-/// blocking, for event loops. admit() blocks the thread through a Parker. Only check 7 can wait,
-/// and only for high and normal.
+/// There are three forms. try_admit() never waits. enter() and collect() wait without blocking, for
+/// event loops. admit() blocks the thread through a Parker. Only check 7 can wait, and only for
+/// high and normal.
 ///
-/// Promises: no bound is exceeded under any interleaving (each is one compare-and-act); critical is
-/// never refused and never waits; a refusal changes only counters; everything that a permit took is
-/// given back.
-/// Thread-safety: any member, any thread, unless a member says otherwise. The controller reads no
-/// clock: `now` must come from one monotonic clock, but calls on different threads may be slightly
-/// out of order.
+/// Promises: no bound is exceeded under any interleaving (each is checked and taken in one atomic
+/// step); critical is never refused and never waits; a refusal changes only counters; everything
+/// that a permit took is given back.
+/// Thread-safety: any member, any thread, unless stated otherwise. The controller reads no clock:
+/// `now` must come from one monotonic clock, but calls on different threads may be slightly out of
+/// order.
 /// Cost: two compare-exchanges per decision and two per finish. A lock is taken only to wait, to
 /// grant to a waiter, or to insert an unknown actor. No allocation after construction and
 /// add_scope().
 /// Lifetime: must outlive its permits and waiters; the destructor asserts that none is left.
 class AdmissionController {
  public:
-  /// A controller, or what is wrong with `config`: each error names its key and the allowed range.
+  /// Returns a controller, or the errors in `config`, each with its key and the allowed range.
   [[nodiscard]] static Result<std::unique_ptr<AdmissionController>, ConfigErrors> create(
       const AdmissionConfig& config, Rng seed, EventSink* events = nullptr,
       std::string_view first_scope = "default");
-  /// For a `config` that is known to be valid: asserted; create() is for all others. `seed` keys
-  /// the name hash and jitters; draw it from the system's randomness in production. `first_scope`
-  /// names the scope that is there from the start.
+  /// For a `config` that is known to be valid (asserted); otherwise use create(). `seed` keys the
+  /// name hash and the jitter; draw it from the system's randomness in production. `first_scope`
+  /// names the scope that exists from the start.
   AdmissionController(const AdmissionConfig& config, Rng seed, EventSink* events = nullptr,
                       std::string_view first_scope = "default");
   ~AdmissionController();
@@ -66,7 +66,7 @@ class AdmissionController {
   AdmissionController& operator=(const AdmissionController&) = delete;
 
   // ---- scopes and names
-  /// Adds a scope. ScopeId::kFirst exists from the start; there may be at most scopes_max
+  /// Adds a scope. ScopeId::kFirst exists from the start; at most scopes_max are allowed
   /// (asserted).
   ScopeId add_scope(std::string_view name, const LimitConfig& limit);
   /// Adds a scope with the caller's own policy; for experiments and tests.
@@ -93,11 +93,10 @@ class AdmissionController {
   [[nodiscard]] Result<Permit, Reason> admit(const AdmissionRequest& request, Parker& parker,
                                              TimePoint now) noexcept;
 
-  /// What enter() would do with this request now. Runs the same steps, all of them, also after the
-  /// first refusal.
+  /// What enter() would do with this request now. Evaluates every step, also after the first
+  /// refusal.
   ///
-  /// Promises: takes nothing, counts nothing. Under load the numbers may have moved before a real
-  /// request comes.
+  /// Promises: takes and counts nothing. Under load the numbers may change before the next request.
   [[nodiscard]] DecisionRecord explain(const AdmissionRequest& request,
                                        TimePoint now) const noexcept;
 
@@ -105,7 +104,7 @@ class AdmissionController {
   /// The earliest time at which a waiter expires; TimePoint::max() if no request waits.
   [[nodiscard]] TimePoint next_expiry() const noexcept;
   /// Refuses waiters whose waiting time is over and closes measurement windows that are due. Call
-  /// it at next_expiry(), and about every 100 ms at least.
+  /// it at next_expiry(), and at least about every 100 ms.
   void expire(TimePoint now) noexcept;
   /// For owners that call expire() at next_expiry(). A waiter that is found more than `late` after
   /// its expiry was delayed by a stall of the process. It may wait for the same time once more, but
@@ -115,12 +114,12 @@ class AdmissionController {
   void forgive_pauses(Duration late) noexcept;
   /// Sets the memory usage (0 to 1). If it is not readable, it counts as 0 % and is reported.
   void set_memory(double usage, bool readable) noexcept;
-  /// Every number of `config` but the table sizes and scopes_max, which keep their old values.
-  /// Its `limit` is that of the first scope; set_limit() changes another's. Returns what is wrong
-  /// with `config`; if anything is, nothing changes.
+  /// Applies all of `config` except the table sizes and scopes_max, which keep their old values.
+  /// `config.limit` is for the first scope; set_limit() is for the others. Returns the errors in
+  /// `config`; if there are any, nothing changes.
   ConfigErrors reconfigure(const AdmissionConfig& config);
-  /// How one scope's limit is found from now on; `limit` must be valid. The limit in force stays,
-  /// moved into the new bounds.
+  /// Sets the limit configuration of one scope; `limit` must be valid. The limit in force is kept,
+  /// clamped to the new bounds.
   void set_limit(ScopeId scope, const LimitConfig& limit) noexcept;
 
   // ---- state
@@ -133,7 +132,7 @@ class AdmissionController {
   [[nodiscard]] std::vector<BudgetRow> top_actors(std::size_t count) const;
   [[nodiscard]] std::vector<BudgetRow> top_peers(std::size_t count) const;
   [[nodiscard]] AdmissionConfig config() const;
-  /// How one scope's limit is found; none where it has a policy of the caller's making.
+  /// The limit configuration of one scope; none if the caller supplied its policy.
   [[nodiscard]] std::optional<LimitConfig> limit_config(ScopeId scope) const;
 
   /// The bytes that a controller with this configuration allocates, all at construction.

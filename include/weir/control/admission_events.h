@@ -23,8 +23,8 @@ struct LimitChange {
   LimitReason reason = LimitReason::kHold;
 };
 
-/// Requests were refused. At most one of these per scope, reason and second; `count` says how many
-/// it stands for, the rest is of the request that triggered it.
+/// Requests were refused. At most one notice per scope, reason and second; `count` is the number of
+/// refusals it stands for, the other fields describe the request that triggered it.
 struct RefusalNotice {
   std::string_view scope;
   Reason reason = Reason::kAdmitted;
@@ -32,7 +32,7 @@ struct RefusalNotice {
   std::string_view peer;  // its name; empty: not from a peer, or it waited first
   std::uint64_t count = 0;
   std::uint32_t in_flight = 0;  // against `limit`
-  std::uint32_t limit = 0;      // of the scope; of the peer or actor when that one is the reason
+  std::uint32_t limit = 0;      // of the scope; of the peer or actor if that is the reason
   double queue_estimate = 0;
   double memory_usage = 0;
 };
@@ -52,7 +52,7 @@ struct MemoryNotice {
   MemoryLevel level = MemoryLevel::kNormal;
 };
 
-/// Receives events that an application may want to log. Called without locks held, on any thread.
+/// Receives events that an application may log. Called without locks held, on any thread.
 /// Implementations must be thread-safe and fast, and must not call the controller.
 class EventSink {
  public:

@@ -50,7 +50,7 @@ struct ScopeStats {
   Duration latency_avg{};  // of the last window that had samples
   Duration baseline{};
   LimitReason limit_reason = LimitReason::kHold;
-  double drain_per_second = 0;  // finished requests; 0 when not known
+  double drain_per_second = 0;  // finished requests; 0 if unknown
   OperatorState state{};
   bool overloaded = false;
 };

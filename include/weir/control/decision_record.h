@@ -13,17 +13,17 @@ namespace weir::inline v0::control {
 
 /// One check of a decision, and what it found.
 struct DecisionStep {
-  Reason check = Reason::kAdmitted;    // with which reason it refuses
+  Reason check = Reason::kAdmitted;    // the reason with which it refuses
   RuleMode mode = RuleMode::kEnforce;  // only an enforced rule refuses; one that is off passes all
   bool applies = true;                 // false: no deadline, peer, actor, byte budget or class cap
   bool passes = true;
-  // What is held, and what this request may not lift it above: requests, bytes, or units of cost.
-  // Memory is in millionths; the deadline has neither.
+  // What is held, and the bound that this request must not exceed: requests, bytes, or units of
+  // cost. Memory is in millionths; the deadline has neither.
   std::uint64_t held = 0;
   std::uint64_t bound = 0;
 };
 
-/// What AdmissionController::explain() found: every step in its order, and what enter() would do.
+/// The result of AdmissionController::explain(): every step in order, and what enter() would do.
 struct DecisionRecord {
   enum class Verdict : std::uint8_t { kAdmitted, kRefused, kWaits };
 
@@ -34,8 +34,8 @@ struct DecisionRecord {
   void add(const DecisionStep& step) noexcept { storage[count++] = step; }
 
   Verdict verdict = Verdict::kAdmitted;
-  Reason reason = Reason::kAdmitted;  // when refused; when it waits, what try_admit() would say
-  Duration wait_max{};                // when it waits
+  Reason reason = Reason::kAdmitted;  // if refused; if it waits, what try_admit() would return
+  Duration wait_max{};                // if it waits
   std::size_t count = 0;
   std::array<DecisionStep, kReasonCount> storage{};  // at most one step per reason
 };

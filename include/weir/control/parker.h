@@ -4,8 +4,8 @@
 
 namespace weir::inline v0::control {
 
-/// How a thread sleeps until it is woken or an instant has come. Control reads no clock and blocks
-/// no thread by itself: whoever wants the blocking form of admission brings one of these
+/// Blocks a thread until it is woken or a time is reached. Control reads no clock and blocks no
+/// thread by itself: callers of the blocking form of admission supply a Parker
 /// (embed/thread_parker.h has the usual one; tests and simulations have their own).
 ///
 /// An implementation must promise: an unpark() before park_until() makes that call return at once
@@ -18,7 +18,7 @@ class Parker {
   Parker& operator=(const Parker&) = delete;
   virtual ~Parker() = default;
 
-  /// Blocks until unpark() or `until`; returns the time at which it returns.
+  /// Blocks until unpark() or `until`; returns the current time.
   virtual TimePoint park_until(TimePoint until) noexcept = 0;
   virtual void unpark() noexcept = 0;
 };

@@ -15,10 +15,10 @@ class AdmissionController;
 /// One admitted request: holds its units of the limit, the count of its actor and peer, and its
 /// bytes until finish() or destruction.
 ///
-/// Promises: whatever happens (finished, destroyed, the handler threw, the rules changed meanwhile)
-/// exactly what was taken is given back, once. A destroyed permit feeds no sample; one that is
+/// Promises: in every case (finished, destroyed, the handler threw, the rules changed meanwhile)
+/// exactly what was taken is given back, once. A destroyed permit records no sample; one that is
 /// destroyed by an exception counts as Outcome::kError.
-/// Thread-safety: one owner at a time; may cross threads. Cost: 48 bytes; no allocation.
+/// Thread-safety: one owner at a time, on any thread. Cost: 48 bytes; no allocation.
 /// Lifetime: the controller must outlive it (it asserts that).
 class [[nodiscard]] Permit {
  public:
@@ -45,8 +45,8 @@ class [[nodiscard]] Permit {
   /// A second call changes nothing.
   bool to_streaming(TimePoint now) noexcept;
 
-  /// Charges more bytes, at once or not at all. An error means that a budget is full (kActorBytes,
-  /// kBytes) and the request should end; it is counted as a refusal for that reason.
+  /// Charges more bytes, all or nothing. An error means that a budget is full (kActorBytes, kBytes)
+  /// and the request should end; it is counted as a refusal for that reason.
   [[nodiscard]] Result<void, Reason> try_grow(std::uint64_t bytes) noexcept;
   void shrink(std::uint64_t bytes) noexcept;
 
@@ -74,7 +74,7 @@ class [[nodiscard]] Permit {
     Priority priority = Priority::kNormal;
     bool sampled = false;
     bool total_bytes = false;        // the process-wide budget holds `bytes` too
-    bool critical_overflow = false;  // counted beside the class word
+    bool critical_overflow = false;  // counted outside the class word
   };
 
   explicit Permit(const Taken& taken) noexcept : taken_(taken) {}

@@ -64,7 +64,7 @@ class Waiter {
   ScopeId scope_ = ScopeId::kFirst;
   Priority priority_ = Priority::kNormal;
   Reason reason_ = Reason::kAdmitted;
-  bool entering_ = false;  // enter() is still running: it reports, on_ready does not fire
+  bool entering_ = false;  // enter() is still running and returns the result: no on_ready
 };
 
 }  // namespace weir::inline v0::control

@@ -13,11 +13,11 @@ namespace weir::inline v0::embed {
 ///
 ///   Result<Permit, Reason> permit = co_await AwaitPermit(admission, request, schedule);
 ///
-/// `schedule(std::coroutine_handle<>)` is called when a coroutine that waited may go on, from the
-/// thread that freed the place and under a lock: it must not throw and may only enqueue the handle
+/// `schedule(std::coroutine_handle<>)` is called when a coroutine that waited may continue, on the
+/// thread that freed the unit and under a lock: it must not throw and may only enqueue the handle
 /// and wake the thread that resumes it. Call AdmissionController::expire() as for every waiter.
 /// A coroutine must not be destroyed while it waits.
-/// Cost: a Waiter in the coroutine's frame; no allocation. One that need not wait is not suspended.
+/// Cost: a Waiter in the coroutine's frame; no allocation. No suspension if it need not wait.
 template <class Schedule>
 class [[nodiscard]] AwaitPermit {
  public:
@@ -29,7 +29,7 @@ class [[nodiscard]] AwaitPermit {
   bool await_suspend(std::coroutine_handle<> waiting) noexcept {
     handle_ = waiting;
     Entered entered = admission_.enter(request_, waiter_, now());
-    // From here on another thread may have resumed the coroutine: `this` may be gone.
+    // From here on another thread may have resumed the coroutine and destroyed `this`.
     if (entered.kind == Entered::Kind::kWaiting) return true;
     if (entered.kind == Entered::Kind::kAdmitted) {
       decided_ = std::move(entered.permit);

@@ -8,10 +8,10 @@
 
 namespace weir::inline v0::embed {
 
-/// The usual Parker: a thread sleeps on a condition variable. One per thread, or one per call of
+/// The usual Parker: blocks a thread on a condition variable. One per thread, or one per call of
 /// AdmissionController::admit().
 ///
-/// Promises: an unpark() before or during park_until() ends it; several before a park count as one.
+/// Promises: an unpark() before or during park_until() ends it; several before it count as one.
 /// Thread-safety: park_until() from one thread at a time, unpark() from any.
 class ThreadParker final : public Parker {
  public:

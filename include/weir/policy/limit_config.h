@@ -62,7 +62,7 @@ struct LimitConfig {
   [[nodiscard]] LimitBounds bounds() const noexcept {
     return {.min = effective_min(), .initial = initial_limit, .max = max_limit};
   }
-  /// Whatever a policy learns stays true under other bounds: those change without a new policy.
+  /// A change of bounds alone needs no new policy: what a policy has learned stays valid.
   void take_bounds_of(const LimitConfig& other) noexcept {
     initial_limit = other.initial_limit;
     min_limit = other.min_limit;

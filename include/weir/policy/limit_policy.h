@@ -39,7 +39,7 @@ enum class LimitReason : std::uint8_t {
   kStarting,    // exponential start
   kProbe,       // lowered for a short time to measure the baseline
   kProbeEnded,  // the probe is over
-  kPeakBound,   // bounded by a multiple of the recent peak in flight
+  kPeakBound,   // at most a multiple of the recent peak in flight
   kConfigured,  // set by configuration
 };
 

@@ -11,7 +11,7 @@
 
 namespace weir::inline v0::policy {
 
-/// How full the memory is that the process may use.
+/// How full the memory of the machine or cgroup is.
 ///   kNormal     all classes are admitted
 ///   kPressured  above the first threshold: the share low_priority_shed_ratio of low is shed
 ///   kCritical   above the second threshold: normal and low are shed

@@ -5,7 +5,7 @@
 
 namespace weir::inline v0::policy {
 
-/// How full a pool is that all connections share.
+/// How full a pool shared by all connections is.
 struct PoolFill {
   std::uint64_t capacity = 0;
   std::uint64_t free = 0;
@@ -22,15 +22,15 @@ struct PoolFill {
 
 struct WriteShareAsk {
   std::uint32_t quota = 1;   // the most a connection may ever hold
-  bool critical = false;     // has its whole quota
-  bool others_wait = false;  // other connections wait for a buffer
+  bool critical = false;     // may use its whole quota
+  bool others_wait = false;  // other connections are blocked on the write pool
 };
 
 /// Write buffers that one connection may hold: its whole quota while more than three quarters of
-/// the pool are free, two while more than 60 % are, then one; one while others wait.
+/// the pool are free, two while more than 60 % are, then one; one while others are blocked.
 ///
-/// So clients that do not read fill the pool to 40 % and one buffer each, no further: with the
-/// advised two buffers per connection they cannot raise the pressure by themselves.
+/// So clients that do not read fill at most 40 % of the pool plus one buffer each: with the
+/// recommended two buffers per connection they cannot raise the pressure by themselves.
 /// Thread-safety: pure. Cost: O(1).
 [[nodiscard]] constexpr std::uint32_t write_buffer_share(const PoolFill& pool,
                                                          const WriteShareAsk& ask) noexcept {

@@ -52,7 +52,7 @@ struct PressureConfig {
   Duration backpressure_timeout = std::chrono::seconds(30);
   std::uint32_t pending_stream_pool_size = 64;
   Duration pending_stream_timeout = std::chrono::seconds(10);
-  Duration stall_grace{};  // at CRITICAL, a client that moved bytes since is not closed
+  Duration stall_grace{};  // at CRITICAL, a client that moved bytes within this time is not closed
 
   /// Where ELEVATED begins: 0.595 by default.
   [[nodiscard]] constexpr double elevated_watermark() const noexcept {
@@ -62,8 +62,8 @@ struct PressureConfig {
   [[nodiscard]] ConfigErrors validate() const;
 };
 
-/// An idle connection is not closed so soon after its last answer: its next request may be on its
-/// way.
+/// An idle connection is not closed within this time after its last answer, because its next
+/// request may arrive soon.
 inline constexpr Duration kJustAnswered = std::chrono::milliseconds(50);
 
 struct PressureDecision {
@@ -80,8 +80,8 @@ struct PressureDecision {
   bool drop_oldest_backpressure = false;
   bool drop_oldest_pending_stream = false;
   std::uint32_t connections_to_timeout = 0;     // longest idle first, then longest stalled
-  Duration idle_at_least = kJustAnswered;       // idle ones count only if idle for so long
-  Duration stalled_at_least = Duration::max();  // and stalled ones if nothing moved for so long
+  Duration idle_at_least = kJustAnswered;       // close only those idle for at least this long
+  Duration stalled_at_least = Duration::max();  // or stalled for at least this long
 
   bool operator==(const PressureDecision&) const = default;
 };
@@ -92,15 +92,14 @@ struct PressureDecision {
 ///   u < 0.7 high      NORMAL    accept all
 ///   u < high          ELEVATED  accept, shed (u − 0.7 high) / (0.3 high) × 0.3 of new connections
 ///   u < critical      HIGH      no new connections
-///   u ≥ critical      CRITICAL  also drop the connection that is blocked longest on the write
-///   pool,
+///   u ≥ critical      CRITICAL  also drop the connection that is blocked longest on the write pool
 ///                               if its output has not moved for stall_grace
 /// Streams, from arena usage a and pending usage p: a < high accept; a < critical queue while
 /// p < high, else refuse; a ≥ critical refuse. Entries older than their timeout, and those beyond
 /// backpressure_list_max, are dropped at any level, the oldest first: act, then evaluate again.
 ///
-/// While there are idle connections, connection usage does not block new ones: they are judged by
-/// the other three pools, and the longest idle connection is closed. (With idle_connections = 0 all
+/// While there are idle connections, connection usage does not stop new ones: only the other three
+/// pools count for them, and the longest idle connection is closed. (With idle_connections = 0 all
 /// four pools count.)
 ///
 /// connections_to_timeout, where need(x) is the smallest number of closures that brings connection
@@ -108,8 +107,8 @@ struct PressureDecision {
 ///   NORMAL          0
 ///   ELEVATED, HIGH  need(0.7 high), at most the idle ones
 ///   CRITICAL        the larger of that and need(high), at least 1 and at most all: if closing idle
-///                   connections is not enough, those are closed that wait for their client and
-///                   made no progress for stall_grace, the longest first
+///                   connections is not enough, connections blocked on their client that made no
+///                   progress for stall_grace are closed too, the longest blocked first
 /// idle_at_least is 1 s at ELEVATED, else kJustAnswered.
 ///
 /// Promises: total (any numbers, valid configuration or not) and monotone: raising one usage never

@@ -8,19 +8,18 @@
 
 namespace weir::inline v0::policy {
 
-/// What is to be known about a reason to refuse.
+/// The properties of a reason to refuse.
 struct ReasonFacts {
   std::string_view name;      // label of metrics, value of x-weir-reason
   std::uint16_t http = 0;     // status of the answer
   std::uint8_t grpc = 0;      // numeric gRPC status
-  bool pushback = false;      // may the answer carry a retry hint
-  bool overload = false;      // the service is short of something, whoever asks
-  std::string_view rule;      // which of the modes [admission] mode_* decides; empty: none
+  bool pushback = false;      // whether the answer may carry a retry hint
+  bool overload = false;      // the service lacks capacity, independent of the client
+  std::string_view rule;      // the mode_* setting of [admission] that switches it; empty: none
   std::string_view sentence;  // for people
 };
 
-// Every reason to refuse, once, in the order in which admission checks them: enumerator, then its
-// ReasonFacts.
+// Every reason to refuse, once, in the order of the checks: enumerator, then its ReasonFacts.
 // clang-format off
 #define WEIR_REASONS(X)                                                                           \
   X(kDeadline, "deadline", 504, 4, false, false, "deadline",                                      \

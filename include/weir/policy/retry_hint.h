@@ -13,7 +13,7 @@ namespace weir::inline v0::policy {
 struct DrainState {
   double drained_per_second = 0;  // requests finished, measured lately
   std::uint32_t ahead = 0;        // waiting, plus one
-  bool fresh = false;             // measured within the last few windows, and something finishes
+  bool fresh = false;             // measured within the last few windows, and requests do finish
 };
 
 /// The expected wait of a new request: ahead / rate; nullopt if the rate is not known. At most one

@@ -12,7 +12,7 @@ namespace weir::inline v0::policy {
 /// Whether the sender of a request expects an answer.
 enum class Transport : std::uint8_t {
   kDatagram,  // the sender does not expect an answer
-  kStream,    // the sender waits for an answer
+  kStream,    // the sender expects an answer
 };
 
 /// What to do with a request that cannot be served now.
@@ -28,7 +28,7 @@ enum class ShedAction : std::uint8_t {
   return kNames[static_cast<std::size_t>(action)];
 }
 
-/// Promises: total and pure; the answer of critical is kExecute whatever the transport.
+/// Promises: total and pure; critical always gets kExecute, with any transport.
 [[nodiscard]] constexpr ShedAction shed_action(Priority priority, Transport transport) noexcept {
   if (priority == Priority::kCritical) return ShedAction::kExecute;
   return transport == Transport::kDatagram ? ShedAction::kDropSilently : ShedAction::kReplyWithHint;

@@ -7,32 +7,32 @@
 
 namespace weir::inline v0::policy {
 
-/// An upload under way, as it stands when another request finds no place.
+/// The state of an upload when another request finds no free place.
 struct UploadState {
   Priority priority = Priority::kNormal;
-  Duration since{};                  // how long its body has been awaited
+  Duration since{};                  // time since the upload started
   std::uint64_t received_bytes = 0;  // of the body
-  std::uint64_t held_bytes = 0;      // of those, the ones that the upstream has not taken yet
+  std::uint64_t held_bytes = 0;      // of those, the bytes that the upstream has not accepted yet
   bool response_started = false;
 };
 
 struct SlowUploadRule {
   Duration grace = std::chrono::seconds(1);
-  std::uint64_t bytes_per_second = 0;  // slower on average than this is slow
+  std::uint64_t bytes_per_second = 0;  // an upload is slow if its average is below this
 };
 
-/// Whether the upload loses its place, and why or why not. Only kTooSlow does.
+/// Whether the upload loses its place, and the reason. Only kTooSlow loses it.
 enum class UploadVerdict : std::uint8_t {
   kTooSlow,
-  kCritical,       // critical work keeps its place
-  kWithinGrace,    // it began a moment ago
-  kUpstreamWaits,  // the upstream does not take the bytes: the client is not to blame
-  kAnswering,      // its response has begun
+  kCritical,       // critical requests keep their place
+  kWithinGrace,    // it started less than `grace` ago
+  kUpstreamWaits,  // blocked on the upstream, not on the client
+  kAnswering,      // its response has started
   kFastEnough,
 };
 
-/// Clients that send just fast enough for the server's minimum rate could otherwise hold every
-/// place of an upstream.
+/// Without this rule, clients that send just above the server's minimum rate could hold every place
+/// of an upstream.
 ///
 /// Thread-safety: pure. Cost: O(1).
 [[nodiscard]] constexpr UploadVerdict judge_upload(const UploadState& upload,
