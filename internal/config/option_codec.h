@@ -21,11 +21,11 @@
 
 namespace weir::inline v0::config {
 
-/// What was expected instead, for ConfigError::allowed; nothing when the value was taken.
+/// What was expected, for ConfigError::allowed; nullopt if the value was accepted.
 using Refusal = std::optional<std::string>;
 
-// assign(field, value, row): the value into the field, if it is of the row's kind and inside of its
-// range; else the field stays as it was. print(field, row): the TOML literal that assigns it back.
+// assign(field, value, row) sets the field, if the value is of the row's kind and in its range;
+// otherwise the field does not change. print(field, row) returns the TOML literal that assigns it.
 
 Refusal assign(bool& field, const RawValue& value, const OptionRow& row);
 Refusal assign(std::uint32_t& field, const RawValue& value, const OptionRow& row);
@@ -91,7 +91,7 @@ concept WordEnum = requires(T t) {
 
 /// "one of a, b, c"
 [[nodiscard]] std::string one_of(Words words);
-/// The place of the value's word; a refusal when it is none of them.
+/// The index of the value's word; a refusal if it is none of them.
 [[nodiscard]] Refusal find_word(std::size_t& index, const RawValue& value, Words words);
 
 template <WordEnum T>
@@ -106,7 +106,7 @@ template <WordEnum T>
   return quoted_text(words_of(field)[static_cast<std::size_t>(field)]);
 }
 
-// Options that may be left out: printed as nothing while they are.
+// Optional options: printed as an empty text while not set.
 
 template <class T>
 Refusal assign(std::optional<T>& field, const RawValue& value, const OptionRow& row) {
@@ -120,7 +120,7 @@ template <class T>
   return field ? print(*field, row) : std::string();
 }
 
-// The words a field chooses from, for the documents; empty for other fields.
+// The words allowed for a field, for the documents; empty for other fields.
 
 template <class T>
 constexpr Words choices_of(const T&) noexcept {
@@ -138,11 +138,11 @@ inline Words choices_of(const std::vector<gateway::IdentityKind>&) noexcept {
   return words_of(gateway::IdentityKind{});
 }
 
-/// The range of a row as people write it: "1 to 16383", "10ms to 60s"; empty when it has none.
+/// The range of a row as text: "1 to 16383", "10ms to 60s"; empty if it has none.
 [[nodiscard]] std::string range_text(const OptionRow& row);
 
-/// What stands in an environment variable, as the value of this kind of option: numbers are read,
-/// lists are split at commas.
+/// Converts the text of an environment variable for this kind of option: numbers are parsed, lists
+/// are split at commas.
 [[nodiscard]] RawValue raw_from_text(std::string_view text, const OptionRow& row);
 
 }  // namespace weir::inline v0::config

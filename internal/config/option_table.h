@@ -18,11 +18,11 @@ template <class Owner>
 struct Option {
   OptionRow row;
   Refusal (*assign)(Owner& owner, const RawValue& value, const OptionRow& row);
-  /// The TOML literal of the field; empty for an option that is left out.
+  /// The TOML literal of the field; empty for an option that is not set.
   std::string (*print)(const Owner& owner, const OptionRow& row);
-  /// Takes the field over from another owner.
+  /// Copies the field from another owner.
   void (*copy)(Owner& to, const Owner& from);
-  /// The words it chooses from; empty unless it is a Choice.
+  /// The allowed words; empty unless it is a Choice.
   Words (*choices)(const Owner& owner);
 };
 
@@ -33,7 +33,7 @@ struct Option {
 /// The plain sections, in the order of the table.
 [[nodiscard]] std::span<const std::string_view> plain_sections() noexcept;
 
-/// The row of that name; nullptr when there is none.
+/// The option with that section and name; nullptr if there is none.
 template <class Owner>
 [[nodiscard]] const Option<Owner>* find_option(std::span<const Option<Owner>> options,
                                                std::string_view section,
@@ -44,7 +44,7 @@ template <class Owner>
   return nullptr;
 }
 
-/// WEIR_ADMISSION_LIMIT_MIN_LIMIT; the section is left out where the name begins with it.
+/// WEIR_ADMISSION_LIMIT_MIN_LIMIT; the section is omitted if the name begins with it.
 [[nodiscard]] std::string environment_name(const OptionRow& row);
 
 /// Older or shorter names of variables, and the key that each sets.
@@ -55,8 +55,8 @@ struct EnvironmentAlias {
 };
 [[nodiscard]] std::span<const EnvironmentAlias> environment_aliases() noexcept;
 
-/// The file's key for a field that a layer's validate() complained about: ("admission",
-/// "class_cap_high") is "priority.high_limit". Unknown ones stay recognisable.
+/// The file's key for a field in an error of a layer's validate(): ("admission", "class_cap_high")
+/// is "priority.high_limit". For an unknown field it is owner.field.
 [[nodiscard]] std::string key_of_field(std::string_view owner, std::string_view field);
 
 }  // namespace weir::inline v0::config

@@ -10,13 +10,13 @@
 
 namespace weir::inline v0::config {
 
-/// A kind of value that no option takes: a date, a table inside a list.
+/// A kind of value that no option accepts: a date, a table inside a list.
 struct RawOther {
   std::string_view what;
   bool operator==(const RawOther&) const = default;
 };
 
-/// A value as it stands in the file or in the environment, before any_waiting knows what it is for.
+/// A value as given in the file or in the environment, before it is matched to an option.
 struct RawValue {
   using List = std::vector<RawValue>;
   std::variant<bool, std::int64_t, double, std::string, List, RawOther> data;
@@ -33,14 +33,14 @@ struct RawEntry {
   int line = 0;
 };
 
-/// A [section] or [[section]] that occurs, with or without entries.
+/// A [section] or [[section]] in the file, with or without entries.
 struct RawSection {
   std::string name;
   int index = -1;
   int line = 0;
 };
 
-/// A file, read but not understood. When it has syntax errors there is nothing else.
+/// A file that is parsed but not interpreted. If it has syntax errors, it has nothing else.
 struct RawConfig {
   std::vector<RawSection> sections;
   std::vector<RawEntry> entries;

@@ -4,7 +4,7 @@
 
 namespace weir::inline v0::config {
 
-/// docs/reference/options.md, made from options.def; a test fails when the committed file differs.
+/// docs/reference/options.md, generated from options.def; a test compares it with the file.
 [[nodiscard]] std::string options_reference();
 
 }  // namespace weir::inline v0::config

@@ -6,21 +6,21 @@
 
 namespace weir::inline v0::io {
 
-/// What the first bytes of a connection that should speak TLS are.
+/// What the first bytes of a TLS connection are.
 enum class ClientHelloStatus : std::uint8_t {
-  kNeedMore,  // could become one
-  kReady,     // its first record is whole, or so much is there that a TLS object is earned
-  kNotTls,    // no ClientHello
+  kNeedMore,  // could become a ClientHello
+  kReady,     // its first record is complete, or long enough to create a TLS object
+  kNotTls,    // not a ClientHello
 };
 
-/// A ClientHello up to here is waited for without a TLS object; of a longer one (large tickets,
-/// many key shares) this much must have come.
+/// No TLS object is created before a ClientHello of up to this size is complete; of a longer one
+/// (large tickets, many key shares), this many bytes must have arrived.
 inline constexpr std::size_t kClientHelloStage = 2048;
 
-/// Judges bytes that are staged before a TLS object is made: a peer that sends half a ClientHello
-/// and waits costs those bytes, not the 50 KB and more that a handshake holds.
+/// Checks bytes that are staged before a TLS object is created: a peer that stops after half a
+/// ClientHello costs only those bytes, not the 50 KB and more that a handshake holds.
 ///
-/// Pure. Cost: looks at nine bytes.
+/// Pure. Cost: reads nine bytes.
 [[nodiscard]] ClientHelloStatus judge_client_hello(std::span<const std::byte> bytes) noexcept;
 
 }  // namespace weir::inline v0::io

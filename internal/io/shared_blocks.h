@@ -13,20 +13,20 @@
 
 namespace weir::inline v0::io {
 
-/// Who asks: critical work may take the reserved blocks.
+/// The kind of caller: critical work may take the reserved blocks.
 enum class Access : std::uint8_t { kOrdinary, kCritical };
 
-/// A BlockPool shared by all loops, some of its blocks kept back for critical work.
+/// A BlockPool shared by all loops, with some blocks reserved for critical work.
 ///
-/// Each loop keeps up to `cached_max` free blocks of its own, so that the usual take-send-return of
-/// a request touches nothing shared. While any_waiting waits, blocks that come back are handed to
-/// the loops with waiters, in proportion to how many they have (smooth weighted round-robin):
-/// whoever gave one back cannot take it again before those who wait. A loop that is late to take
-/// what was handed to it makes up for some turns. Caches are emptied meanwhile.
+/// Each loop caches up to `cached_max` free blocks, so that the usual acquire, send and release of
+/// a request touches no shared data. While there are waiters, released blocks are assigned to the
+/// loops with waiters, in proportion to their number (smooth weighted round-robin): the loop that
+/// released a block cannot take it again before them. A loop that takes its blocks late gets some
+/// turns back. Caches are emptied meanwhile.
 ///
-/// Promises: never more blocks out than there are; ordinary takers and waiters leave `reserved` of
-/// them. A loop with waiters has its task posted whenever blocks were handed to it.
-/// Thread-safety: each method names its loop and is called on it; stats() from anywhere.
+/// Promises: never more blocks in use than exist; ordinary callers and waiters leave `reserved` of
+/// them. When a block is assigned to a loop, the loop's task is posted.
+/// Thread-safety: each method names its loop and is called on it; stats() from any thread.
 /// Cost: a few instructions from the cache, else one mutex pair.
 class SharedBlocks {
  public:
@@ -41,28 +41,28 @@ class SharedBlocks {
 
   explicit SharedBlocks(const Shape& shape);
 
-  /// Where a loop learns that blocks were handed to it. Before it waits.
+  /// Sets the task to post when blocks are assigned to the loop. Call it before set_waiting().
   void attach(std::uint32_t loop, io::Loop& on, io::Task& handed) noexcept;
 
-  /// nullptr, and counted, when there is none for this asker.
+  /// Returns nullptr, and counts it, if there is no block for this caller.
   [[nodiscard]] std::byte* acquire(std::uint32_t loop, Access access) noexcept;
   void release(std::uint32_t loop, std::byte* block) noexcept;
 
-  /// So many of the loop's askers wait now, each for one block.
+  /// Sets the loop's number of waiters; each waits for one block.
   void set_waiting(std::uint32_t loop, std::uint32_t askers) noexcept;
-  /// A block handed to the loop for one of its waiters, or nullptr.
+  /// A block assigned to the loop for one of its waiters, or nullptr.
   [[nodiscard]] std::byte* take_handed(std::uint32_t loop) noexcept;
-  /// Empties the loop's cache into the pool.
+  /// Returns the loop's cached blocks to the pool.
   void flush(std::uint32_t loop) noexcept;
 
-  /// Gives the memory of up to so many cold blocks back to the kernel.
+  /// Returns the memory of at most this many unused blocks to the kernel.
   std::uint32_t trim(std::uint32_t blocks_max) noexcept;
   [[nodiscard]] PoolStats stats() const noexcept;
-  /// Blocks that any_waiting may take; those in caches or handed over are not counted.
+  /// Free blocks of the pool, without those in caches or assigned to loops.
   [[nodiscard]] std::uint32_t free_count() const noexcept {
     return free_.load(std::memory_order_relaxed);
   }
-  /// What the loop's ordinary askers could take now: the free ones and its cache's.
+  /// The blocks that the loop's ordinary callers can take now: free ones and those in its cache.
   [[nodiscard]] std::uint32_t takeable(std::uint32_t loop) const noexcept {
     const std::uint32_t free = free_count();
     return (free > reserved_ ? free - reserved_ : 0) +
@@ -102,7 +102,7 @@ class SharedBlocks {
   std::uint64_t refused_for_reserve_ = 0;  // under mutex_
   std::uint32_t handed_count_ = 0;         // under mutex_
   std::atomic<std::uint32_t> free_;
-  std::atomic<std::uint32_t> waiting_{0};  // askers, of all loops
+  std::atomic<std::uint32_t> waiting_{0};  // waiters of all loops
   std::unique_ptr<PerLoop[]> loops_;
   std::uint32_t loop_count_;
 };

@@ -7,12 +7,12 @@
 
 namespace weir::inline v0::io {
 
-/// One certificate that a context shows to its peers, as an operator tells them apart.
+/// One certificate of a context, with what an operator needs to identify it.
 struct TlsCertificate {
-  std::string file;     // empty: given as text
+  std::string file;     // empty if given as text
   std::string subject;  // RFC 2253: "CN=name,O=firm"
   std::string expires;  // "2026-12-31T23:59:59Z"
-  std::string digest;   // SHA-256, its 32 bytes
+  std::string digest;   // SHA-256, 32 bytes
 
   bool operator==(const TlsCertificate&) const = default;
 };

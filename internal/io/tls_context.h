@@ -17,7 +17,7 @@ namespace weir::inline v0::io {
 
 enum class TlsRole : std::uint8_t { kServer, kClient };
 
-/// A chain and its key, as files or as PEM text.
+/// A certificate chain and its key, as files or as PEM text.
 struct TlsIdentity {
   std::string certificate_file;
   std::string key_file;  // may be the same file
@@ -25,11 +25,11 @@ struct TlsIdentity {
   std::string key_pem;
 };
 
-/// What a TlsContext is made of.
+/// The settings of a TlsContext.
 struct TlsSetup {
   TlsRole role = TlsRole::kServer;
-  std::vector<TlsIdentity> identities;  // the first is the default; the others by name (SNI)
-  std::string ca_file;                  // whom to trust: clients' signers, or servers'
+  std::vector<TlsIdentity> identities;  // the first is the default; others by name (SNI)
+  std::string ca_file;                  // trusted signers: of clients, or of servers
   std::string ca_pem;
   ClientCertificate client_certificate = ClientCertificate::kOff;
   bool http2 = true;
@@ -39,19 +39,19 @@ struct TlsSetup {
   [[nodiscard]] static TlsSetup server(const TlsConfig& config);
 };
 
-/// What is wrong with a setup, in the operator's words: which file, and why.
+/// An error of a setup, for the operator: which file, and why.
 struct TlsSetupError {
   std::string where;
   std::string why;
   std::string wanted = "a PEM file that can be used";
 };
 
-/// Certificates and rules for many connections: TLS 1.2 and newer, ephemeral keys and AEAD only, no
-/// renegotiation, no compression, sessions resumed by stateless tickets.
+/// Certificates and settings for many connections: TLS 1.2 and newer, ephemeral keys and AEAD only,
+/// no renegotiation, no compression, sessions resumed by stateless tickets.
 ///
-/// Promises: immutable once made; a reload makes a new one, which connections begun later use, and
-/// takes over the old one's ticket keys, so that sessions resume across it.
-/// Thread-safety: any. Lifetime: shared; each TlsStream keeps what it uses alive.
+/// Promises: immutable. A reload creates a new context for later connections; it takes over the old
+/// one's ticket keys, so that sessions resume across a reload.
+/// Thread-safety: any. Lifetime: shared; each TlsStream keeps its context alive.
 class TlsContext {
  public:
   using Ptr = std::shared_ptr<const TlsContext>;
@@ -62,16 +62,16 @@ class TlsContext {
   TlsContext& operator=(const TlsContext&) = delete;
   ~TlsContext();
 
-  /// Of the default identity, or of another one.
+  /// The native context of the default identity, or of another one.
   [[nodiscard]] SSL_CTX* native(std::size_t identity = 0) const noexcept {
     return contexts_[identity];
   }
   [[nodiscard]] TlsRole role() const noexcept { return setup_.role; }
   [[nodiscard]] const TlsSetup& setup() const noexcept { return setup_; }
-  /// A certificate whose time is over or has not come, by the clock of this machine: clients refuse
-  /// it, though servers can be started with it.
+  /// A certificate that has expired or is not valid yet, by this machine's clock: clients refuse
+  /// it, but a server can be started with it.
   [[nodiscard]] std::optional<TlsSetupError> out_of_date() const;
-  /// The identity for a given name (exact, then one wildcard label), or the default.
+  /// The identity for a server name (exact, then one wildcard label), or the default.
   [[nodiscard]] SSL_CTX* choose(std::string_view given) const noexcept;
 
  private:

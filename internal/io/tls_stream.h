@@ -18,18 +18,18 @@ namespace weir::inline v0::io {
 enum class TlsHandshake : std::uint8_t { kDone, kAgain, kFailed };
 enum class TlsProtocol : std::uint8_t { kHttp1, kHttp2 };
 
-/// TLS on a Socket, in the same shape: read and write by readiness, nothing hidden but OpenSSL's
-/// own record buffers, which are held only while they carry something.
+/// TLS on a Socket, with the same interface: reads and writes by readiness. It buffers nothing
+/// except OpenSSL's own record buffers, which are held only while they have content.
 ///
-/// OpenSSL receives straight from the socket into its record buffer, header and body of a record by
-/// one call, decrypts in place and hands the plaintext out: two copies per byte, the kernel's and
-/// that one. Bytes that were read before (stage()) come first.
+/// OpenSSL receives directly from the socket into its record buffer, header and body of a record
+/// with one call, decrypts in place and copies the plaintext out: two copies per byte, the kernel's
+/// and that one. Bytes that were read before (stage()) come first.
 ///
-/// Promises: kAgain means that interest() says what to wait for, which may be the other direction.
-/// A write may be repeated from another address, with more bytes behind the old ones. Never
-/// renegotiates; more key updates than allowed end it. OpenSSL's error queue is left empty.
-/// Thread-safety: its loop's. Cost: one system call per record written, one or two per read.
-/// Lifetime: the socket outlives it; it keeps its context alive.
+/// Promises: after kAgain, interest() returns what to watch for, which may be the other direction.
+/// A write may be repeated from another address, with more bytes after the old ones. Never
+/// renegotiates; too many key updates end the connection. OpenSSL's error queue is left empty.
+/// Thread-safety: its loop's thread. Cost: one system call per record written, one or two per read.
+/// Lifetime: the socket must outlive it; it keeps its context alive.
 class TlsStream {
  public:
   TlsStream() = default;
@@ -37,11 +37,11 @@ class TlsStream {
   TlsStream& operator=(const TlsStream&) = delete;
   ~TlsStream() { end(); }
 
-  /// Makes the TLS object. `server_name` is for clients: whom to ask for, and to expect. False when
+  /// Creates the TLS object. `server_name` is for clients: the name to send and to verify. False if
   /// there is no memory.
   [[nodiscard]] bool begin(TlsContext::Ptr context, Socket& socket,
                            const std::string& server_name = {});
-  /// Bytes from the socket that are already here; they must stay until staged_left() is 0.
+  /// Bytes already received from the socket; they must stay valid until staged_left() is 0.
   void stage(std::span<const std::byte> bytes) noexcept { staged_ = bytes; }
   [[nodiscard]] std::size_t staged_left() const noexcept { return staged_.size(); }
   /// Frees the TLS object.
@@ -53,13 +53,13 @@ class TlsStream {
 
   [[nodiscard]] IoResult read(std::span<std::byte> into) noexcept;
   [[nodiscard]] IoResult write(std::span<const ConstBuffer> pieces) noexcept;
-  /// Bytes wait that the socket will not announce.
+  /// Whether bytes can be read for which the socket reports no further event.
   [[nodiscard]] bool has_pending() const noexcept;
-  /// What the socket must be watched for, given what the owner wants to do.
+  /// The socket events to watch for, given what the owner wants to do.
   [[nodiscard]] Socket::Interest interest(Socket::Interest wanted) const noexcept;
-  /// A read cannot go on before something was written.
+  /// A read cannot continue before something is written.
   [[nodiscard]] bool read_needs_write() const noexcept { return read_needs_write_; }
-  /// Says close_notify and ends our side.
+  /// Sends close_notify and ends the sending side.
   void shutdown_write() noexcept;
 
   [[nodiscard]] TlsProtocol protocol() const noexcept;
@@ -69,14 +69,14 @@ class TlsStream {
   /// one.
   [[nodiscard]] std::string_view peer_subject(std::span<char> into) const noexcept;
   [[nodiscard]] bool too_many_key_updates() const noexcept { return too_many_key_updates_; }
-  /// What ended a handshake that failed: kEof and kReset are the peer's doing.
+  /// The error that ended a failed handshake: kEof and kReset are caused by the peer.
   [[nodiscard]] IoError failed_by() const noexcept { return io_error_; }
-  /// Why it failed, for a log; empty if it did not.
+  /// The reason of a failure, for a log; empty if there was none.
   [[nodiscard]] std::string_view failure() const noexcept { return failure_; }
   [[nodiscard]] SSL* native() const noexcept { return ssl_; }
 
  private:
-  struct Bio;  // what OpenSSL calls
+  struct Bio;  // OpenSSL's callbacks
   friend struct Bio;
 
   [[nodiscard]] IoError failed(int result, bool writing) noexcept;
@@ -90,10 +90,10 @@ class TlsStream {
   std::string_view failure_;
   TimePoint key_updates_since_{};
   std::uint32_t key_updates_ = 0;
-  IoError io_error_ = IoError::kAgain;  // the socket's last word but kAgain
+  IoError io_error_ = IoError::kAgain;  // the socket's last error except kAgain
   bool established_ = false;
   bool broken_ = false;
-  bool saw_end_ = false;  // the socket's end
+  bool saw_end_ = false;  // the socket returned kEof
   bool read_needs_write_ = false;
   bool write_needs_read_ = false;
   bool too_many_key_updates_ = false;

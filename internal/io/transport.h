@@ -27,7 +27,7 @@ class Transport {
   virtual void on_writable() noexcept {}
   /// Ends the sending side; TLS sends close_notify first.
   virtual void shutdown_write() noexcept = 0;
-  /// The connection has ended. `orderly`: nothing was cut off, and the peer may be told so.
+  /// The connection has ended. `orderly`: nothing was cut off; TLS then sends close_notify.
   virtual void close(bool /*orderly*/) noexcept {}
   [[nodiscard]] virtual bool secure() const noexcept = 0;
   /// The subject of the peer's verified certificate; empty without one. Valid as long as this

@@ -19,7 +19,7 @@ enum class Metric : std::uint8_t {
 #undef WEIR_METRIC
 };
 
-/// What a label may hold, for the documents.
+/// The possible values of a label, for the documents.
 struct LabelInfo {
   std::string_view name;
   std::string_view values;
@@ -31,8 +31,8 @@ struct LabelInfo {
 [[nodiscard]] std::span<const LabelInfo> all_labels() noexcept;
 [[nodiscard]] const MetricInfo& info(Metric metric) noexcept;
 
-/// A page of Weir's own metrics: a TextWriter that takes families from the table and lets each
-/// start once, because the format forbids a family in two places.
+/// A page of Weir's own metrics: a TextWriter that takes families from the table and writes each
+/// only once, because the format forbids a family in two places.
 class MetricsPage {
  public:
   explicit MetricsPage(std::span<char> buffer) noexcept : writer_(buffer) {}
@@ -47,7 +47,7 @@ class MetricsPage {
   bool sample(std::initializer_list<std::string_view> labels, const Value& value) noexcept {
     return writer_.sample(labels, value);
   }
-  /// A family of one series without labels.
+  /// A family with one series and no labels.
   template <class Value>
   bool single(Metric metric, const Value& value) noexcept {
     return family(metric) && sample({}, value);

@@ -4,7 +4,7 @@
 
 namespace weir::inline v0::metrics {
 
-/// docs/reference/metrics.md, made from metrics.def; a test fails when the committed file differs.
+/// docs/reference/metrics.md, generated from metrics.def; a test compares it with the file.
 [[nodiscard]] std::string metrics_reference();
 
 }  // namespace weir::inline v0::metrics

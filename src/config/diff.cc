@@ -10,7 +10,7 @@
 namespace weir::inline v0::config {
 namespace {
 
-/// What can serve TLS is laid out at start: only a server that speaks it takes new certificates.
+/// TLS resources are allocated at start, so only a server with TLS enabled can reload TLS options.
 OptionApply apply_of(const OptionRow& row, const Config& before, const Config& after) {
   const bool switched = before.server.tls.enabled() != after.server.tls.enabled();
   return row.apply == OptionApply::kTls && switched ? OptionApply::kRestart : row.apply;

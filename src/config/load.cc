@@ -56,7 +56,7 @@ std::vector<std::string_view> names_in(std::span<const Option<Owner>> options,
   return names;
 }
 
-/// The section that has an option of exactly this name; empty when none or several have.
+/// The section that has an option of exactly this name; empty if none or several have one.
 std::string_view home_of(std::string_view name) {
   std::string_view home;
   for (const Option<Config>& option : config_options()) {
@@ -67,7 +67,7 @@ std::string_view home_of(std::string_view name) {
   return home;
 }
 
-/// From top to bottom; what has no line comes last.
+/// By line; errors without a line come last.
 bool by_place(const ConfigError& a, const ConfigError& b) {
   const auto rank = [](const ConfigError& error) {
     return error.line > 0 ? error.line : std::numeric_limits<int>::max();
@@ -113,7 +113,7 @@ class Loader {
     int line = 0;
   };
 
-  /// Adds an error about a key, with the place where the key stands, or else its section.
+  /// Adds an error about a key, with the file and line of the key or else of its section.
   void add(ConfigErrors& to, ConfigError error) const {
     std::string_view key = error.key;
     while (error.line == 0 && error.file.empty()) {
@@ -151,7 +151,7 @@ class Loader {
     }
     if (is_plain_section(section.name) && !as_array) return;
     bad_sections_.insert(section.name);
-    if (as_array && section.index > 0) return;  // said once
+    if (as_array && section.index > 0) return;  // already reported
     if (is_array_section(section.name)) {
       refuse(key, "[" + section.name + "]", "written [[" + section.name + "]]", places_[key]);
     } else if (is_plain_section(section.name)) {
@@ -164,7 +164,7 @@ class Loader {
     }
   }
 
-  /// A section below one that was refused already is not worth a second message.
+  /// Whether a parent section was refused; a section below it gives no second message.
   [[nodiscard]] bool has_bad_parent(std::string_view name) const {
     for (std::size_t dot = name.rfind('.'); dot != std::string_view::npos; dot = name.rfind('.')) {
       name = name.substr(0, dot);
@@ -225,7 +225,7 @@ class Loader {
     }
   }
 
-  /// A misspelt override must not be silent, yet other programs may use WEIR_ names too.
+  /// Reports only likely misspellings, because other programs may use WEIR_ names too.
   void note_unknown(const EnvironmentVariable& variable) {
     std::vector<std::string> names;
     for (const Option<Config>& option : config_options()) {

@@ -7,7 +7,7 @@
 namespace weir::inline v0::config {
 namespace {
 
-constexpr std::size_t kWordMax = 64;  // longer words are no typing mistakes
+constexpr std::size_t kWordMax = 64;  // longer words are not typing mistakes
 
 }  // namespace
 

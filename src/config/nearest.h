@@ -11,7 +11,7 @@ namespace weir::inline v0::config {
 [[nodiscard]] std::size_t edit_distance(std::string_view a, std::string_view b);
 
 /// The candidate that `word` was probably meant to be: the nearest one, if it is at most two
-/// mistakes (or a third of the word) away; empty otherwise. Ties: the first.
+/// mistakes (or a third of the word) away; empty otherwise. For equal distances, the first.
 [[nodiscard]] std::string_view nearest(std::string_view word,
                                        std::span<const std::string_view> candidates);
 

@@ -29,7 +29,7 @@ std::string number_text(double value) {
 std::string bound_text(double value, OptionKind kind) {
   if (kind == OptionKind::kSize) {
     const auto bytes = static_cast<std::uint64_t>(value);
-    const bool one_short = bytes > 1024 && (bytes + 1) % 1024 == 0;  // "4TiB - 1": all ones
+    const bool one_short = bytes > 1024 && (bytes + 1) % 1024 == 0;  // as "4TiB - 1"
     return one_short ? to_string(ByteSize(bytes + 1)) + " - 1" : to_string(ByteSize(bytes));
   }
   if (kind == OptionKind::kTime) {
@@ -52,7 +52,7 @@ Refusal out_of_range(const OptionRow& row) {
   return range_text(row);
 }
 
-/// A whole number: an integer, or for sizes a text with a unit.
+/// Reads a whole number: an integer, or for sizes also a text with a unit.
 Refusal read_whole(std::uint64_t& out, const RawValue& value, const OptionRow& row) {
   if (const auto* integer = std::get_if<std::int64_t>(&value.data)) {
     if (*integer < 0) return out_of_range(row);
@@ -85,7 +85,7 @@ std::string print_whole(T field, const OptionRow& row) {
   return std::to_string(field);
 }
 
-/// Every text of a list, through `take(text) -> bool`; the first that is not taken is refused.
+/// Passes every text of a list to `take(text) -> bool`; the first that returns false is refused.
 template <class Take>
 Refusal read_texts(const RawValue& value, std::string_view what, Take take) {
   const auto* list = std::get_if<RawValue::List>(&value.data);

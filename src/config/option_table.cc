@@ -6,7 +6,7 @@
 namespace weir::inline v0::config {
 namespace {
 
-// One Option<Owner> from a row. Captureless lambdas, so that the table is constant data.
+// Makes an Option<Owner> from a row. Captureless lambdas, so that the table is constant data.
 // NOLINTBEGIN(bugprone-macro-parentheses): `owner` is a type, `member` a path of members
 #define WEIR_BOUND(owner, section, name, kind, member, low, high, unit, apply, help)          \
   Option<owner>{                                                                              \
@@ -54,7 +54,7 @@ constexpr std::array kAliases = {
     EnvironmentAlias{"WEIR_PER_ACTOR_BYTES_MAX", "actors", "bytes_max"},
 };
 
-/// Fields whose option has another name.
+/// Fields whose option has a different name.
 struct FieldAlias {
   std::string_view owner;
   std::string_view field;
@@ -67,7 +67,7 @@ constexpr std::array kFieldAliases = {
     FieldAlias{"server", "listen", "listen.addresses"},
 };
 
-/// "admission.limit.min_limit" -> {"admission.limit", "min_limit"}; owner and the last part.
+/// "admission.limit.min_limit" -> "min_limit".
 std::string_view last_part(std::string_view path) {
   const std::size_t dot = path.rfind('.');
   return dot == std::string_view::npos ? path : path.substr(dot + 1);
@@ -115,7 +115,7 @@ std::string key_of_field(std::string_view owner, std::string_view field) {
     if (option.row.name != name) continue;
     if (option.row.field.substr(0, option.row.field.find('.')) != owner) continue;
     loose = &option;
-    // admission.streams_max, not another struct's field of the same name deeper down.
+    // Prefer admission.streams_max over a nested struct's field of the same name.
     const bool nested = field.find('.') != std::string_view::npos;
     if (nested == (option.row.section.find('.') != std::string_view::npos)) break;
   }

@@ -83,7 +83,7 @@ TEST(OptionTable, EnvironmentNamesAreDistinct) {
   EXPECT_EQ(names.count("WEIR_PER_ACTOR_BYTES_MAX"), 1U);
 }
 
-// Everything that can be tuned by name must stay in the table under that name, with its default.
+// Every option that can be set by name must stay in the table with that name and its default.
 TEST(OptionTable, HasTheOptionsOperatorsRelyOn) {
   const std::vector<std::pair<std::string, std::string>> expected = {
       {"admission.max_concurrent", "1024"},
@@ -138,7 +138,7 @@ TEST(OptionTable, DefaultsAreInsideOfTheirRanges) {
   EXPECT_TRUE(config.validate().empty());
 }
 
-/// Sets the option to a number whatever its range; false if its field cannot hold it.
+/// Sets the option to a number, even out of its range; false if the field cannot hold it.
 bool force(Config& config, const Option<Config>& option, double value) {
   OptionRow free = option.row;
   free.low = free.high = 0;
@@ -153,9 +153,9 @@ bool complains(const Config& config, const std::string& key) {
                      [&](const ConfigError& error) { return error.key == key; });
 }
 
-// Those who fill the structs in C++ get the same bounds from validate() as readers of the file.
+// Code that fills the structs in C++ gets the same bounds from validate() as readers of the file.
 TEST(OptionTable, ValidateRefusesWhatTheTableRefuses) {
-  // Bounded by the table alone: the structs give these no bound.
+  // Bounded only by the table: the structs have no bound for these.
   const std::set<std::string> only_here = {"server.memory_max",
                                            "tls.memory_budget",
                                            "server.body_min_rate",

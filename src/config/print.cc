@@ -51,7 +51,7 @@ void append_block(std::string& out, std::span<const Option<Owner>> options, cons
   for (const Option<Owner>& option : options) append_option(out, option, owner);
 }
 
-/// An example of a [[section]], commented out; options that are left out show only their comment.
+/// An example of a [[section]], commented out; options that are not set show only their comment.
 template <class Owner>
 void append_example(std::string& out, std::span<const Option<Owner>> options, const Owner& example,
                     std::string_view section) {

@@ -37,7 +37,7 @@ TEST(PrintDefaults, UncommentedExamplesLoad) {
   bool example = false;
   for (std::string line; std::getline(lines, line);) {
     if (line.starts_with("# [[")) example = true;
-    // "# name = value" of an example; an option that is left out has no value.
+    // "# name = value" of an example; an option that is not set has no value.
     const std::size_t equals = line.find(" = ");
     const bool assignment = equals != std::string::npos && line.find(' ', 2) == equals;
     const bool left_out = assignment && equals + 3 == line.size();
@@ -52,7 +52,7 @@ TEST(PrintDefaults, UncommentedExamplesLoad) {
   EXPECT_EQ(loaded.config.routes[0].upstream, "app");
 }
 
-/// A random value of the option's range, as an entry of the file would give it.
+/// A random value in the option's range, as an entry of the file would give it.
 template <class Owner>
 void randomize(Rng& rng, Owner& owner, const Option<Owner>& option) {
   const OptionRow& row = option.row;
@@ -82,8 +82,8 @@ void randomize(Rng& rng, Owner& owner, const Option<Owner>& option) {
   ASSERT_EQ(option.assign(owner, value, row), std::nullopt) << row.key();
 }
 
-// Whatever can be set can be printed and read back; that the whole may not be valid is beside the
-// point here.
+// Every value that can be set can be printed and read back. The configuration as a whole may be
+// invalid here.
 TEST(PrintConfig, EveryConfigurationReadsBackAsItself) {
   Rng rng(5);
   for (int round = 0; round < 200; ++round) {

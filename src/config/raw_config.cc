@@ -61,7 +61,7 @@ std::string to_text(const RawValue& value) {
   std::string text;
   append(text, value);
   if (text.size() <= kShownMax) return text;
-  std::size_t end = kShownMax;  // not inside of a UTF-8 character
+  std::size_t end = kShownMax;  // do not cut inside a UTF-8 character
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0U) == 0x80U) --end;
   return text.substr(0, end) + "…";
 }

@@ -23,7 +23,7 @@ TEST(RawValue, ShortensWhatIsLongAndNeverCutsACharacter) {
     text += "ääääääääää";
     const std::string shown = to_text(RawValue{text});
     ASSERT_LE(shown.size(), 63U + 2U);
-    // The last character before the ellipsis is whole: no continuation byte follows a cut.
+    // The last character before the ellipsis is complete: no continuation byte follows the cut.
     const std::string kept = shown.substr(0, shown.size() - 3);
     if (!kept.empty() && (static_cast<unsigned char>(kept.back()) & 0x80U) != 0) {
       ASSERT_EQ(static_cast<unsigned char>(kept.back()) & 0xc0U, 0x80U);

@@ -74,13 +74,13 @@ template <class Owner>
 void add(Json& section, const Option<Owner>& option, const Owner& defaults) {
   Json value = value_of(option.row, option.choices(defaults));
   value["description"] = option.row.help;
-  // A literal of TOML is one of JSON for every kind of option.
+  // For every kind of option, a TOML literal is also a JSON literal.
   const std::string text = option.print(defaults, option.row);
   if (!text.empty()) value["default"] = Json::parse(text);
   section["properties"][std::string(option.row.name)] = std::move(value);
 }
 
-/// [[name]]: what a default one is refused for must be given.
+/// [[name]]: keys for which the default is refused are required.
 template <class Owner>
 Json array_of(std::span<const Option<Owner>> options, const ConfigErrors& faults_of_default) {
   Json one = table();

@@ -1,4 +1,4 @@
-// What the schema says of files is compared with `weir check` in tests/integration/schema_test.py.
+// tests/integration/schema_test.py compares the schema with `weir check`.
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 

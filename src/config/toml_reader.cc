@@ -9,10 +9,10 @@
 namespace weir::inline v0::config {
 namespace {
 
-/// Thrown where the TOML library finds itself wrong: toml++ 3.3 asserts on some malformed keys, and
-/// an operator's file must never end the process. Caught below; with NDEBUG the library would even
-/// tell the compiler to assume that it cannot happen. Its test for exotic blanks promises the
-/// compiler that a letter like ä never comes; there the answer is "no blank".
+/// Thrown instead of a failed assertion in the TOML library: toml++ 3.3 asserts on some malformed
+/// keys, and an operator's file must never end the process. Caught below. With NDEBUG the library
+/// would tell the compiler to assume that the condition holds. Its test for unusual blanks makes
+/// the same claim for letters like ä; there the result is "not a blank".
 struct LibraryFault {};
 [[noreturn]] void library_fault() {
   throw LibraryFault();
@@ -69,8 +69,8 @@ RawValue raw_value(const toml::node& node) {
 constexpr int kDepthMax = 4;
 constexpr int kKeyPartsMax = 64;
 
-/// The line of a key like a.b.c… with more parts than any_waiting needs; 0 when there is none. The
-/// library builds and destroys nested tables recursively, so their depth must be bounded before.
+/// The line of a key a.b.c… with too many parts; 0 if there is none. The library builds and
+/// destroys nested tables recursively, so their depth must be bounded first.
 int line_of_endless_key(std::string_view text) {
   int line = 1;
   int dots = 0;
@@ -94,8 +94,8 @@ class Walker {
  public:
   explicit Walker(RawConfig& out) : out_(out) {}
 
-  /// The contents of one table. `section` is empty for the file itself. No section has more than
-  /// two parts: what is deeper stands in one that is refused already.
+  /// Reads one table. `section` is empty for the file itself. Sections have at most two parts;
+  /// deeper ones are inside a section that is refused anyway.
   void table(const toml::table& table, const std::string& section, int index) {
     if (std::count(section.begin(), section.end(), '.') > kDepthMax) return;
     for (const auto& [key, node] : table) {
@@ -145,7 +145,7 @@ RawConfig read(std::string_view text, const std::string& file) {
   }
   RawConfig out;
   Walker(out).table(parsed.table(), "", -1);
-  // The library sorts by name; people read from top to bottom.
+  // The library sorts by name; errors are reported in the order of lines.
   const auto by_line = [](const auto& a, const auto& b) { return a.line < b.line; };
   std::stable_sort(out.sections.begin(), out.sections.end(), by_line);
   std::stable_sort(out.entries.begin(), out.entries.end(), by_line);
@@ -161,8 +161,8 @@ bool faults(std::string_view text) {
   }
 }
 
-/// The library reads from top to bottom, so the shortest run of first lines that faults ends with
-/// the line to blame.
+/// The library parses from top to bottom, so the shortest prefix of lines that faults ends with the
+/// faulty line.
 int line_of_fault(std::string_view text) {
   std::vector<std::size_t> ends;
   for (std::size_t i = 0; i < text.size(); ++i) {

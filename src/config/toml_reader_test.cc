@@ -96,7 +96,7 @@ std::string mutated(Rng& rng, std::string text, const std::vector<std::string>& 
   return text;
 }
 
-// Neither the reader nor what stands behind it may fail in any other way than by an error.
+// The reader and the code after it must fail only by returning an error.
 TEST(TomlReader, RandomAndMutatedTextNeverCrashes) {
   const std::vector<std::string> texts = corpus();
   Rng rng(2026);
@@ -143,7 +143,7 @@ TEST(TomlReader, LettersOutsideOfAsciiAreReadOrRefused) {
   EXPECT_EQ(to_text(raw.entries[0].value), "\"aä\"");
 }
 
-// toml++ 3.3 aborts the process at a header that ends before it began.
+// toml++ 3.3 aborts the process at a section header without a name.
 TEST(TomlReader, AHeaderThatTheLibraryTripsOverIsAnErrorWithItsLine) {
   for (const std::string bad : {"[\n", "[\t=", "[ \n", "[[\n"}) {
     const RawConfig raw = read_toml("[a]\nx = 1\n" + bad + "\n[b]\n", "f.toml");

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t kNameMax = 64;
 
-/// Faults of one layer's struct, with the keys of the file.
+/// Adds the errors of one layer's struct, with the keys of the file.
 void take(ConfigErrors& errors, std::string_view owner, ConfigErrors inner) {
   const std::string own = std::string(owner) + ".";
   for (ConfigError& error : inner) {
@@ -141,7 +141,7 @@ AdmissionConfig Config::admission_for_scopes() const {
   AdmissionConfig scoped = admission;
   if (!upstreams.empty()) scoped.limit = limit_of(upstreams.front());
   scoped.scopes_max = static_cast<std::uint32_t>(std::max<std::size_t>(1, upstreams.size()));
-  // Each further upstream brings a waiting room, and whoever waits holds an entry.
+  // Each further upstream adds a waiting room, and each waiter holds an entry.
   const std::uint64_t waiting = scoped.pinned_max() - admission.pinned_max();
   scoped.actor_table_size = static_cast<std::uint32_t>(
       std::min<std::uint64_t>(admission.actor_table_size + 2 * waiting, kActorTableMax));

@@ -119,8 +119,8 @@ template <class Word>
   return (a | static_cast<Word>(0x2020202020202020U)) == b;
 }
 
-/// `known` is lower-case letters, digits and '-'. Setting bit 5 takes no other token byte to one of
-/// those ('\r' would become '-', but is no token byte), so this is exact for tokens.
+/// `known` consists of lower-case letters, digits and '-'. Setting bit 5 maps no other token byte
+/// to one of these ('\r' would become '-', but is not a token byte), so this is exact for tokens.
 [[nodiscard]] bool same_token(const char* name, std::string_view known) {
   const std::size_t size = known.size();
   const char* k = known.data();
@@ -163,7 +163,7 @@ FieldId field_id(std::string_view name) noexcept {
   if (name.empty()) return FieldId::kOther;
   const FieldId id = kSlotIds[slot_of(name, kMultiplier)];
   const std::string_view known = kNames[static_cast<std::size_t>(id)];
-  // An empty slot holds kOther, whose name is empty and so of another size.
+  // An empty slot holds kOther, whose name is empty, so its size differs.
   if (known.size() != name.size() || !same_token(name.data(), known)) return FieldId::kOther;
   return id;
 }

@@ -96,7 +96,7 @@ TEST(Field, IgnoringCaseConcernsLettersOnly) {
   EXPECT_FALSE(equals_ignore_case("\xc3\x84", "\xc3\xa4"));
 }
 
-// The wide scans say the same as the table, wherever the stop byte and the end of the buffer are.
+// The wide scans find the same byte as the table, for every position of the stop byte and the end.
 TEST(Scan, WideAndByTableAgree) {
   Rng rng(42);
   for (int round = 0; round < 20000; ++round) {

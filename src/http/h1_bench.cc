@@ -9,9 +9,9 @@
 #include "weir/experimental/http/h1/request_parser.h"
 #include "weir/experimental/http/h1/serializer.h"
 
-/// The codec beside http_parser (the C parser Node.js used), same bytes, same run. http_parser
-/// gives spans of names and values and checks less: no recognition of fields, no Host, no
-/// Connection list.
+/// Compares the codec with http_parser (the C parser that Node.js used): same bytes, same run.
+/// http_parser returns spans of names and values and checks less: it does not recognise fields and
+/// does not check Host or the Connection list.
 
 namespace weir::inline v0::http::h1 {
 namespace {
@@ -63,7 +63,7 @@ void weir_parse(benchmark::State& state, std::string_view request) {
   report(state, bytes.size());
 }
 
-/// The worst a slow sender can do: one byte per read.
+/// The worst case of a slow sender: one byte per read.
 void weir_parse_bytewise(benchmark::State& state, std::string_view request) {
   const std::string bytes(request);
   const HttpLimits limits;
@@ -79,7 +79,7 @@ void weir_parse_bytewise(benchmark::State& state, std::string_view request) {
   report(state, bytes.size());
 }
 
-/// Keeps what Weir's parser gives: a list of name and value views.
+/// Keeps what Weir's parser returns: a list of name and value views.
 struct Spans {
   std::array<std::pair<std::string_view, std::string_view>, 100> fields;
   std::string_view url;

@@ -12,7 +12,7 @@
 namespace weir::inline v0::http {
 namespace {
 
-/// A connection's read region with one request in it, and what a handler is shown of it.
+/// A connection's read region with one request in it, and the views that a handler gets.
 class Region {
  public:
   explicit Region(std::string_view request) : size_(request.size()) {
@@ -28,7 +28,7 @@ class Region {
     at_ += step.consumed;
     return step;
   }
-  /// Moves what has not been consumed to the front, as a connection does before it reads on.
+  /// Moves unconsumed bytes to the front, as a connection does before its next read.
   void compact() {
     std::memmove(bytes_.data(), bytes_.data() + at_, size_ - at_);
     std::memset(bytes_.data() + size_ - at_, '#', at_);

@@ -22,20 +22,20 @@ TEST(ResponseFraming, FollowsTheTable) {
       {{.length = 5, .open_ended = kChunks}, F::kLength, 5, true},
       {{.length = 5, .open_ended = kFrames}, F::kLength, 5, true},
       {{.length = 0, .open_ended = kFrames}, F::kLength, 0, false},
-      // An unknown one is delimited as the protocol can.
+      // An unknown length: the protocol's own delimiter.
       {{.open_ended = kClose}, F::kUntilClose, 0, true},
       {{.open_ended = kChunks}, F::kChunked, 0, true},
       {{.open_ended = kFrames}, F::kFrames, 0, true},
-      // The head is all there is.
+      // The head is the whole response.
       {{.open_ended = kClose, .last = true}, F::kLength, 0, false},
       {{.open_ended = kChunks, .last = true}, F::kLength, 0, false},
       {{.open_ended = kFrames, .last = true}, F::kFrames, 0, true},
-      // HEAD announces and brings nothing.
+      // HEAD: a length is announced, but no body follows.
       {{.method = Method::kHead, .length = 5}, F::kLength, 5, false},
       {{.method = Method::kHead}, F::kChunked, 0, false},
       {{.method = Method::kHead, .last = true}, F::kNone, 0, false},
       {{.method = Method::kHead, .open_ended = kFrames, .last = true}, F::kNone, 0, false},
-      // Statuses without a body, whatever the handler says.
+      // Statuses without a body, even if the handler gives one.
       {{.status = 103, .length = 5}, F::kNone, 0, false},
       {{.status = 204, .length = 5}, F::kNone, 0, false},
       {{.status = 304, .length = 5, .open_ended = kFrames}, F::kNone, 0, false},

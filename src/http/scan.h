@@ -10,9 +10,9 @@
 #include <emmintrin.h>
 #endif
 
-/// Byte classes of HTTP and the loops that run over them: where does a run of allowed bytes end?
-/// Sixteen bytes at a time where the target has SSE2 (every x86-64), by table elsewhere and in the
-/// last fifteen bytes, so that no load leaves [p, end).
+/// Byte classes of HTTP, and loops that find the end of a run of allowed bytes. Sixteen bytes at a
+/// time where the target has SSE2 (every x86-64); by table elsewhere and for the last fifteen
+/// bytes, so that no load leaves [p, end).
 
 namespace weir::inline v0::http::scan {
 
@@ -57,7 +57,7 @@ inline constexpr std::array<std::uint8_t, 256> kByteClasses = internal::byte_cla
   return (kByteClasses[static_cast<unsigned char>(c)] & byte_class) != 0;
 }
 
-/// The first byte in [p, end) that is not of the class, or end.
+/// The first byte in [p, end) that is not in the class, or end.
 [[nodiscard]] inline const char* skip_by_table(const char* p, const char* end,
                                                ByteClass byte_class) noexcept {
   while (p != end && is(*p, byte_class)) ++p;
@@ -96,7 +96,7 @@ namespace internal {
   const __m128i angles = equal(_mm_and_si128(x, splat(0xfd)), 0x3c);       // < >
   return _mm_or_si128(outside, _mm_or_si128(quote_hash, angles));
 }
-/// Letters, digits, '-': all bytes of the names in use. The other token bytes go by table.
+/// Letters, digits, '-': all bytes of common names. The other token bytes use the table.
 [[nodiscard]] inline __m128i plain_token(__m128i x) noexcept {
   const __m128i letter = at_most(_mm_sub_epi8(_mm_or_si128(x, splat(0x20)), splat('a')), 25);
   const __m128i digit = at_most(_mm_sub_epi8(x, splat('0')), 9);

@@ -79,7 +79,7 @@ Result<SocketName, IoError> parse_socket_name(std::string_view text) {
   if (!address) return unexpected(address.error());
   if (bracketed && address->family != Family::kV6) return unexpected(IoError::kInvalid);
   if (!bracketed && address->family == Family::kV6 && host != "::") {
-    return unexpected(IoError::kInvalid);  // "::1:80" could mean two things
+    return unexpected(IoError::kInvalid);  // "::1:80" is ambiguous
   }
   name.address = *address;
   name.address.port = *port;
@@ -109,7 +109,7 @@ Result<RawAddress, IoError> to_raw(const SocketName& name) noexcept {
       std::memcpy(raw.local.sun_path, name.path.data(), name.path.size());
       raw.size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name.path.size());
       if (name.path.front() == '@') {
-        raw.local.sun_path[0] = '\0';  // abstract: the length ends the name
+        raw.local.sun_path[0] = '\0';  // abstract: the name is not NUL-terminated
       } else {
         ++raw.size;
       }
@@ -132,7 +132,7 @@ Address from_raw(const RawAddress& raw) noexcept {
     case AF_INET6: {
       address.port = ntohs(raw.v6.sin6_port);
       const auto* bytes = raw.v6.sin6_addr.s6_addr;
-      if (IN6_IS_ADDR_V4MAPPED(&raw.v6.sin6_addr)) {  // a v4 client of a v6 socket is a v4 client
+      if (IN6_IS_ADDR_V4MAPPED(&raw.v6.sin6_addr)) {  // a v4 client of a v6 socket: stored as v4
         address.family = Family::kV4;
         std::memcpy(address.ip.data(), bytes + 12, 4);
       } else {

@@ -19,7 +19,7 @@ IoError io_error_of(int error_number) noexcept {
     case ETIMEDOUT:
       return IoError::kTimedOut;
     case ECONNREFUSED:
-    case ENOENT:  // a Unix socket that is not there
+    case ENOENT:  // the Unix socket does not exist
       return IoError::kRefused;
     case ENETUNREACH:
     case EHOSTUNREACH:

@@ -9,12 +9,12 @@
 namespace weir::inline v0::io {
 
 void close_fd(int fd) noexcept {
-  ::close(fd);  // on EINTR Linux has closed it all the same
+  ::close(fd);  // Linux closes it even on EINTR
 }
 
 void fill_standard_descriptors() noexcept {
   int opened = STDIN_FILENO;
-  while (opened >= STDIN_FILENO && opened <= STDERR_FILENO) {  // each open takes the lowest number
+  while (opened >= STDIN_FILENO && opened <= STDERR_FILENO) {  // open() takes the lowest number
     opened = ::open("/dev/null", O_RDWR);  // NOLINT(android-cloexec-open): as inherited ones are
   }
   if (opened > STDERR_FILENO) ::close(opened);
@@ -22,7 +22,7 @@ void fill_standard_descriptors() noexcept {
 
 std::uint64_t allow_descriptors(std::uint64_t wanted) noexcept {
   rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return wanted;  // unknown: nothing to complain of
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return wanted;  // unknown: assume that it is enough
   if (limit.rlim_cur >= wanted) return limit.rlim_cur;
   const rlimit raised{.rlim_cur = std::min<rlim_t>(wanted, limit.rlim_max),
                       .rlim_max = limit.rlim_max};

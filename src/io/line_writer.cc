@@ -23,8 +23,8 @@ namespace {
 
 constexpr std::chrono::milliseconds kGather{20};
 constexpr int kPollMs = 100;
-constexpr int kPatiencePolls = 10;        // a second, once stopping
-constexpr std::size_t kPipeBytes = 4096;  // what a writable pipe is sure to take
+constexpr int kPatiencePolls = 10;        // one second, while stopping
+constexpr std::size_t kPipeBytes = 4096;  // a writable pipe accepts at least this
 
 struct Lines {
   std::unique_ptr<char[]> bytes;
@@ -39,7 +39,7 @@ struct LineWriter::Impl {
     writing.bytes = std::make_unique<char[]>(options.buffer_bytes);
   }
 
-  /// The thread's; `opened` is none for the standard descriptors, which are not ours to close.
+  /// Thread only. `opened` is empty for the standard descriptors, which must not be closed.
   void use(Fd opened) noexcept {
     owned = std::move(opened);
     fd = owned ? owned.get() : options.path == "-" ? STDOUT_FILENO : STDERR_FILENO;
@@ -53,7 +53,7 @@ struct LineWriter::Impl {
 
   [[nodiscard]] Result<Fd, std::errc> open_path() const noexcept {
     constexpr mode_t kMode = 0640;
-    // Not blocking: a FIFO that nobody reads is a fault to be told, not to be waited for.
+    // Non-blocking: for a FIFO without a reader, open fails instead of blocking.
     Fd opened(::open(options.path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK,
                      kMode));
     if (!opened) return unexpected(static_cast<std::errc>(errno));
@@ -78,7 +78,7 @@ struct LineWriter::Impl {
     }
   }
 
-  /// The signal goes to the thread that writes; blocked there, the write says EPIPE instead.
+  /// SIGPIPE goes to the thread that writes; if it is blocked there, write returns EPIPE instead.
   static void hold_back_broken_pipes() noexcept {
     sigset_t set;
     ::sigemptyset(&set);
@@ -107,7 +107,7 @@ struct LineWriter::Impl {
       if (n > 0) {
         done += static_cast<std::size_t>(n);
       } else if (errno != EINTR && errno != EAGAIN) {
-        break;  // a full disk, a closed pipe: these lines are lost, the next may not be
+        break;  // a full disk or a closed pipe: these lines are lost, later ones may be written
       }
     }
     if (done < writing.size) count_lost({writing.bytes.get() + done, writing.size - done});
@@ -126,12 +126,12 @@ struct LineWriter::Impl {
   std::condition_variable wake;
   std::condition_variable hurry;
   Lines filling;  // under mutex
-  Lines writing;  // the thread's
+  Lines writing;  // thread only
   Stats stats;
   Fd owned;
   int fd = -1;
   bool regular = false;
-  Fd next;  // under mutex; takes the place of `owned`
+  Fd next;  // under mutex; replaces `owned`
   bool stopping = false;
   std::thread thread;
 };

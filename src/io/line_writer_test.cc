@@ -52,7 +52,7 @@ TEST(LineWriter, DropsWholeLinesAndCountsThemWhenThereIsNoRoom) {
   const std::string path = fresh_path("full");
   auto writer = io::LineWriter::open({.path = path, .buffer_bytes = 64});
   ASSERT_TRUE(writer.has_value());
-  EXPECT_FALSE((*writer)->write(std::string(64, 'x')));  // with its newline it can never fit
+  EXPECT_FALSE((*writer)->write(std::string(64, 'x')));  // with its newline it does not fit
   EXPECT_TRUE((*writer)->write(std::string(63, 'y')));
   (*writer)->stop();
   EXPECT_EQ(contents(path), std::string(63, 'y') + '\n');
@@ -121,7 +121,7 @@ TEST(LineWriter, LosesLinesAndNothingElseWhenItsReaderLeaves) {
   auto writer = io::LineWriter::open({.path = path});
   ASSERT_TRUE(writer.has_value());
   reader.reset();
-  static_cast<void>((*writer)->write("to nobody"));  // by default the signal would end this test
+  static_cast<void>((*writer)->write("to nobody"));  // SIGPIPE would end this test
   (*writer)->stop();
   EXPECT_EQ((*writer)->stats().written, 0U);
   EXPECT_EQ((*writer)->stats().dropped, 1U);

@@ -20,7 +20,7 @@
 namespace weir::inline v0::io {
 namespace {
 
-/// A Unix socket whose owner died leaves its file; one that answers is somebody's.
+/// Removes the file that a Unix socket left behind. If a process accepts connections, it is kept.
 void remove_stale_file(const SocketName& name) {
   if (name.address.family != Family::kUnix || name.path.front() == '@') return;
   struct stat info {};
@@ -78,7 +78,7 @@ std::vector<InheritedSocket> inherited_sockets(const ListenEnvironment& environm
     names = colon == std::string_view::npos ? std::string_view{} : names.substr(colon + 1);
     const int flags = ::fcntl(socket.fd.get(), F_GETFL);
     if (flags < 0) {
-      static_cast<void>(socket.fd.release());  // not ours to close: there is no such descriptor
+      static_cast<void>(socket.fd.release());  // there is no such descriptor: do not close it
       continue;
     }
     static_cast<void>(::fcntl(socket.fd.get(), F_SETFL, flags | O_NONBLOCK));
@@ -156,7 +156,7 @@ class Listener::Impl final : public SocketEvents {
   }
 
   void failed(IoError error) {
-    // A peer that gave up while it waited (kReset and the like) is nobody's failure.
+    // A peer that closed while it was in the queue (kReset and similar) is not a failure.
     if (error != IoError::kNoFds && error != IoError::kNoMemory) return;
     failed_.fetch_add(1, std::memory_order_relaxed);
     if (error == IoError::kNoFds) turn_one_away();
@@ -170,7 +170,7 @@ class Listener::Impl final : public SocketEvents {
     reserve_.reset();
     RawAddress peer;
     const Fd unwanted(accept(peer));
-    // `unwanted` is closed before the reserve is taken again at the next retry.
+    // `unwanted` is closed here; retry() opens the reserve again.
   }
 
   void retry(TimePoint) {

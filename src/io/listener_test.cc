@@ -109,7 +109,7 @@ TEST_F(ListenerTest, NoDescriptorsLeftPausesInsteadOfSpinningAndRecovers) {
   const Fd client = dial();
   while (sink.failures == 0) loop.run_once(true);
   EXPECT_EQ(sink.last_error, IoError::kNoFds);
-  // The listener is still readable, but it rests: no call into the kernel until the timer.
+  // The listener is still readable, but paused: no system call until the timer fires.
   const int after_failure = calls;
   for (int i = 0; i < 100; ++i) loop.run_once();
   EXPECT_LE(calls - after_failure, 2 * (sink.failures - 1));
@@ -159,7 +159,7 @@ TEST_F(ListenerTest, PeerThatGaveUpIsNoFailure) {
 TEST_F(ListenerTest, UnixSocketReplacesAStaleFileButNotALivingOne) {
   const std::string path =
       testing::TempDir() + "weir-listener-" + std::to_string(::getpid()) + ".sock";
-  static_cast<void>(listen_on(*parse_socket_name("unix:" + path), {}));  // closed at once: stale
+  static_cast<void>(listen_on(*parse_socket_name("unix:" + path), {}));  // closed: a stale file
   ASSERT_TRUE(std::filesystem::exists(path));
   start("unix:" + path);
   EXPECT_EQ(listener.name().path, path);

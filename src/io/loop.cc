@@ -40,7 +40,7 @@ Loop::Impl::Impl() : wheel(monotonic_now()) {
   must(uv_check_start(&check, [](uv_check_t* handle) {
     Impl& self = impl_of(handle->loop->data);
     self.run_deferred();
-    self.now_known = false;  // timers of the next turn read the clock again
+    self.now_known = false;  // the next turn reads the clock again for its timers
   }));
 }
 
@@ -50,7 +50,7 @@ Loop::Impl::~Impl() {
     uv_close(handle, nullptr);
   }
   uv_run(&uv, UV_RUN_DEFAULT);
-  must(uv_loop_close(&uv));  // a socket or listener outlived its loop
+  must(uv_loop_close(&uv));  // fails if a socket or listener outlived its loop
 }
 
 TimePoint Loop::Impl::current() noexcept {
@@ -89,7 +89,7 @@ void Loop::Impl::defer(Task& task) noexcept {
 }
 
 bool Loop::Impl::run_deferred() {
-  // One batch: what these tasks defer runs in the next phase, so sockets are never blocked.
+  // One batch: tasks deferred by these tasks run in the next phase, so sockets are never blocked.
   Task* first = std::exchange(deferred_first, nullptr);
   deferred_last = nullptr;
   const bool any = first != nullptr;
@@ -102,8 +102,8 @@ bool Loop::Impl::run_deferred() {
 
 void Loop::Impl::start(Task& task) {
   task.next_ = nullptr;
-  const Callback<> run = task.run_;  // the task may be posted again, or die, once it is unqueued
-  // Sees what everybody wrote who found it queued and left it at that.
+  const Callback<> run = task.run_;  // the task may be posted or destroyed once unqueued
+  // Synchronises with every post() that found the task already queued.
   task.queued_.exchange(false, std::memory_order_acq_rel);
   run();
 }
@@ -123,7 +123,7 @@ void Loop::Impl::before_sleep() {
 
 void Loop::Impl::set_alarm() noexcept {
   const std::optional<TimePoint> next = wheel.next_wake();
-  if (!next) return;  // an alarm that is still set only costs one idle wake-up
+  if (!next) return;  // an alarm that is still set costs only one wake-up
   if (alarm_at && *alarm_at <= *next) return;
   alarm_at = next;
   const Duration delay = std::max(*next - monotonic_now(), Duration::zero());
@@ -175,13 +175,13 @@ TimePoint Loop::refresh_now() noexcept {
 
 void Loop::post(Task& task) noexcept {
   if (task.queued_.exchange(true, std::memory_order_acq_rel)) return;
-  if (in_loop_thread()) return impl_->defer(task);  // it is awake
+  if (in_loop_thread()) return impl_->defer(task);  // the loop is awake
   Task* head = impl_->posted.load(std::memory_order_relaxed);
   do {
     task.next_ = head;
   } while (!impl_->posted.compare_exchange_weak(head, &task, std::memory_order_release,
                                                 std::memory_order_relaxed));
-  if (head == nullptr) uv_async_send(&impl_->wake);  // else a wake-up is under way
+  if (head == nullptr) uv_async_send(&impl_->wake);  // otherwise a wake-up was already sent
 }
 
 void Loop::post(std::function<void()> work) {

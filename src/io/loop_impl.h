@@ -15,7 +15,7 @@
 
 namespace weir::inline v0::io {
 
-/// What Loop hides: libuv's loop and the five handles every turn needs.
+/// The implementation of Loop: libuv's loop and the five handles that every turn needs.
 struct Loop::Impl {
   Impl();
   Impl(const Impl&) = delete;
@@ -23,9 +23,9 @@ struct Loop::Impl {
   ~Impl();
 
   uv_loop_t uv{};
-  uv_prepare_t prepare{};  // last before sleeping
-  uv_check_t check{};      // first after sockets
-  uv_idle_t idle{};        // active while deferred work is left: the loop must not sleep
+  uv_prepare_t prepare{};  // runs last, before the loop blocks
+  uv_check_t check{};      // runs first, after the sockets
+  uv_idle_t idle{};        // active while deferred tasks are left: the loop must not block
   uv_async_t wake{};
   uv_timer_t alarm{};  // the wheel's next wake-up
 
@@ -33,7 +33,7 @@ struct Loop::Impl {
   std::optional<TimePoint> alarm_at;
   TimePoint now{};
   bool now_known = false;
-  bool single_turn = false;  // run_once(): a turn in which timers fired does not sleep
+  bool single_turn = false;  // run_once(): a turn in which timers fired does not block
   bool fired = false;
   Duration lateness{};
   const Syscalls* calls = &system_calls();
@@ -50,7 +50,7 @@ struct Loop::Impl {
 
   TimePoint current() noexcept;
   void run_posted();
-  bool run_deferred();  // whether there was any
+  bool run_deferred();  // returns whether there was any
   void defer(Task& task) noexcept;
   void start(Task& task);
   void before_sleep();

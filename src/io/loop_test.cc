@@ -82,7 +82,7 @@ TEST(Loop, DeferredTasksRunInOrderLaterInTheTurn) {
   a.next = &third;
   loop.defer(first);
   loop.defer(second);
-  loop.defer(first);  // queued already: runs once
+  loop.defer(first);  // already queued: runs once
   EXPECT_TRUE(first.queued());
   EXPECT_TRUE(order.empty());
   loop.run_once();
@@ -151,7 +151,7 @@ TEST(Loop, EveryPostFromManyThreadsRuns) {
 
 TEST(Loop, APostOnItsOwnThreadNeedsNoWakeUp) {
   Loop loop;
-  loop.run_once();  // from now on this thread is the loop's
+  loop.run_once();  // from now on this is the loop's thread
   Counter seen;
   Task task(Callback<>::to<&Counter::run>(seen));
   loop.post(task);

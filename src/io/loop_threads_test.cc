@@ -30,7 +30,7 @@ TEST(LoopThreads, EachLoopHasItsOwnThread) {
   threads.stop();
   EXPECT_EQ(seen.size(), 3U);
   EXPECT_EQ(seen.count(std::this_thread::get_id()), 0U);
-  threads.stop();  // again: nothing to do
+  threads.stop();  // a second call does nothing
 }
 
 TEST(LoopThreads, StopWithoutStartAndRestartWork) {

@@ -1,4 +1,4 @@
-// What one look at the memory costs: it is made twice a second, not per request.
+// The cost of one memory reading: it is made twice per second, not per request.
 
 #include <mutex>
 
@@ -24,7 +24,7 @@ void memory_read(benchmark::State& state) {
 }
 BENCHMARK(memory_read);
 
-/// As the gateway polls: every 500 ms of a clock that jumps.
+/// As the gateway polls: every 500 ms of a simulated clock.
 void memory_poll(benchmark::State& state) {
   io::MemoryReader reader;
   TimePoint now{};

@@ -8,7 +8,7 @@
 namespace weir::inline v0::io {
 namespace {
 
-/// How one version of cgroups names its files.
+/// The file names of one cgroup version.
 struct CgroupFiles {
   std::string_view root;  // of the hierarchy
   std::string_view limit;
@@ -17,7 +17,7 @@ struct CgroupFiles {
   MemoryOrigin origin;
 };
 
-/// The fastest growth of a working set that a reading may miss, in limits per second.
+/// Faster growth of the working set may be missed by a reading; in limits per second.
 constexpr double kGrowthPerSecond = 0.1;
 constexpr Duration kOpenAgainAfter = std::chrono::seconds(10);
 
@@ -33,7 +33,7 @@ std::optional<std::uint64_t> number_in(const Fd& file) {
   return whole_number(SmallFile(file).text());
 }
 
-/// "max" is no number; version 1 says "no limit" by a huge one.
+/// "max" is not a number; version 1 writes a huge number for "no limit".
 std::optional<std::uint64_t> limit_in(const Fd& file, std::uint64_t host_total) {
   const auto limit = number_in(file);
   if (!limit || *limit == 0 || (host_total != 0 && *limit > host_total)) return std::nullopt;
@@ -62,7 +62,7 @@ std::optional<Host> read_host(const Fd& meminfo) {
   return Host{*total * 1024, std::min(*available, *total) * 1024};
 }
 
-/// The path of this process in a hierarchy, as /proc/self/cgroup says; empty if it is not there.
+/// The path of this process in a hierarchy, from /proc/self/cgroup; empty if it is not listed.
 std::string_view path_in(std::string_view cgroups, MemoryOrigin origin) {
   while (!cgroups.empty()) {
     std::string_view line = next_line(cgroups);
@@ -81,7 +81,7 @@ std::string_view path_in(std::string_view cgroups, MemoryOrigin origin) {
   return {};
 }
 
-/// The fuller of two, with the smaller limit of both.
+/// Keeps the reading with the higher usage, and the smaller limit of both.
 void merge(std::optional<MemoryReading>& fullest, const std::optional<MemoryReading>& reading) {
   if (!reading) return;
   const std::uint64_t smallest =
@@ -91,7 +91,7 @@ void merge(std::optional<MemoryReading>& fullest, const std::optional<MemoryRead
   fullest->smallest_limit_bytes = smallest;
 }
 
-/// The directories of a cgroup and its ancestors, with their final slash.
+/// The directories of a cgroup and its ancestors, each with a final slash.
 std::vector<std::string> directories(const std::string& root, std::string_view path) {
   std::vector<std::string> out;
   while (true) {
@@ -160,7 +160,7 @@ MemoryReading MemoryReader::read(TimePoint now, double watch_from) {
   std::optional<MemoryReading> fullest;
   for (Cgroup& cgroup : cgroups_) {
     const std::optional<MemoryReading> reading = read_cgroup(cgroup, now, watch_from);
-    if (!reading && !fresh) {  // its limit or the cgroup itself is gone: look for what is there now
+    if (!reading && !fresh) {  // its limit or the cgroup was removed: search again
       opened_at_.reset();
       return read(now, watch_from);
     }

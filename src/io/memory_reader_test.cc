@@ -73,7 +73,7 @@ TEST_F(MemoryTree, TightestAncestorWins) {
   group("/slice", "2000000", "1800000", "0");  // nearer to its limit than the leaf
   EXPECT_DOUBLE_EQ(read().usage, 0.9);
   EXPECT_EQ(read().limit_bytes, 2'000'000U);
-  EXPECT_EQ(read().smallest_limit_bytes, 1'000'000U);  // what a program must fit into
+  EXPECT_EQ(read().smallest_limit_bytes, 1'000'000U);  // the memory that a program must fit into
   group("/slice/app", "1000000", "950000", "0");
   EXPECT_DOUBLE_EQ(read().usage, 0.95);
 }
@@ -197,8 +197,8 @@ TEST_F(MemoryPoll, NearTheThresholdEveryReadingIsExact) {
   EXPECT_DOUBLE_EQ(poll(0.6), 0.8);
 }
 
-// Page cache fills a cgroup to its limit; how soon memory.stat is read again depends on how far the
-// working set is away.
+// Page cache fills a cgroup to its limit. When memory.stat is read again depends on the distance of
+// the working set from the threshold.
 TEST_F(MemoryPoll, AFullPageCacheIsLookedAtInTimeForAQuickGrowth) {
   usage("1000000", "500000");
   EXPECT_DOUBLE_EQ(poll(0), 0.5);

@@ -58,10 +58,10 @@ void SharedBlocks::release(std::uint32_t loop, std::byte* block) noexcept {
   give_back(block);
 }
 
-/// The loop whose turn it is: each gains as much credit as it has waiters, the richest of those
-/// that have no block for each of them yet is served and pays for all. The others keep their
-/// credit, up to kTurnsOwed turns: a loop whose thread comes late to take its blocks does not lose
-/// its share.
+/// The loop to serve next: each loop gains credit equal to its number of waiters; of the loops that
+/// have fewer blocks than waiters, the one with the most credit is served and pays the sum of all
+/// gains. The others keep their credit, up to kTurnsOwed turns, so that a loop whose thread takes
+/// its blocks late does not lose its share.
 SharedBlocks::PerLoop* SharedBlocks::next_waiting() noexcept {
   constexpr std::int64_t kTurnsOwed = 32;
   PerLoop* richest = nullptr;
@@ -82,11 +82,11 @@ SharedBlocks::PerLoop* SharedBlocks::next_waiting() noexcept {
 }
 
 void SharedBlocks::give_back(std::byte* block) noexcept {
-  // The reserve is filled up before any_waiting ordinary is served.
+  // The reserve is refilled before ordinary waiters are served.
   PerLoop* next = wanted() && free_count() >= reserved_ ? next_waiting() : nullptr;
   if (next != nullptr) {
     const bool kept = next->handed.push_back(block);
-    WEIR_ASSERT(kept);  // it has room for all there are
+    WEIR_ASSERT(kept);  // it has room for all blocks
     ++handed_count_;
     next->loop->post(*next->task);
     return;
@@ -98,7 +98,7 @@ void SharedBlocks::give_back(std::byte* block) noexcept {
 void SharedBlocks::set_waiting(std::uint32_t loop, std::uint32_t askers) noexcept {
   const std::lock_guard lock(mutex_);
   PerLoop& own = loops_[loop];
-  waiting_.fetch_add(askers - own.waiting, std::memory_order_relaxed);  // wraps when it falls
+  waiting_.fetch_add(askers - own.waiting, std::memory_order_relaxed);  // may wrap around
   own.waiting = askers;
   if (askers == 0) own.credit = 0;
   while (own.handed.size() > askers) {
@@ -106,7 +106,7 @@ void SharedBlocks::set_waiting(std::uint32_t loop, std::uint32_t askers) noexcep
     --handed_count_;
     give_back(unwanted);
   }
-  // Some may have come back between the refusal and this call.
+  // Blocks may have been released between the refusal and this call.
   while (own.handed.size() < askers && free_count() > reserved_) {
     const bool kept = own.handed.push_back(take_free());
     WEIR_ASSERT(kept);

@@ -67,7 +67,7 @@ TEST_F(WaitingLoops, BlockThatComesBackGoesToTheOneWhoWaits) {
   EXPECT_EQ(blocks.acquire(1, Access::kOrdinary), nullptr);
   blocks.set_waiting(1, 1);
   EXPECT_EQ(blocks.take_handed(1), nullptr);
-  blocks.release(0, only);  // not into the cache, nor to whoever asks first
+  blocks.release(0, only);  // not into the cache, and not to the first acquire()
   EXPECT_EQ(blocks.acquire(0, Access::kOrdinary), nullptr);
   loop.run_once();
   EXPECT_EQ(resumers[1].count, 1);
@@ -127,12 +127,12 @@ TEST_F(WaitingLoops, WhoComesLateForItsBlocksIsServedItsShareAfterwards) {
   blocks.release(0, one);
   blocks.release(0, other);
   constexpr int kTurns = 10;
-  for (int i = 0; i < kTurns; ++i) {  // loop 1 has a block and does not take it
+  for (int i = 0; i < kTurns; ++i) {  // loop 1 has a block but does not take it
     std::byte* block = blocks.take_handed(0);
     ASSERT_NE(block, nullptr) << i;
     blocks.release(0, block);
   }
-  std::byte* held = blocks.take_handed(0);  // and waits for another
+  std::byte* held = blocks.take_handed(0);  // loop 0 still has a waiter
   std::byte* late = blocks.take_handed(1);
   ASSERT_NE(late, nullptr);
   for (int i = 0; i < kTurns; ++i) {
@@ -157,7 +157,7 @@ TEST_F(WaitingLoops, TurnsOwedAreBounded) {
   blocks.release(0, one);
   blocks.release(0, other);
   for (int i = 0; i < 10'000; ++i) blocks.release(0, blocks.take_handed(0));
-  std::byte* held = blocks.take_handed(0);  // loop 0 waits, too
+  std::byte* held = blocks.take_handed(0);  // loop 0 still has a waiter
   std::byte* late = blocks.take_handed(1);
   int turns = 0;
   for (; turns < 1000; ++turns) {
@@ -216,7 +216,7 @@ TEST(SharedBlocks, LoopsNeverHoldTheSameBlock) {
         for (std::byte*& block : held) {
           block = blocks.acquire(i, round % 5 == 0 ? Access::kCritical : Access::kOrdinary);
           if (block == nullptr) continue;
-          // The owner writes its mark plainly: two owners would be a data race, and tsan says so.
+          // Written without synchronisation: tsan reports a data race if there are two owners.
           *block = static_cast<std::byte>(i + 1);
         }
         for (std::byte* block : held) {

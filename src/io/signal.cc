@@ -33,7 +33,7 @@ bool SignalWatcher::start(Loop& loop, int signal_number, Callback<int> raised) {
 
 void SignalWatcher::close() noexcept {
   if (impl_ == nullptr) return;
-  // libuv needs the handle until its close callback.
+  // libuv uses the handle until its close callback.
   Impl* impl = impl_.release();
   uv_close(reinterpret_cast<uv_handle_t*>(&impl->handle),
            [](uv_handle_t* handle) { delete static_cast<Impl*>(handle->data); });

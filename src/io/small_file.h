@@ -10,11 +10,11 @@
 
 namespace weir::inline v0::io {
 
-/// The first 4 KB of a small kernel file (/proc, /sys), read in one go.
+/// The first 4 KB of a small kernel file (/proc, /sys), read with one system call.
 class SmallFile {
  public:
   explicit SmallFile(const std::string& path) noexcept;
-  /// From the start of a file that stays open.
+  /// Reads from the start of a file that stays open.
   explicit SmallFile(const Fd& file) noexcept;
 
   [[nodiscard]] bool readable() const noexcept { return readable_; }
@@ -27,14 +27,13 @@ class SmallFile {
   bool readable_ = false;
 };
 
-/// Opens for reading; not open if it cannot be.
+/// Opens for reading; the result is empty if that fails.
 [[nodiscard]] Fd open_file(const std::string& path) noexcept;
 
-/// The decimal number that `text` starts with (after blanks), if what follows is its end or a
-/// blank.
+/// The decimal number at the start of `text` (after blanks), if the end or a blank follows it.
 [[nodiscard]] std::optional<std::uint64_t> whole_number(std::string_view text) noexcept;
 
-/// Takes the next line off the front of `text`.
+/// Removes the next line from the front of `text`.
 [[nodiscard]] std::string_view next_line(std::string_view& text) noexcept;
 
 }  // namespace weir::inline v0::io

@@ -9,7 +9,7 @@
 
 namespace weir::inline v0::io {
 
-/// Room for every address family we speak, with its used size.
+/// Storage for every supported address family, with the size in use.
 struct RawAddress {
   union {
     sockaddr any;

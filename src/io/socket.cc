@@ -17,7 +17,7 @@
 
 namespace weir::inline v0::io {
 
-/// Between Socket, whose header knows no libuv, and its uv_poll_t.
+/// Connects Socket, whose header does not include libuv, with its uv_poll_t.
 struct Socket::Glue {
   static_assert(sizeof(uv_poll_t) <= kHandleBytes && alignof(uv_poll_t) <= 16);
 
@@ -52,9 +52,9 @@ struct Socket::Glue {
     }
   }
 
-  /// libuv has stopped the handle. Whoever waits learns the error from its own calls: not from the
-  /// first, if bytes came before the error, so it is told again while it waits. One who looks away
-  /// instead is told that the peer is gone.
+  /// libuv has stopped the handle. An owner that watches gets the error from its own read or write.
+  /// If bytes arrived before the error, its first call returns these, so the event is repeated
+  /// while it watches. An owner that watches nothing gets on_disconnected().
   static void on_error(Socket& socket) {
     socket.stopped_ = true;
     if (socket.interest_.read) {
@@ -69,7 +69,7 @@ struct Socket::Glue {
 
   static void hang_up(Socket& socket) {
     if (std::exchange(socket.hung_up_, true)) return;
-    apply(socket);  // it would be told again at every turn
+    apply(socket);  // otherwise it would be reported at every turn
     socket.events_->on_disconnected();
   }
 };
@@ -147,7 +147,7 @@ void Socket::close(Callback<> closed) noexcept {
     self.loop_ = nullptr;
     self.closed_();
   });
-  // The handle has left the kernel's set: the descriptor may go, and its number be used again.
+  // The handle has left the kernel's set: the descriptor can be closed and its number reused.
   close_fd(std::exchange(fd_, -1));
 }
 
@@ -175,7 +175,7 @@ Result<Fd, IoError> connect_to(const SocketName& to, const SocketOptions& option
   Fd fd(::socket(raw->any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!fd) return unexpected(io_error_of(errno));
   set_options(fd.get(), to.address.family, options);
-  // A Unix socket whose backlog is full answers EAGAIN: that is a refusal, nothing is under way.
+  // A Unix socket whose backlog is full returns EAGAIN: a refusal, the connect is not in progress.
   if (::connect(fd.get(), &raw->any, raw->size) != 0 && errno != EINPROGRESS) {
     return unexpected(errno == EAGAIN ? IoError::kRefused : io_error_of(errno));
   }

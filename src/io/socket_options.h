@@ -4,7 +4,7 @@
 
 namespace weir::inline v0::io {
 
-/// Best effort: a kernel that does not know an option still serves.
+/// Best effort: an option that the kernel does not support is ignored.
 void set_options(int fd, Family family, const SocketOptions& options) noexcept;
 
 }  // namespace weir::inline v0::io

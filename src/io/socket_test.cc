@@ -28,7 +28,7 @@ std::span<const std::byte> bytes_of(std::string_view text) {
   return std::as_bytes(std::span(text.data(), text.size()));
 }
 
-/// Counts what it is told; may close from inside.
+/// Counts events; may close the socket from inside.
 struct Witness final : SocketEvents {
   void on_readable() override {
     ++readable;
@@ -118,7 +118,7 @@ TEST_F(SocketTest, DisconnectIsNoticedOnceWhileReadsAreOff) {
   EXPECT_TRUE(seen.socket.is_open());
 }
 
-/// A server that watches for input; its client has said `words` and reset the connection.
+/// A server that watches for input; its client has sent `words` and reset the connection.
 struct ResetTest : SocketTest {
   void open_and_reset(Witness& server, std::string_view words) {
     auto listening = listen_on(*parse_socket_name("127.0.0.1:0"), {});

@@ -24,7 +24,7 @@ long real_send(int fd, const void* from, std::size_t size) {
 
 long real_send_pieces(int fd, const void* pieces, std::size_t count) {
   msghdr message{};
-  // The kernel does not write through iov_base when sending.
+  // The kernel does not write through iov_base when it sends.
   message.msg_iov = const_cast<iovec*>(static_cast<const iovec*>(pieces));
   message.msg_iovlen = count;
   return ::sendmsg(fd, &message, MSG_NOSIGNAL);

@@ -28,7 +28,7 @@ void TimerWheel::cancel(Timer& timer) noexcept {
 }
 
 void TimerWheel::place(Timer& timer) noexcept {
-  // Half a round of the top level (about a year): later deadlines stop there once and go on.
+  // Half a round of the top level (about a year): later deadlines are placed there, then again.
   constexpr std::int64_t kReach = std::int64_t{1} << (kLevels * kDigitBits - 1);
   std::int64_t tick = floor_tick(timer.deadline_ + (kTick - Duration(1)));  // never early
   tick = std::clamp(tick, now_tick_ + 1, now_tick_ + kReach);
@@ -78,7 +78,7 @@ std::optional<TimerWheel::Opening> TimerWheel::next_opening() const noexcept {
     const unsigned shift = level * kDigitBits;
     const auto here =
         static_cast<unsigned>(static_cast<std::uint64_t>(now_tick_) >> shift) % kSlots;
-    // Slots ahead of the wheel's own digit, in the order they come; the top level may wrap.
+    // Slots from the wheel's own digit on, in order of time; the top level may wrap.
     const std::uint64_t ahead = std::rotr(used_[level], static_cast<int>(here));
     const auto distance = static_cast<unsigned>(std::countr_zero(ahead));
     const std::int64_t digits = (now_tick_ >> shift) + distance;
@@ -99,7 +99,7 @@ std::size_t TimerWheel::advance(TimePoint now) {
       unlink(timer);
       if (timer.deadline_ > now ||
           floor_tick(timer.deadline_ + (kTick - Duration(1))) > now_tick_) {
-        place(timer);  // a slot of a higher level was opened, or the deadline was beyond reach
+        place(timer);  // a slot of a higher level was opened, or the deadline was out of reach
         continue;
       }
       ++fired;

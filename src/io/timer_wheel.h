@@ -9,7 +9,7 @@
 
 namespace weir::inline v0::io {
 
-/// Deadlines by the thousand: a hierarchical wheel of 6 levels × 64 slots with a tick of 1 ms.
+/// Timers for thousands of deadlines: a wheel of 6 levels × 64 slots with a tick of 1 ms.
 ///
 ///   level of a timer = highest 6-bit digit in which its tick differs from the wheel's
 ///   slot of a timer  = that digit of its tick
@@ -17,8 +17,8 @@ namespace weir::inline v0::io {
 /// A slot of level 0 holds one tick. A slot of level n > 0 is opened when the wheel reaches its
 /// first tick, and its timers move down. The earliest slot always lies in the lowest used level.
 ///
-/// Promises: as Timer says. Timers of one tick fire in the order they were armed. A timer armed
-/// from a callback for a time that has come fires at the next advance(), so a turn is finite.
+/// Promises: as Timer. Timers of one tick fire in the order in which they were armed. A timer armed
+/// from a callback for a time in the past fires at the next advance(), so a turn is finite.
 /// Thread-safety: none. Cost: arm and cancel O(1); each timer moves at most 5 times; next_tick
 /// O(1).
 class TimerWheel {
@@ -36,8 +36,8 @@ class TimerWheel {
   /// Fires all timers due at `now`; returns how many.
   std::size_t advance(TimePoint now);
 
-  /// When advance() has work at the earliest; nothing without timers. Never later than the earliest
-  /// deadline rounded up to its tick; it may be earlier, when a slot must be opened.
+  /// When advance() has work at the earliest; nullopt without timers. Never later than the earliest
+  /// deadline rounded up to its tick; earlier if a slot must be opened.
   [[nodiscard]] std::optional<TimePoint> next_wake() const noexcept;
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
 

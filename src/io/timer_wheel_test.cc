@@ -18,7 +18,7 @@ using std::chrono::seconds;
 
 constexpr TimePoint kStart = time_from_ns(1'234'567'890'123);
 
-/// A timer that remembers when it fired.
+/// A timer that records when it fired.
 struct Probe {
   Probe() : timer(Timer::Fired::to<&Probe::fired>(*this)) {}
   void fired(TimePoint now) {
@@ -81,7 +81,7 @@ TEST(TimerWheel, TimersOfOneTickFireInTheOrderTheyWereArmed) {
 }
 
 TEST(TimerWheel, AgreesWithASortedListOverRandomUse) {
-  // Random arms, moves, cancels and steps from one tick to days; a plain table is the truth.
+  // Random arms, moves, cancels and steps from one tick to days, compared with a plain table.
   Rng rng(7);
   TimerWheel wheel(kStart);
   std::vector<std::unique_ptr<Probe>> probes(500);

@@ -1,8 +1,8 @@
-// Two ways to feed OpenSSL with what came from the socket:
-//   direct  OpenSSL reads the socket itself into its record buffer (what TlsStream does)
+// Compares two ways to pass received bytes to OpenSSL:
+//   direct  OpenSSL reads the socket itself into its record buffer (as TlsStream does)
 //   region  the owner reads the socket into a region of its own and OpenSSL copies from there
-// and what a handshake costs. CPU time, both ends in one thread; the sending end is the same in
-// both, so the difference is the receiving end's.
+// and measures the cost of a handshake. CPU time, both ends in one thread; the sending end is the
+// same in both, so the difference is the receiving end's.
 
 #include <array>
 #include <memory>
@@ -32,7 +32,7 @@ struct End final : SocketEvents {
   bool closed = false;
 };
 
-/// A TCP connection over loopback: what a socketpair costs is not what a socket costs.
+/// A TCP connection over loopback, because a socketpair has other costs.
 struct Pair {
   Pair() {
     Fd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -102,7 +102,7 @@ TlsContext::Ptr client_context() {
 
 enum class Feed { kDirect, kRegion };
 
-/// Reads until `wanted` bytes are there or the socket is empty.
+/// Reads until `wanted` bytes have arrived or the socket is empty.
 template <Feed kFeed>
 std::size_t receive(End& end, std::span<std::byte> region, std::span<std::byte> plain,
                     std::size_t wanted) {

@@ -26,7 +26,7 @@ Result<void, TlsSetupError> fault(const std::string& where, const char* otherwis
                                   why.empty() ? std::string(otherwise) : why});
 }
 
-/// A server's certificate, then the rest of its chain.
+/// Loads a server's certificate, then the rest of its chain.
 Result<void, TlsSetupError> load_chain(SSL_CTX* context, const TlsIdentity& identity) {
   const BioPtr bio = open_pem(identity.certificate_file, identity.certificate_pem);
   if (bio == nullptr) return fault(identity.certificate_file, "cannot be opened");
@@ -38,7 +38,7 @@ Result<void, TlsSetupError> load_chain(SSL_CTX* context, const TlsIdentity& iden
     X509_free(next);
     return fault(identity.certificate_file, "has a chain that cannot be used");
   }
-  ERR_clear_error();  // "no more", which is how the loop ends
+  ERR_clear_error();  // the loop ends with a "no more" error
   return {};
 }
 
@@ -94,7 +94,7 @@ std::string lower(std::string_view text) {
 constexpr unsigned char kBoth[] = "\x02h2\x08http/1.1";
 constexpr std::size_t kH2Bytes = 3;
 
-/// Ours in order of preference; a client that names only others is refused, as RFC 7301 says.
+/// By our order of preference; a client that offers only others is refused (RFC 7301).
 int select_protocol(SSL* /*ssl*/, const unsigned char** out, unsigned char* out_size,
                     const unsigned char* in, unsigned in_size, void* user) {
   const TlsSetup& setup = *static_cast<const TlsSetup*>(user);
@@ -185,10 +185,10 @@ Result<void, TlsSetupError> TlsContext::configure(SSL_CTX* context) {
   SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
   SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
                                    SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_PRIORITIZE_CHACHA);
-  // Buffers are held only while they carry something; a write may be tried again from elsewhere.
+  // Buffers are held only while they have content; a write may be repeated from another address.
   SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
                                 SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-  SSL_CTX_set_read_ahead(context, 1);  // header and body of a record by one system call
+  SSL_CTX_set_read_ahead(context, 1);  // reads header and body of a record with one system call
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
   if (SSL_CTX_set_cipher_list(context, "ECDHE+AESGCM:ECDHE+CHACHA20") != 1)
     return fault("ciphers", "not known");
@@ -205,7 +205,7 @@ Result<void, TlsSetupError> TlsContext::configure(SSL_CTX* context) {
   static constexpr unsigned char kSessionName[] = "weir";
   SSL_CTX_set_session_id_context(context, kSessionName, sizeof kSessionName - 1);
   SSL_CTX_set_alpn_select_cb(context, select_protocol, &setup_);
-  // What the macro for it does, with a cast that says what it is.
+  // The same as OpenSSL's macro, but with an explicit cast.
   SSL_CTX_callback_ctrl(context, SSL_CTRL_SET_TLSEXT_SERVERNAME_CB,
                         reinterpret_cast<void (*)()>(select_identity));
   SSL_CTX_set_tlsext_servername_arg(context, this);

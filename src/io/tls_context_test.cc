@@ -11,7 +11,7 @@
 namespace weir::inline v0::io {
 namespace {
 
-/// The name in the certificate that the client was shown.
+/// The name in the certificate that the client received.
 std::string shown_to(TlsPair& pair) {
   X509* certificate = SSL_get0_peer_certificate(pair.client.tls.native());
   std::array<char, 200> name{};
@@ -141,7 +141,7 @@ TEST(TlsContext, ClientsVerifyTheNameAndTheSigner) {
   EXPECT_FALSE(wrong_signer.connect(context_of(stranger), context_of(client_setup())));
 }
 
-/// A session that the client got in one connection is used for the next.
+/// A session of one connection is resumed in the next.
 bool resumes(const TlsContext::Ptr& first, const TlsContext::Ptr& second) {
   const TlsContext::Ptr client = context_of(client_setup());
   TlsPair pair;

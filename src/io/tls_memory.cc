@@ -17,26 +17,26 @@
 namespace weir::inline v0::io {
 namespace {
 
-/// A piece that a thread keeps: the link lives in the piece itself.
+/// A piece that a thread keeps for reuse; the link is stored in the piece itself.
 struct Kept {
   Kept* next;
 };
-// What malloc needs beside the bytes it lends, and the steps in which it lends them.
+// malloc's overhead per allocation, and its size granularity.
 constexpr std::uint64_t kOverhead = 8;
 constexpr std::uint64_t kGrain = 16;
 
-/// What a piece costs, as malloc itself has it: no header of ours, nothing forgotten.
+/// The memory a piece takes, including malloc's overhead; we add no header of our own.
 std::uint64_t cost_of(void* piece) noexcept {
   return malloc_usable_size(piece) + kOverhead;
 }
 
-// Pieces a thread keeps: sizes from 12 KB to 40 KB, rounded so that near sizes share a shelf. That
-// is record and handshake buffers; what a connection keeps for good is smaller, and not rounded.
+// Pieces that a thread keeps: sizes from 12 KB to 40 KB, rounded so that similar sizes share a
+// shelf. These are record and handshake buffers; permanent data is smaller and not rounded.
 constexpr std::uint64_t kKeptMin = 12 * 1024;
 constexpr std::uint64_t kKeptStep = 2048;
 constexpr std::size_t kShelves = 14;
 constexpr std::uint32_t kPerShelf = 8;
-// Credit moves between a thread and the process in steps of this.
+// Credit moves between a thread and the process in steps of this size.
 constexpr std::uint64_t kCreditStep = 64 * 1024;
 
 struct Budget {
@@ -51,11 +51,11 @@ struct Shelf {
   Kept* first = nullptr;
   std::uint32_t count = 0;
 };
-/// A thread's own part. Plain, so that OpenSSL's last calls at the end of a thread find it whole.
+/// A thread's own data. Trivial, so that it is valid for OpenSSL's last calls when a thread ends.
 struct ThreadPart {
   std::array<Shelf, kShelves> shelves;
   std::uint64_t credit;
-  bool known;  // its end will be noticed
+  bool known;  // on_thread_end() is registered
   bool over;
 };
 thread_local constinit ThreadPart own{};
@@ -84,7 +84,7 @@ void empty_shelves(ThreadPart& part) noexcept {
   }
 }
 
-/// At the end of a thread, before or after OpenSSL's own.
+/// Runs at the end of a thread, before or after OpenSSL's own cleanup.
 void on_thread_end(void* part) noexcept {
   auto& ended = *static_cast<ThreadPart*>(part);
   ended.over = true;
@@ -103,7 +103,7 @@ void notice_end(ThreadPart& part) noexcept {
   pthread_setspecific(key, &part);
 }
 
-/// Makes sure that the thread may take so many bytes, which are then no longer its credit.
+/// Reserves this number of bytes for the thread and subtracts them from its credit.
 bool spend(ThreadPart& part, std::uint64_t bytes) noexcept {
   if (part.credit < bytes) {
     const std::uint64_t missing = bytes - part.credit;
@@ -113,7 +113,7 @@ bool spend(ThreadPart& part, std::uint64_t bytes) noexcept {
     } else if (take_credit(missing)) {
       part.credit += missing;
     } else {
-      empty_shelves(part);  // what is kept for later is needed now
+      empty_shelves(part);  // memory kept for reuse is needed now
       if (part.credit < bytes) {
         const std::uint64_t still = bytes - part.credit;
         if (!take_credit(still)) return false;

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint64_t kPlenty = 64U << 20U;
 
-// Before main(), hence before any test touches OpenSSL.
+// Before main(), hence before any test uses OpenSSL.
 const bool kInstalled = install_tls_memory(kPlenty);
 
 struct TlsMemory : testing::Test {
@@ -112,7 +112,7 @@ TEST_F(TlsMemory, PiecesMayBeFreedByAnotherThread) {
   EXPECT_LE(taken(), before + 256 * 1024);
 }
 
-/// Connections at once until the budget is used up: the next fails, those that stand go on.
+/// Opens connections until the budget is used up: the next fails, the others continue.
 TEST_F(TlsMemory, AHandshakeWithoutMemoryFailsAloneAndCleanly) {
   const TlsContext::Ptr server = context_of(server_setup());
   const TlsContext::Ptr client = context_of(client_setup());
@@ -141,16 +141,16 @@ TEST_F(TlsMemory, AHandshakeWithoutMemoryFailsAloneAndCleanly) {
     EXPECT_EQ(carry(pair->client, pair->server, "still here"), "still here");
 }
 
-/// A handshake with less and less room: wherever the refusal falls, it fails and frees all.
+/// A handshake with each size of budget: whichever allocation fails, it fails and frees everything.
 TEST_F(TlsMemory, EveryRefusedAllocationOfAHandshakeIsSurvived) {
   const TlsContext::Ptr server = context_of(server_setup());
   const TlsContext::Ptr client = context_of(client_setup());
-  // The library's own tables are made once, by the first handshake of a process, in peace.
+  // The first handshake of a process allocates the library's own tables; it has enough memory here.
   ASSERT_TRUE(TlsPair().connect(server, client));
   int done = 0;
   int failed = 0;
   for (std::uint64_t room = 0; room <= 320 * 1024; room += 1024) {
-    // In a thread of its own, which keeps nothing from before.
+    // In a new thread, which keeps no memory from before.
     std::thread worker([&] {
       set_tls_memory_budget(taken() + room);
       TlsPair pair;
@@ -167,7 +167,7 @@ TEST_F(TlsMemory, EveryRefusedAllocationOfAHandshakeIsSurvived) {
   EXPECT_GT(failed, 50);
 }
 
-/// What the memory ceiling of a server counts on.
+/// The memory ceiling of a server relies on these sizes.
 TEST_F(TlsMemory, SizesOfAConnection) {
   const TlsContext::Ptr server = context_of(server_setup());
   const TlsContext::Ptr client = context_of(client_setup());

@@ -12,7 +12,7 @@
 
 namespace weir::inline v0::io {
 
-/// OpenSSL's view of the socket.
+/// The BIO through which OpenSSL uses the socket.
 struct TlsStream::Bio {
   static TlsStream& of(BIO* bio) noexcept { return *static_cast<TlsStream*>(BIO_get_data(bio)); }
 
@@ -25,7 +25,7 @@ struct TlsStream::Bio {
       self.staged_ = self.staged_.subspan(*got);
       return 1;
     }
-    if (self.too_many_key_updates_) return 0;  // a storm of them ends here, not with the socket
+    if (self.too_many_key_updates_) return 0;  // end without reading the socket
     const IoResult result = self.socket_->read(std::as_writable_bytes(std::span(into, size)));
     if (result) {
       *got = *result;
@@ -69,7 +69,7 @@ struct TlsStream::Bio {
     if (key_update) static_cast<TlsStream*>(user)->count_key_update();
   }
 
-  /// Made once; lives as long as the process.
+  /// Created once; never freed.
   static const BIO_METHOD* method() noexcept {
     static const BIO_METHOD* const made = [] {
       BIO_METHOD* m = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "weir socket");
@@ -109,7 +109,7 @@ bool TlsStream::begin(TlsContext::Ptr context, Socket& socket, const std::string
   SSL_set_msg_callback_arg(ssl, this);
   if (context->role() == TlsRole::kServer) {
     SSL_set_accept_state(ssl);
-    SSL_set_options(ssl, SSL_OP_IGNORE_UNEXPECTED_EOF);  // HTTP says where requests end
+    SSL_set_options(ssl, SSL_OP_IGNORE_UNEXPECTED_EOF);  // HTTP framing marks the end of requests
   } else {
     SSL_set_connect_state(ssl);
     const bool named = server_name.empty() || set_server_name(ssl, server_name);
@@ -156,7 +156,7 @@ TlsHandshake TlsStream::handshake() noexcept {
   return TlsHandshake::kFailed;
 }
 
-/// What a failed call means; kAgain sets what to wait for.
+/// The error of a failed call; for kAgain it records which direction is needed.
 IoError TlsStream::failed(int result, bool writing) noexcept {
   switch (SSL_get_error(ssl_, result)) {
     case SSL_ERROR_WANT_READ:
@@ -176,7 +176,7 @@ IoError TlsStream::failed(int result, bool writing) noexcept {
   return error;
 }
 
-/// The first error names what happened; that memory was missing may be said by any of them.
+/// The first error is the reason; any of them may report missing memory.
 IoError TlsStream::classify() noexcept {
   bool no_memory = false;
   bool first = true;
@@ -208,7 +208,7 @@ IoResult TlsStream::read(std::span<std::byte> into) noexcept {
   read_needs_write_ = false;
   ERR_clear_error();
   std::size_t filled = 0;
-  // Record by record: one call gives no more than one record.
+  // One SSL_read_ex call returns at most one record.
   while (filled < into.size()) {
     std::size_t got = 0;
     const int result = SSL_read_ex(ssl_, into.data() + filled, into.size() - filled, &got);
@@ -218,7 +218,7 @@ IoResult TlsStream::read(std::span<std::byte> into) noexcept {
       return unexpected(IoError::kTls);
     }
     if (result != 1) {
-      if (filled > 0) break;  // the reason will be told again
+      if (filled > 0) break;  // the next call returns the error again
       return unexpected(failed(result, false));
     }
     filled += got;
@@ -267,7 +267,7 @@ Socket::Interest TlsStream::interest(Socket::Interest wanted) const noexcept {
 void TlsStream::shutdown_write() noexcept {
   if (ssl_ != nullptr && !broken_ && established_) {
     ERR_clear_error();
-    SSL_shutdown(ssl_);  // once: the peer's answer is not waited for
+    SSL_shutdown(ssl_);  // called once: the peer's answer is not awaited
     ERR_clear_error();
   }
   socket_->shutdown_write();
@@ -297,7 +297,7 @@ std::string_view TlsStream::peer_subject(std::span<char> into) const noexcept {
   std::size_t size = 0;
   if (X509_NAME_print_ex(out, X509_get_subject_name(certificate), 0, XN_FLAG_RFC2253) >= 0) {
     const int got = BIO_read(out, into.data(), static_cast<int>(into.size()));
-    // One that does not fit is none: half a name could be another's.
+    // A truncated name could equal another client's name, so it is dropped.
     if (got > 0 && BIO_pending(out) == 0) size = static_cast<std::size_t>(got);
   }
   BIO_free(out);

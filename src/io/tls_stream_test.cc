@@ -48,7 +48,7 @@ TEST(TlsStream, SpeaksVersion12) {
 }
 
 TEST(TlsStream, AWriteThatIsOnlyPartlyTakenGoesOnFromElsewhere) {
-  TlsPair pair(4096);  // the kernel takes little at a time
+  TlsPair pair(4096);  // the kernel accepts little at a time
   ASSERT_TRUE(pair.connect(server_context(), client_context()));
   const std::string large = pattern(200'000);
   EXPECT_EQ(carry(pair.server, pair.client, large), large);
@@ -92,7 +92,7 @@ TEST(TlsStream, StagedBytesComeFirst) {
   pair.begin(server_context(), client_context());
   ASSERT_EQ(pair.client.tls.handshake(), TlsHandshake::kAgain);
   std::array<std::byte, 4096> hello{};
-  const IoResult got = pair.server.socket.read(hello);  // before any TLS object would be needed
+  const IoResult got = pair.server.socket.read(hello);  // before a TLS object is needed
   ASSERT_TRUE(got);
   pair.server.tls.stage(std::span(hello).first(*got));
   const auto [s, c] = pair.shake();
@@ -157,7 +157,7 @@ TEST(TlsStream, RenegotiationIsRefused) {
   EXPECT_NE(pair.client.tls.handshake(), TlsHandshake::kDone);
 }
 
-/// Sends `count` key updates, each with an answer wanted, and a byte behind each.
+/// Sends `count` key updates, each with an answer requested, and a byte after each.
 IoError after_key_updates(int count) {
   TlsPair pair;
   if (!pair.connect(server_context(), client_context())) return IoError::kOther;
@@ -184,7 +184,7 @@ TEST(TlsStream, AStormOfKeyUpdatesEndsTheConnection) {
 
 // ---- Failures of the socket, one by one ---------------------------------------------------------
 
-/// What the socket below does next: a script of errno values (0: let it through), then as always.
+/// Results of the next socket calls: errno values (0: call the real function), then always real.
 struct Script {
   std::vector<int> errors;
   std::size_t at = 0;

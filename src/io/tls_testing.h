@@ -17,7 +17,7 @@
 
 namespace weir::inline v0::io {
 
-/// One signer for all tests of a program: making keys takes time.
+/// One signer for all tests of a program, because creating keys takes time.
 inline const MadeCertificate& test_authority() {
   static const MadeCertificate made =
       make_certificate({.names = {"Weir Test CA"}, .signer_pem = {}, .authority = true});
@@ -50,7 +50,7 @@ inline TlsContext::Ptr context_of(const TlsSetup& setup, const TlsContext* befor
   return made ? *made : nullptr;
 }
 
-/// One end: a socket on a loop and the stream above it.
+/// One end: a socket on a loop and its TLS stream.
 struct TlsEnd final : SocketEvents {
   void on_readable() override {}
   void on_writable() override {}
@@ -92,7 +92,7 @@ struct TlsPair {
     ASSERT_TRUE(server.tls.begin(std::move(at_server), server.socket));
     ASSERT_TRUE(client.tls.begin(std::move(at_client), client.socket, name));
   }
-  /// Both ends in turn until both are done or one has failed: {server, client}.
+  /// Runs both ends in turn until both are done or one has failed: {server, client}.
   std::pair<TlsHandshake, TlsHandshake> shake() {
     TlsHandshake s = TlsHandshake::kAgain;
     TlsHandshake c = TlsHandshake::kAgain;
@@ -121,14 +121,14 @@ inline ConstBuffer piece_of(std::string_view text) {
   return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
 }
 
-/// Moves `text` from one end to the other, both as partial as they like; what arrived.
+/// Moves `text` from one end to the other with partial reads and writes; returns what arrived.
 inline std::string carry(TlsEnd& from, TlsEnd& to, std::string_view text) {
   std::string arrived;
   std::array<std::byte, 7001> buffer;
   std::size_t sent = 0;
   for (int idle = 0; arrived.size() < text.size() && idle < 100; ++idle) {
     if (sent < text.size()) {
-      // From a new place each time, as a buffer that is compacted would.
+      // From a new address each time, as if the buffer were compacted.
       const std::string moved(text.substr(sent));
       const ConstBuffer piece = piece_of(moved);
       if (const IoResult put = from.tls.write({&piece, 1}); put) {

@@ -8,7 +8,7 @@
 namespace weir::inline v0::io {
 namespace {
 
-constexpr std::size_t kSubjectMax = 512;  // a longer one is not worth telling apart
+constexpr std::size_t kSubjectMax = 512;  // a longer subject is ignored
 
 }  // namespace
 
@@ -24,7 +24,7 @@ io::TlsHandshake TlsTransport::handshake() noexcept {
   if (step != io::TlsHandshake::kDone) return step;
   std::array<char, kSubjectMax> buffer;
   const std::string_view subject = stream_.peer_subject(buffer);
-  // Without memory for its name the client is nobody in particular, as without a certificate.
+  // Without memory for its name, the client is treated as one without a certificate.
   if (!subject.empty()) subject_ = OPENSSL_strndup(subject.data(), subject.size());
   return step;
 }
@@ -46,7 +46,7 @@ io::IoResult TlsTransport::write(std::span<const io::ConstBuffer> pieces) noexce
 
 bool TlsTransport::has_pending() const noexcept {
   if (retry_read_) return true;
-  // What cannot go on before something was written waits for the socket, not for a turn.
+  // A read that needs a write first depends on the socket, not on another turn.
   return !stream_.read_needs_write() && stream_.has_pending();
 }
 
@@ -64,7 +64,7 @@ void TlsTransport::shutdown_write() noexcept {
 }
 
 void TlsTransport::close(bool orderly) noexcept {
-  // Not after a response that was cut off: to say goodbye would call it complete.
+  // Not after a response that was cut off: close_notify would mark it as complete.
   if (orderly && !std::exchange(said_goodbye_, true)) stream_.shutdown_write();
   end();
 }

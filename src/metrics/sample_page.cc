@@ -1,5 +1,5 @@
-// Prints a page with every family of the table, two series where there are labels, so that promtool
-// judges what TextWriter really writes (a ctest pipes it there).
+// Prints a page with every family of the table, two series where there are labels. A ctest pipes it
+// to promtool, which checks the real output of TextWriter.
 #include <array>
 #include <cstdint>
 #include <cstdio>

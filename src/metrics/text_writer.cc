@@ -9,7 +9,7 @@
 
 namespace weir::inline v0::metrics {
 
-/// Builds lines in the free part of the buffer; they count only once committed.
+/// Builds lines in the free part of the buffer; they become part of the page when committed.
 class TextWriter::Line {
  public:
   explicit Line(std::span<char> room) noexcept : room_(room) {}
@@ -23,7 +23,7 @@ class TextWriter::Line {
     size_ += text.size();
   }
 
-  /// Help texts escape backslash and newline, label values the quote too.
+  /// Help texts escape backslash and newline, label values also the quote.
   void put_escaped(std::string_view text, bool quote) noexcept {
     for (std::size_t i = 0; i < text.size(); ++i) {
       const char c = text[i];

@@ -89,8 +89,8 @@ TEST(TextWriter, HistogramBucketsAreCumulativeAndEndWithInfSumCount) {
             "d_ms_count{priority=\"low\"} 7\n");
 }
 
-// The page of every buffer size is a prefix of the full page, made of whole lines, and a histogram
-// is there whole or not at all.
+// For every buffer size, the page is a prefix of the full page that consists of whole lines, and a
+// histogram is included completely or not at all.
 TEST(TextWriter, LeavesOutWholeSamplesWhenTheBufferIsFull) {
   const std::array<double, 2> bounds = {1, 2.5};
   const std::array<std::uint64_t, 3> counts = {3, 0, 4};

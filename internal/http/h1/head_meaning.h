@@ -8,18 +8,18 @@
 
 namespace weir::inline v0::http::h1 {
 
-/// What the fields of a syntactically sound head mean, shared by requests and responses. Each
-/// function refuses what two readers could read differently.
+/// Interprets the fields of a syntactically valid head, for requests and responses. Each function
+/// refuses input that two parsers could read differently.
 
-/// Decimal digits, no sign, no blank, no leading zero, below 2^63: others overflow there.
+/// Decimal digits, no sign, no blank, no leading zero, below 2^63, where other parsers overflow.
 [[nodiscard]] Result<std::uint64_t, ParseError> parse_content_length(
     std::string_view value) noexcept;
 
-/// The framing that Content-Length and Transfer-Encoding give, kNone without either.
+/// The framing given by Content-Length and Transfer-Encoding; kNone without either.
 [[nodiscard]] Result<BodyFraming, ParseError> framing_of(const HeaderList& headers,
                                                          Version version) noexcept;
 
-/// What Connection (all its lines) says. Fields that it names are marked hop_by_hop.
+/// The options in all Connection lines. Fields that they name are marked hop_by_hop.
 struct ConnectionOptions {
   bool close = false;
   bool keep_alive = false;
@@ -28,7 +28,7 @@ struct ConnectionOptions {
 [[nodiscard]] Result<ConnectionOptions, ParseError> connection_options(
     HeaderList& headers) noexcept;
 
-/// Does the connection outlive the exchange? `close` wins over `keep-alive`.
+/// Whether the connection stays open after the exchange. `close` overrides `keep-alive`.
 [[nodiscard]] constexpr bool persists(Version version, ConnectionOptions options) noexcept {
   return !options.close && (version == Version::k11 || options.keep_alive);
 }
@@ -40,7 +40,7 @@ struct Authority {
 };
 [[nodiscard]] Result<Authority, ParseError> parse_authority(std::string_view text) noexcept;
 
-/// Is `token` (lower case) an element of the comma-separated list? Parameters make it another.
+/// Whether `token` (lower case) is an element of the comma-separated list, without parameters.
 [[nodiscard]] bool list_has(std::string_view list, std::string_view token) noexcept;
 
 }  // namespace weir::inline v0::http::h1

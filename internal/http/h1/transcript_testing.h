@@ -13,7 +13,7 @@
 #include "weir/experimental/http/h1/request_parser.h"
 #include "weir/experimental/http/h1/response_parser.h"
 
-/// What the codec understood, as text, so that two ways to feed the same bytes can be compared.
+/// The codec's results as text, so that two ways to feed the same bytes can be compared.
 
 namespace weir::inline v0::http::h1 {
 
@@ -24,7 +24,7 @@ inline std::string lower_case(std::string_view text) {
   return copy;
 }
 
-/// One message as a whole.
+/// One complete message.
 struct SeenMessage {
   using Fields = std::vector<std::pair<std::string, std::string>>;
   std::string method;  // requests
@@ -40,9 +40,9 @@ struct SeenMessage {
   Fields trailers;
 };
 
-/// Plays the part of a connection: a region that grows by pieces, is parsed, and shrinks by what
-/// was consumed. Every call sees the bytes in a fresh allocation of exactly their size, so a view
-/// kept too long or a read past the end is caught by the address sanitizer.
+/// Acts as a connection: a region that grows by pieces, is parsed, and shrinks by what was
+/// consumed. Every call gets the bytes in a new allocation of exactly their size, so that the
+/// address sanitizer catches a view kept too long or a read past the end.
 class Transcript {
  public:
   explicit Transcript(const HttpLimits& limits)
@@ -65,7 +65,7 @@ class Transcript {
     }
   }
 
-  /// The peer closes.
+  /// The peer closes its side.
   void close() {
     if (stopped_) return;
     if (in_body_) {
@@ -78,10 +78,10 @@ class Transcript {
   [[nodiscard]] const std::string& text() const { return text_; }
   [[nodiscard]] bool stopped() const { return stopped_; }
   [[nodiscard]] const std::string& left_over() const { return pending_; }
-  /// Every message whose head was accepted, 1xx too.
+  /// Every message whose head was accepted, including 1xx.
   [[nodiscard]] const std::vector<SeenMessage>& messages() const { return messages_; }
   [[nodiscard]] ParseError error() const { return error_; }
-  /// Messages whose last piece was seen.
+  /// Messages whose last piece has arrived.
   [[nodiscard]] int complete() const {
     return static_cast<int>(std::count_if(messages_.begin(), messages_.end(),
                                           [](const SeenMessage& m) { return m.complete; }));
@@ -137,7 +137,7 @@ class Transcript {
     in_body_ = false;
     messages_.back().complete = true;
   }
-  /// Where pieces end depends on the cuts, what they add up to does not.
+  /// The ends of pieces depend on the cuts, the content does not.
   void write_body() {
     if (!messages_.back().body.empty()) text_ += "body " + messages_.back().body + "\n";
   }
@@ -165,7 +165,7 @@ inline std::string framing_text(BodyFraming framing) {
   return "until-close";
 }
 
-/// A server's side: pipelined requests, until one is refused or asks for a tunnel.
+/// The server's side: pipelined requests, until one is refused or asks for a tunnel.
 class RequestTranscript final : public Transcript {
  public:
   explicit RequestTranscript(const HttpLimits& limits = {}) : Transcript(limits) {}
@@ -203,7 +203,7 @@ class RequestTranscript final : public Transcript {
   RequestParser parser_{limits_};
 };
 
-/// A client's side: the responses to requests like `context`, until one is refused or a tunnel.
+/// The client's side: responses to requests like `context`, until one is refused or a tunnel.
 class ResponseTranscript final : public Transcript {
  public:
   explicit ResponseTranscript(ResponseContext context = {}, const HttpLimits& limits = {})

@@ -8,25 +8,25 @@
 
 namespace weir::inline v0::http::h2 {
 
-/// How a stream that is not open came to be so. It decides what a further frame for it means.
+/// How a stream was closed. It decides what a further frame for the stream means.
 enum class ClosedHow : std::uint8_t {
-  kNeverUsed,    // its number was skipped: nobody may use it any more
-  kEnded,        // the peer had said END_STREAM
-  kResetByPeer,  // the peer had said RST_STREAM
-  kResetByUs,    // we had: what the peer sent before it knew is still on its way
+  kNeverUsed,    // its number was skipped and must not be used any more
+  kEnded,        // the peer sent END_STREAM
+  kResetByPeer,  // the peer sent RST_STREAM
+  kResetByUs,    // we sent RST_STREAM; frames that the peer sent before it arrived may follow
 };
 
-/// The fate of the streams a peer opened lately, two bits each.
+/// How the latest streams of a peer were closed, two bits each.
 ///
-/// Numbers grow, so the last kRemembered odd (or even) numbers are a ring. Older ones are said to
-/// be kResetByUs, the answer that does least: ignore, and count.
-/// Promises: exact for the last kRemembered numbers of the peer. Cost: O(1) but for skipped
-/// numbers, at most kRemembered steps; 128 bytes.
+/// Numbers grow, so the last kRemembered odd (or even) numbers form a ring. Older ones are reported
+/// as kResetByUs, which has the mildest effect: frames are ignored and counted.
+/// Promises: exact for the last kRemembered numbers of the peer. Cost: O(1), except for skipped
+/// numbers: at most kRemembered steps; 128 bytes.
 class ClosedStreams {
  public:
   static constexpr std::uint32_t kRemembered = 512;
 
-  /// The peer used `id`, greater than any before; all it skipped are kNeverUsed.
+  /// The peer used `id`, the highest number so far; the numbers it skipped become kNeverUsed.
   void on_opened(StreamId id) noexcept {
     const std::uint32_t index = id / 2;
     const std::uint32_t from = index - next_ > kRemembered ? index - kRemembered : next_;
@@ -36,7 +36,7 @@ class ClosedStreams {
   void on_closed(StreamId id, ClosedHow how) noexcept {
     if (remembers(id)) set(id / 2, how);
   }
-  /// Of a stream that is not open now, and not above the highest number used.
+  /// For a stream that is not open, and not above the highest number used.
   [[nodiscard]] ClosedHow how(StreamId id) const noexcept {
     if (!remembers(id)) return ClosedHow::kResetByUs;
     const std::uint32_t i = (id / 2) % kRemembered;

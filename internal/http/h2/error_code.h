@@ -5,7 +5,7 @@
 
 namespace weir::inline v0::http::h2 {
 
-/// RFC 9113 §7. Codes of a peer may be any 32-bit value.
+/// RFC 9113 §7. Codes received from a peer may be any 32-bit value.
 enum class ErrorCode : std::uint32_t {
   kNoError = 0,
   kProtocolError = 1,
@@ -23,7 +23,7 @@ enum class ErrorCode : std::uint32_t {
   kHttp11Required = 13,
 };
 
-/// "protocol_error"; "unknown" for a code that the RFC does not name.
+/// "protocol_error"; "unknown" for a code that the RFC does not define.
 [[nodiscard]] constexpr std::string_view name_of(ErrorCode code) noexcept {
   switch (code) {
     case ErrorCode::kNoError:

@@ -8,7 +8,7 @@
 
 #include "http/h2/error_code.h"
 
-/// The nine bytes in front of every HTTP/2 frame, and the few payloads of fixed shape.
+/// The nine-byte header of every HTTP/2 frame, and the payloads of fixed shape.
 
 namespace weir::inline v0::http::h2 {
 
@@ -16,9 +16,9 @@ using StreamId = std::uint32_t;
 
 inline constexpr std::string_view kClientPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 inline constexpr std::size_t kFrameHeaderBytes = 9;
-inline constexpr std::uint32_t kFramePayloadMax = 16384;  // we never allow, nor send, larger ones
+inline constexpr std::uint32_t kFramePayloadMax = 16384;  // we never allow or send larger ones
 inline constexpr StreamId kStreamIdMax = 0x7fffffff;
-inline constexpr std::uint32_t kDefaultWindow = 65535;  // until SETTINGS or WINDOW_UPDATE say more
+inline constexpr std::uint32_t kDefaultWindow = 65535;  // until SETTINGS or WINDOW_UPDATE change it
 
 enum class FrameType : std::uint8_t {
   kData = 0,
@@ -46,7 +46,7 @@ struct FrameHeader {
   std::uint32_t length = 0;  // of the payload, 24 bits
   std::uint8_t type = 0;
   std::uint8_t flags = 0;
-  StreamId stream = 0;  // 31 bits; the reserved one is ignored
+  StreamId stream = 0;  // 31 bits; the reserved bit is ignored
 
   [[nodiscard]] constexpr bool is(FrameType t) const noexcept {
     return type == static_cast<std::uint8_t>(t);
@@ -83,7 +83,7 @@ constexpr void write_frame_header(std::uint8_t* p, const FrameHeader& header) no
 
 inline constexpr std::size_t kGoawayBytes = kFrameHeaderBytes + 8;
 
-/// A GOAWAY frame without debug data: what a session says when it can say nothing else.
+/// A GOAWAY frame without debug data, for a session that can send nothing else.
 [[nodiscard]] constexpr std::array<std::uint8_t, kGoawayBytes> goaway_frame(
     StreamId last, ErrorCode code) noexcept {
   std::array<std::uint8_t, kGoawayBytes> bytes{};
@@ -96,7 +96,7 @@ inline constexpr std::size_t kGoawayBytes = kFrameHeaderBytes + 8;
   return bytes;
 }
 
-/// An empty SETTINGS frame and a GOAWAY: all that a server says who has no place for a session.
+/// An empty SETTINGS frame and a GOAWAY, sent by a server that has no place for a session.
 [[nodiscard]] constexpr auto refusal_frames() noexcept {
   std::array<std::uint8_t, kFrameHeaderBytes + kGoawayBytes> bytes{};
   write_frame_header(bytes.data(), {.length = 0,

@@ -15,51 +15,51 @@
 
 namespace weir::inline v0::http::h2 {
 
-/// What is to be done with one frame.
+/// The decision about one frame.
 struct Judgement {
   enum class Action : std::uint8_t {
-    kPass,  // to the codec
-    kSkip,  // over its payload; nobody needs to see it
-    kEnd,   // the connection is over: GOAWAY(code)
+    kPass,  // pass it to the codec
+    kSkip,  // skip its payload; the codec does not need it
+    kEnd,   // end the connection: GOAWAY(code)
   };
   Action action = Action::kPass;
   SessionEnd end = SessionEnd::kNone;    // kEnd
   ErrorCode code = ErrorCode::kNoError;  // of GOAWAY, or of the RST_STREAM
   StreamId reset = 0;                    // also reset this stream …
-  bool opens = false;                    // … which this very frame opens: after the codec saw it
+  bool opens = false;  // … which this frame opens: after the codec has decoded it
 };
 
-/// Stands in front of the codec and looks at every frame header first: is a frame of this kind, of
-/// this length, allowed now, for this stream, and how many of its kind were there?
+/// Checks every frame header before the codec: whether a frame of this kind and length is allowed
+/// now for this stream, and whether there were too many of its kind.
 ///
-/// It knows nothing of payloads but the first bytes of some (prefix_bytes()), and nothing of the
-/// codec behind it: it is told of what the codec sends and closes. It owns the connection's stream
-/// table and glitch score.
-/// Promises: the judgement depends on frames, never on how the bytes were cut into reads.
+/// It reads only the first bytes of some payloads (prefix_bytes()), and does not depend on the
+/// codec: the session reports to it what the codec sends and closes. It owns the connection's
+/// stream table and glitch score.
+/// Promises: the decision depends on frames, never on how the bytes were split into reads.
 /// Thread-safety: none. Cost: tens of nanoseconds per frame, no allocation.
 class FrameGuard {
  public:
   FrameGuard(const H2Limits& limits, void* table_memory) noexcept;
 
-  /// How many bytes of its payload must be there before a frame can be judged.
+  /// The number of payload bytes that must have arrived before a frame can be judged.
   [[nodiscard]] static std::uint32_t prefix_bytes(const FrameHeader& header) noexcept;
 
   /// `prefix` holds prefix_bytes(header) bytes.
   [[nodiscard]] Judgement judge(const FrameHeader& header, std::span<const std::uint8_t> prefix,
                                 TimePoint now) noexcept;
 
-  /// The worst that the score said so far.
+  /// The worst verdict of the score so far.
   [[nodiscard]] GlitchVerdict verdict() const noexcept { return verdict_; }
   void glitch(H2Glitch glitch, TimePoint now) noexcept;
 
-  // What the codec did, and what the peer knows of it.
+  // Reports of what the codec did, and of what the peer has acknowledged.
   void on_data_sent() noexcept;
-  /// A WINDOW_UPDATE went out; stream 0 is the connection.
+  /// A WINDOW_UPDATE was sent; stream 0 is the connection.
   void on_window_sent(StreamId id, std::uint32_t bytes) noexcept;
-  /// The peer has acknowledged our SETTINGS: from now on streams begin with our window, not 65535.
+  /// The peer has acknowledged our SETTINGS: new streams now start with our window, not with 65535.
   void on_settings_acked() noexcept;
   void on_closed(StreamId id, ClosedHow how) noexcept;
-  /// No stream above `last` is begun any more.
+  /// Streams above `last` are not accepted any more.
   void on_goaway_sent(StreamId last) noexcept { goaway_last_ = last; }
 
   [[nodiscard]] StreamTable& streams() noexcept { return table_; }
@@ -67,7 +67,7 @@ class FrameGuard {
   [[nodiscard]] const GlitchScore& score() const noexcept { return score_; }
   /// The highest stream the peer has used.
   [[nodiscard]] StreamId last_stream() const noexcept { return last_stream_; }
-  /// A header block is under way: HEADERS came, END_HEADERS not yet.
+  /// Inside a header block: HEADERS has arrived, END_HEADERS has not.
   [[nodiscard]] bool in_header_block() const noexcept { return block_stream_ != 0; }
 
  private:
@@ -92,7 +92,7 @@ class FrameGuard {
   [[nodiscard]] Judgement judge_closed(StreamId id, TimePoint now) noexcept;
   [[nodiscard]] Judgement count_fragment(const FrameHeader& h, TimePoint now) noexcept;
   [[nodiscard]] bool is_idle(StreamId id) const noexcept {
-    return id > last_stream_ || id % 2 == 0;  // even numbers are ours, and we open none
+    return id > last_stream_ || id % 2 == 0;  // even numbers are the server's, and we open none
   }
   [[nodiscard]] Stream* find_open(StreamId id) const noexcept;
   [[nodiscard]] Judgement judge_body(Stream& stream, const FrameHeader& h, std::uint32_t content,
@@ -118,7 +118,7 @@ class FrameGuard {
   std::uint32_t block_small_ = 0;
   std::int64_t connection_window_;  // bytes the peer may still send
   std::int64_t initial_window_ = kDefaultWindow;
-  StreamId empty_data_stream_ = 0;  // the last frame was empty DATA for it
+  StreamId empty_data_stream_ = 0;  // the last frame was an empty DATA frame for this stream
   bool got_settings_ = false;
 };
 

@@ -8,7 +8,7 @@
 
 #include "http/h2/frame.h"
 
-/// Frames by hand, byte by byte, so that the judge of the codec is not the codec.
+/// Builds frames byte by byte, so that the codec is not tested against itself.
 
 namespace weir::inline v0::http::h2::wire {
 

@@ -11,16 +11,16 @@ namespace weir::inline v0::http::h2 {
 
 enum class GlitchVerdict : std::uint8_t {
   kBearable,
-  kGoaway,  // finish what is there, start nothing new
+  kGoaway,  // finish open streams, accept no new ones
   kClose,
 };
 
-/// The score of one connection: glitches fill it, time drains it.
+/// The score of one connection: glitches raise it, and it decays with time.
 ///
 ///   score(now) = (empty_at - now) × decay, at least 0
 ///
-/// so one instant is its whole state. Promises: the verdict is monotone in the score; a peer that
-/// stays below `decay` points a second is never closed, whatever it does for however long.
+/// so its whole state is one time. Promises: the verdict is monotone in the score; a peer that
+/// stays below `decay` points per second is never closed.
 /// Thread-safety: none. Cost: a few instructions.
 class GlitchScore {
  public:
@@ -62,7 +62,7 @@ class GlitchScore {
 
 /// Frames of one kind that are still free; see H2FrameBudget.
 ///
-/// Promises: never holds more than kEarnedMax; time brings at most `burst` back.
+/// Promises: never holds more than kEarnedMax; time restores at most `burst`.
 class FrameAllowance {
  public:
   explicit FrameAllowance(const H2FrameBudget& budget) noexcept
@@ -83,7 +83,7 @@ class FrameAllowance {
   static constexpr std::uint32_t kEarnedMax = 100'000;
 
   void earn(std::uint32_t frames) noexcept { left_ = std::min(left_ + frames, kEarnedMax); }
-  /// Only when nothing is left, so that the clock is compared as seldom as possible.
+  /// Only when none is left, so that the time is computed as rarely as possible.
   void refill(TimePoint now) noexcept {
     if (refilled_at_ == TimePoint{}) refilled_at_ = now;
     const auto frames = static_cast<std::int64_t>(to_seconds(now - refilled_at_) *

@@ -16,7 +16,7 @@ struct nghttp2_rcbuf;
 
 namespace weir::inline v0::http::h2 {
 
-/// What is wrong with a header list.
+/// The error of a header list.
 enum class BlockFault : std::uint8_t {
   kNone,
   kMalformed,   // RFC 9113 §8.2, §8.3: reset the stream
@@ -25,12 +25,12 @@ enum class BlockFault : std::uint8_t {
   kNoMemory,
 };
 
-/// A request head as HTTP/2 brings it.
+/// A request head received over HTTP/2.
 ///
-/// Lifetime: of the block that finish_request() was called on, until it is cleared.
+/// Lifetime: that of the block on which finish_request() was called, until it is cleared.
 struct RequestHead {
   RequestMeta meta;
-  HeaderList headers;                        // pseudo-headers are not among them; cookie is one
+  HeaderList headers;                        // without pseudo-headers; with a single cookie field
   std::optional<std::uint64_t> body_length;  // 0 when the head ends the stream
   Method method = Method::kOther;
   bool end_stream = false;
@@ -38,14 +38,14 @@ struct RequestHead {
   bool te_trailers = false;
 };
 
-/// Takes in one header list field by field as it is decoded, checks and counts each, and keeps
-/// references to the decoder's strings, so that nothing is copied.
+/// Receives one header list field by field while it is decoded, checks and counts each field, and
+/// keeps references to the decoder's strings, so that nothing is copied.
 ///
-/// Promises: what passes has no byte, name or combination that RFC 9113 §8.2 and §8.3 forbid, and
-/// nothing that changes its meaning in HTTP/1.1. Cookie crumbs are one field (§8.2.3), and each
-/// counted while they came. Past a fault fields are only counted: memory stays bounded however
-/// long the list is.
-/// Thread-safety: none. Lifetime: views die at clear().
+/// Promises: an accepted list has no byte, name or combination that RFC 9113 §8.2 and §8.3 forbid,
+/// and nothing that would change its meaning in HTTP/1.1. Cookie crumbs are joined to one field
+/// (§8.2.3), but each is counted. After a fault, fields are only counted: memory is bounded for a
+/// list of any length.
+/// Thread-safety: none. Lifetime: views are valid until clear().
 class HeaderBlock {
  public:
   enum class Kind : std::uint8_t { kRequest, kTrailers, kIgnored };
@@ -53,11 +53,11 @@ class HeaderBlock {
   explicit HeaderBlock(RegionHeap& heap) noexcept : heap_(&heap) {}
   HeaderBlock(const HeaderBlock&) = delete;
   HeaderBlock& operator=(const HeaderBlock&) = delete;
-  ~HeaderBlock() = default;  // what it holds is the heap's
+  ~HeaderBlock() = default;  // its memory belongs to the heap
 
   void begin(Kind kind, const H2Limits& limits) noexcept;
   void add(nghttp2_rcbuf* name, nghttp2_rcbuf* value) noexcept;
-  /// After the last field. A fault, or the head filled in.
+  /// Call it after the last field. Returns a fault, or fills in the head.
   [[nodiscard]] BlockFault finish_request(bool end_stream, RequestHead& head) noexcept;
   [[nodiscard]] BlockFault finish_trailers(HeaderList& trailers) noexcept;
   void clear() noexcept;
@@ -66,7 +66,7 @@ class HeaderBlock {
   [[nodiscard]] bool under_way() const noexcept { return under_way_; }
 
  private:
-  static constexpr std::uint32_t kInPlace = 12;  // fields that need no memory of the heap
+  static constexpr std::uint32_t kInPlace = 12;  // fields that need no memory from the heap
   struct Kept {
     nghttp2_rcbuf* name;
     nghttp2_rcbuf* value;
@@ -92,7 +92,7 @@ class HeaderBlock {
   char* cookie_ = nullptr;
   std::uint32_t capacity_ = 0;
   std::uint32_t size_ = 0;       // fields in views_
-  std::uint32_t kept_size_ = 0;  // references held, those of pseudo-headers too
+  std::uint32_t kept_size_ = 0;  // references held, including those of pseudo-headers
   std::uint32_t count_max_ = 0;
   std::uint32_t bytes_max_ = 0;
   std::uint32_t uri_bytes_max_ = 0;

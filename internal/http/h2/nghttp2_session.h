@@ -14,11 +14,11 @@
 
 namespace weir::inline v0::http::h2 {
 
-/// A Session whose HPACK, windows and frame writing are libnghttp2's, behind our FrameGuard.
+/// A Session that uses libnghttp2 for HPACK, windows and frame writing, behind our FrameGuard.
 ///
-/// Frames go to the library one at a time. Its callbacks only note what happened; the owner is told
-/// after the library has returned, so that it may call back into the session. Connection errors,
-/// whoever finds them, end in a GOAWAY of our own, which needs no memory.
+/// Frames are passed to the library one at a time. Its callbacks only record what happened; the
+/// owner's callbacks run after the library has returned, so that they may call the session. Every
+/// connection error, found by the library or the guard, sends our own GOAWAY without allocating.
 class Nghttp2Session final : public Session {
  public:
   struct Shared {
@@ -32,7 +32,7 @@ class Nghttp2Session final : public Session {
   Nghttp2Session& operator=(const Nghttp2Session&) = delete;
   ~Nghttp2Session() override;
 
-  /// Before anything else; false if the memory does not suffice.
+  /// Call it first; false if the memory is too small.
   [[nodiscard]] bool start(TimePoint now);
   static void set_callbacks(nghttp2_session_callbacks* callbacks) noexcept;
 
@@ -68,14 +68,14 @@ class Nghttp2Session final : public Session {
   }
   [[nodiscard]] SessionStats stats(TimePoint now) const noexcept override;
 
-  /// For tests: what the library allocates from.
+  /// For tests: the heap that the library allocates from.
   [[nodiscard]] RegionHeap& heap() noexcept { return heap_; }
 
  private:
-  struct Callbacks;  // what the library calls
+  struct Callbacks;  // the library's callbacks
   friend struct Callbacks;
 
-  /// What one call into the library brought, to be told after it.
+  /// The events of one call into the library, reported to the owner after it.
   struct Seen {
     StreamId stream = 0;
     const std::uint8_t* data = nullptr;
@@ -98,7 +98,7 @@ class Nghttp2Session final : public Session {
   void finish_if_done() noexcept;
   [[nodiscard]] bool must_send_first() const noexcept;
 
-  // Telling the owner.
+  // Events for the owner.
   void tell();
   void tell_request(Stream& stream);
   void tell_body(Stream& stream);
@@ -106,7 +106,7 @@ class Nghttp2Session final : public Session {
   void tell_ends();
   void refuse_block(Stream& stream, BlockFault fault);
 
-  // Streams that we have answered before the request was whole: see linger().
+  // Streams whose response was sent before the request was complete: see linger().
   void linger(Stream& stream);
   void end_lingering(StreamId id) noexcept;
   void cut_off_if_large(Stream& stream);
@@ -114,7 +114,7 @@ class Nghttp2Session final : public Session {
   void add_end(Stream& stream) noexcept;
 
   // Output.
-  /// The library still has a say: all is well, or was until the end.
+  /// Whether the library may still send: the session has not ended, or ended without an error.
   [[nodiscard]] bool library_speaks() const noexcept {
     return end_ == SessionEnd::kNone || end_ == SessionEnd::kFinished;
   }
@@ -141,28 +141,28 @@ class Nghttp2Session final : public Session {
   Shared shared_;
   TimePoint now_{};
 
-  // Input state: what of the frame under way is still to come.
+  // Input state: the part of the current frame that has not arrived yet.
   std::size_t preface_seen_ = 0;
   std::array<std::uint8_t, kFrameHeaderBytes + 6> staged_{};
   std::uint32_t staged_bytes_ = 0;
   std::uint32_t frame_left_ = 0;
   FrameHeader frame_{};
   bool passing_ = false;
-  StreamId doomed_ = 0;  // the stream that HEADERS under way opens, only to be reset with …
+  StreamId doomed_ = 0;  // the current HEADERS frame opens it; it is then reset with …
   ErrorCode doomed_code_ = ErrorCode::kNoError;
   Seen seen_;
-  std::uint16_t ends_ = StreamTable::kNone;  // streams whose end is to be told, newest first
-  int invalid_ = 0;                          // the library's word for what was wrong with a frame
+  std::uint16_t ends_ = StreamTable::kNone;  // streams whose end is not reported yet, newest first
+  int invalid_ = 0;                          // the library's error for an invalid frame
 
   // Output state.
-  std::span<const std::uint8_t> pulled_;                            // of a frame inside the library
-  std::array<std::uint8_t, kFrameHeaderBytes + 4 * 6> settings_{};  // the first frame of all
+  std::span<const std::uint8_t> pulled_;  // the unsent part of a frame in the library's memory
+  std::array<std::uint8_t, kFrameHeaderBytes + 4 * 6> settings_{};  // the first frame that is sent
   std::array<std::uint8_t, kGoawayBytes> last_words_{};
   std::span<const std::uint8_t> last_words_left_;
-  Stream* writing_ = nullptr;  // write_data() is under way for it
+  Stream* writing_ = nullptr;  // the stream that write_data() is sending for
   const DataFrame* writing_frame_ = nullptr;
   bool written_ = false;
-  std::uint32_t outbound_peak_ = 0;  // most frames that ever waited
+  std::uint32_t outbound_peak_ = 0;  // the maximum number of queued frames so far
 
   SessionEnd end_ = SessionEnd::kNone;
   TimePoint settings_sent_{};

@@ -7,19 +7,19 @@
 
 namespace weir::inline v0::http::h2 {
 
-/// malloc and free inside one block of memory that somebody else owns: what a library allocates
-/// through it can never cost more than the block, fragmentation included.
+/// malloc and free inside one block of memory that the caller owns: a library that allocates
+/// through it never uses more than the block, fragmentation included.
 ///
-/// Two-level segregated fit: free pieces are kept in lists by size (powers of two, each cut in
-/// eight), found through bitmaps, and merged with free neighbours at once. Behind the last piece
-/// lies what was never needed, or is not any more: it has no header, so nothing there is touched.
+/// Two-level segregated fit: free pieces are in lists by size (powers of two, each divided into
+/// eight), found through bitmaps, and merged with free neighbours at once. The memory behind the
+/// last piece is unused; it has no header, so it is not touched.
 ///
-/// Promises: returns nullptr when no piece is large enough, and counts it; what it gave never
-/// moves. Memory inside a piece is not touched, so a large buffer that its user fills only in part
-/// commits only that part; large pieces leave the front to small ones, which stay close together.
-/// Freeing what it did not give, or twice, aborts where that can be seen. Thread-safety: none.
-/// Cost: O(1); eight bytes per piece. Alignment: 8 bytes. Lifetime: the block outlives the heap,
-/// the heap its pieces.
+/// Promises: returns nullptr when no piece is large enough, and counts it; a piece never moves.
+/// Memory inside a piece is not touched, so a large buffer that is filled only in part commits only
+/// that part; large pieces leave the front to small ones, which stay close together. Freeing a
+/// foreign pointer, or a piece twice, aborts where it can be detected. Thread-safety: none.
+/// Cost: O(1); eight bytes per piece. Alignment: 8 bytes. Lifetime: the block must outlive the
+/// heap, and the heap its pieces.
 class RegionHeap {
  public:
   static constexpr std::size_t kAlignment = 8;
@@ -27,9 +27,9 @@ class RegionHeap {
   static constexpr std::size_t kLargeBytes = 8192;
   static constexpr std::size_t kRegionBytesMax = std::size_t{1} << 24U;
 
-  /// `region` is aligned to kAlignment and of a size between the two bounds. Large pieces are laid
-  /// behind its first `front_bytes`: the first of them right there, so that its beginning shares a
-  /// page with what lies before.
+  /// `region` is aligned to kAlignment and has a size between the two bounds. Large pieces are
+  /// placed behind its first `front_bytes`; the first of them exactly there, so that its beginning
+  /// shares a page with the end of the front.
   explicit RegionHeap(std::span<std::byte> region, std::size_t front_bytes = 0);
   RegionHeap(const RegionHeap&) = delete;
   RegionHeap& operator=(const RegionHeap&) = delete;
@@ -38,20 +38,20 @@ class RegionHeap {
   [[nodiscard]] void* allocate(std::size_t bytes) noexcept;
   [[nodiscard]] void* allocate_zeroed(std::size_t count, std::size_t bytes_each) noexcept;
   [[nodiscard]] void* reallocate(void* pointer, std::size_t bytes) noexcept;
-  void release(void* pointer) noexcept;  // nullptr is nothing
+  void release(void* pointer) noexcept;  // nullptr: does nothing
 
-  /// Bytes in use, headers of pieces included.
+  /// Bytes in use, including the headers of pieces.
   [[nodiscard]] std::size_t used_bytes() const noexcept { return used_; }
   [[nodiscard]] std::size_t peak_bytes() const noexcept { return peak_; }
   [[nodiscard]] std::size_t capacity_bytes() const noexcept { return region_.size(); }
-  /// The end of the highest small piece ever given: behind it only large ones were.
+  /// The highest end of a small piece so far: only large pieces were placed behind it.
   [[nodiscard]] std::size_t touched_bytes() const noexcept { return touched_; }
-  /// How often there was no room.
+  /// The number of failed allocations.
   [[nodiscard]] std::uint64_t refused() const noexcept { return refused_; }
-  /// Gives so many more pieces and refuses all later ones, for tests of what follows.
+  /// For tests: allows this number of further allocations, then fails all.
   void refuse_after(std::uint64_t pieces) noexcept { allowed_ = pieces; }
 
-  /// Walks all pieces and aborts if they do not add up. For tests.
+  /// For tests: walks all pieces and aborts if they are inconsistent.
   void check() const;
 
  private:

@@ -15,7 +15,7 @@
 
 namespace weir::inline v0::http::h2 {
 
-/// A field to be sent. Names go out in lower case.
+/// A field to send. Names are sent in lower case.
 struct Field {
   std::string_view name;
   std::string_view value;
@@ -23,30 +23,30 @@ struct Field {
 
 /// How a stream ended.
 enum class StreamEnd : std::uint8_t {
-  kDone,       // both sides said all they had to say
-  kPeerReset,  // the peer gave it up
-  kReset,      // we did: the owner, or because of what the peer sent
+  kDone,       // both sides ended it regularly
+  kPeerReset,  // the peer reset it
+  kReset,      // reset by us: by the owner, or because of the peer's input
 };
 
-/// Told by a session from inside receive(), produce() and write_data(). Any method of the session
-/// may be called from any of these, but for receive(), and but for produce() and write_data() from
-/// on_stream_end().
+/// Events, called by a session from inside receive(), produce() and write_data(). Any of them may
+/// call any method of the session, except receive(), and from on_stream_end() also except produce()
+/// and write_data().
 ///
 /// For each accepted stream: on_request, (on_body | on_trailers)*, on_stream_end, in this order.
-/// Views die when the callback returns.
+/// Views are valid until the callback returns.
 class SessionEvents {
  public:
-  /// A complete, checked head. Returns what the owner calls this stream, or nullptr: it is refused,
-  /// and the peer told that it may try again.
+  /// A complete, checked head. Returns the owner's pointer for this stream. nullptr refuses it; the
+  /// reset tells the peer that it may retry.
   [[nodiscard]] virtual void* on_request(StreamId id, const RequestHead& head) = 0;
-  /// A piece of body within what was granted. Exactly one is last(), possibly empty; none at all
-  /// when the head ended the stream.
+  /// A piece of the body, within the granted bytes. Exactly one piece is last(), possibly empty;
+  /// there is none if the head ended the stream.
   virtual void on_body(StreamId id, void* user, const BodyChunk& chunk) = 0;
-  /// Before the last, then empty, piece of body.
+  /// Comes before the last piece of the body, which is then empty.
   virtual void on_trailers(StreamId id, void* user, const HeaderList& trailers) = 0;
-  /// The stream is over as far as the wire is concerned. Call release() once the work for it is.
+  /// The protocol has finished the stream. Call release() when the work for it has ended too.
   virtual void on_stream_end(StreamId id, void* user, StreamEnd end, ErrorCode code) = 0;
-  /// The peer opened windows: sendable() may be larger now, for any stream.
+  /// The peer opened a window: sendable() may now be larger, for any stream.
   virtual void on_windows_opened() = 0;
 
  protected:
@@ -54,10 +54,10 @@ class SessionEvents {
 };
 
 enum class ReceiveStatus : std::uint8_t {
-  kOk,       // all was consumed
-  kBlocked,  // output must go first: produce(), then give the rest again
-  kYielded,  // the owner had enough for now: give the rest again
-  kEnded,    // see ended(); what is left of the input means nothing
+  kOk,       // all input was consumed
+  kBlocked,  // output must be sent first: call produce(), then pass the rest again
+  kYielded,  // the owner asked to pause: pass the rest again
+  kEnded,    // see ended(); the rest of the input is ignored
 };
 struct ReceiveResult {
   std::size_t consumed = 0;
@@ -66,21 +66,21 @@ struct ReceiveResult {
 
 enum class SubmitStatus : std::uint8_t {
   kOk,
-  kBlocked,   // too many frames wait already: produce() first
-  kClosed,    // the stream is over, or this part of it was sent before
-  kBadField,  // a name or value that may not be sent
-  kNoMemory,  // the session is over
+  kBlocked,   // too many frames are queued: call produce() first
+  kClosed,    // the stream has ended, or this part was already sent
+  kBadField,  // a name or value that must not be sent
+  kNoMemory,  // the session has ended
 };
 
-/// The head of a response. 1xx may come before the final one; `end` with a 1xx is an error.
+/// The head of a response. 1xx heads may precede the final one; `end` with a 1xx is an error.
 struct ResponseStart {
   std::uint16_t status = 200;
   std::span<const Field> fields;
   bool end = false;  // no body follows
 };
 
-/// One DATA frame to be framed: its nine bytes of header go to `header`, wherever the payload is;
-/// in front of it, if the owner left room there, so that both are one write.
+/// One DATA frame to send. Its nine header bytes are written to `header`, which may be directly
+/// before the payload, so that both are sent with one write.
 struct DataFrame {
   std::span<std::byte, kFrameHeaderBytes> header;
   std::uint32_t payload_bytes = 0;  // at most sendable()
@@ -90,24 +90,24 @@ struct DataFrame {
 struct SessionStats {
   std::size_t memory_used = 0;
   std::size_t memory_peak = 0;
-  std::size_t memory_touched = 0;  // never more was written to
+  std::size_t memory_touched = 0;  // the maximum extent of memory written so far
   std::size_t outbound_frames = 0;
   std::size_t outbound_frames_peak = 0;
-  std::uint32_t streams = 0;  // places taken: open, or held by their owner
+  std::uint32_t streams = 0;  // places in use: open, or not released by their owner
   double glitch_score = 0;
 };
 
-/// The server's side of one HTTP/2 connection, without the connection: bytes in, events out;
-/// calls in, bytes out. The codec behind it may be replaced.
+/// The server's side of one HTTP/2 connection, without the socket: bytes in, events out; calls in,
+/// bytes out. The codec behind it can be replaced.
 ///
-/// Promises: uses no memory but the block it was made in. What the peer does cannot make it hold
-/// more frames than outbound_frames_max, more streams than concurrent_streams_max (a stream counts
-/// until its owner released it), or run ahead of its output: receive() stops until produce() was
-/// called. A body byte reaches the owner only if it was granted. Events and output do not depend
-/// on how the input was cut.
-/// Thread-safety: none. Cost: no allocation outside its block, no copy of body bytes either way.
-/// Lifetime: the block, the limits and the events outlive it. Streams end with it: their owner
-/// forgets them before it destroys it.
+/// Promises: uses only the block that it was created in. A peer cannot make it hold more frames
+/// than outbound_frames_max or more streams than concurrent_streams_max (a stream counts until its
+/// owner releases it), or process input ahead of its output: receive() stops until produce() is
+/// called. A body byte reaches the owner only if it was granted. Events and output do not depend on
+/// how the input was split.
+/// Thread-safety: none. Cost: no allocation outside its block, no copy of body bytes.
+/// Lifetime: the block, the limits and the events must outlive it. Its streams end with it: the
+/// owner must drop them before it destroys the session.
 class Session {
  public:
   Session(const Session&) = delete;
@@ -115,54 +115,54 @@ class Session {
   virtual ~Session() = default;
 
   [[nodiscard]] virtual ReceiveResult receive(std::span<const std::byte> in, TimePoint now) = 0;
-  /// From an event of receive(): it returns before the next frame.
+  /// Called from an event of receive(): makes receive() return before the next frame.
   virtual void yield() noexcept = 0;
 
-  /// Copies frames that wait (all but DATA) into `out`; returns the bytes written.
+  /// Copies queued frames (except DATA) into `out`; returns the number of bytes written.
   [[nodiscard]] virtual std::size_t produce(std::span<std::byte> out, TimePoint now) = 0;
   [[nodiscard]] virtual bool has_output() const noexcept = 0;
 
   [[nodiscard]] virtual SubmitStatus submit_head(StreamId id, const ResponseStart& start) = 0;
   /// Payload bytes that one DATA frame could carry now: windows, frame size. 0 while has_output().
   [[nodiscard]] virtual std::uint32_t sendable(StreamId id) const noexcept = 0;
-  /// What the windows of the stream and of the connection let through, whatever else is the case.
+  /// The smaller of the windows of the stream and of the connection, in any state of the session.
   [[nodiscard]] virtual std::uint32_t window(StreamId id) const noexcept = 0;
-  /// The stream's own window alone; may be negative.
+  /// The window of the stream alone; may be negative.
   [[nodiscard]] virtual std::int32_t stream_window(StreamId id) const noexcept = 0;
-  /// Frames payload_bytes (at most sendable()); false if that cannot be. The header is written when
-  /// it returns, and the frame goes out before anything that produce() gives later.
+  /// Frames payload_bytes (at most sendable()); false if that is not possible. The header is
+  /// written when it returns, and the frame must be sent before any later output of produce().
   [[nodiscard]] virtual bool write_data(StreamId id, const DataFrame& frame, TimePoint now) = 0;
-  /// Ends the response, after its data.
+  /// Ends the response after its data.
   [[nodiscard]] virtual SubmitStatus submit_trailers(StreamId id,
                                                      std::span<const Field> fields) = 0;
 
-  /// The owner will take so many more bytes of this body. The peer is told once it would otherwise
-  /// run dry.
+  /// The owner accepts this number of further body bytes. WINDOW_UPDATE is sent before the peer's
+  /// window is used up.
   virtual void grant(StreamId id, std::uint64_t bytes) = 0;
-  /// Ends the stream now. on_stream_end(kReset) follows, not from inside this call.
+  /// Ends the stream now. on_stream_end(kReset) follows, but not inside this call.
   virtual void reset(StreamId id, ErrorCode code) = 0;
-  /// The owner's work for an ended stream is over: its place is free. Before that end: allowed, the
-  /// place is freed at the end.
+  /// The owner's work for an ended stream is finished: its place becomes free. If called before the
+  /// end, the place becomes free at the end.
   virtual void release(StreamId id) = 0;
 
-  /// Says that no stream will be begun any more. First without `last`: what is on its way is still
-  /// served. Later with it: nothing new is.
+  /// announce_shutdown() tells the peer to open no new stream; those that it has already sent are
+  /// still served. shut_down(), called later, names the last stream and accepts no new one.
   virtual void announce_shutdown() = 0;
   virtual void shut_down() = 0;
 
-  /// When expire() has something to do; the zero instant: never.
+  /// When expire() has work to do; zero: never.
   [[nodiscard]] virtual TimePoint next_expiry() const noexcept = 0;
   virtual void expire(TimePoint now) = 0;
 
-  /// Why it is over; kNone while it is not. Output (a GOAWAY) may still wait.
+  /// Why it ended; kNone while it has not. Output (a GOAWAY) may still be unsent.
   [[nodiscard]] virtual SessionEnd ended() const noexcept = 0;
-  /// Over, and all is sent: close the connection.
+  /// It has ended, and all output is sent: close the connection.
   [[nodiscard]] virtual bool finished() const noexcept = 0;
-  [[nodiscard]] virtual bool peer_is_leaving() const noexcept = 0;  // it said GOAWAY
-  [[nodiscard]] virtual bool is_leaving() const noexcept = 0;       // we did, with a last stream
+  [[nodiscard]] virtual bool peer_is_leaving() const noexcept = 0;  // it sent GOAWAY
+  [[nodiscard]] virtual bool is_leaving() const noexcept = 0;       // we did, with the last stream
 
   [[nodiscard]] virtual std::uint64_t glitches(H2Glitch glitch) const noexcept = 0;
-  [[nodiscard]] virtual std::uint64_t glitches() const noexcept = 0;  // of all kinds
+  [[nodiscard]] virtual std::uint64_t glitches() const noexcept = 0;  // the sum of all kinds
   [[nodiscard]] virtual std::uint32_t outbound_frames_peak() const noexcept = 0;
   [[nodiscard]] virtual SessionStats stats(TimePoint now) const noexcept = 0;
 

@@ -14,15 +14,15 @@ struct nghttp2_option;
 
 namespace weir::inline v0::http::h2 {
 
-/// Ends a session in the memory it was made in, which stays its owner's.
+/// Destroys a session; its memory still belongs to its owner.
 struct DestroyInPlace {
   void operator()(Session* session) const noexcept { session->~Session(); }
 };
 using SessionPtr = std::unique_ptr<Session, DestroyInPlace>;
 
-/// What all sessions of one server share, made once at start.
+/// Data shared by all sessions of one server, created once at start.
 ///
-/// Thread-safety: make() from any thread. Lifetime: outlives its sessions.
+/// Thread-safety: make() from any thread. Lifetime: must outlive its sessions.
 class SessionKit {
  public:
   explicit SessionKit(const H2Limits& limits);
@@ -30,8 +30,8 @@ class SessionKit {
   SessionKit& operator=(const SessionKit&) = delete;
   ~SessionKit();
 
-  /// A server session inside `memory`: limits().session_bytes_max bytes, aligned to 16. Its
-  /// SETTINGS wait to be sent. nullptr if the memory does not suffice.
+  /// Creates a server session inside `memory`: limits().session_bytes_max bytes, aligned to 16. Its
+  /// SETTINGS are queued. nullptr if the memory is too small.
   [[nodiscard]] SessionPtr make(std::span<std::byte> memory, SessionEvents& events,
                                 TimePoint now) const;
 

@@ -19,7 +19,7 @@
 #include "http/h2/nghttp2_session.h"
 #include "http/h2/session_kit.h"
 
-/// A session with a scripted owner on one side and a hand-made peer on the other.
+/// A session between a scripted owner and a scripted peer.
 
 namespace weir::inline v0::http::h2 {
 
@@ -33,7 +33,7 @@ struct OutFrame {
   }
 };
 
-/// What happened on one stream, as its owner saw it.
+/// The events of one stream, as its owner received them.
 struct SeenStream {
   std::string method, scheme, authority, path;
   wire::Fields fields;
@@ -52,14 +52,14 @@ struct SeenStream {
 struct PeerOptions {
   bool answer = true;  // 200 with `body` once the request is complete
   std::string body = "ok";
-  bool grant = true;        // take every body: 16 KB ahead
+  bool grant = true;        // grant every body: 16 KB ahead
   bool release = true;      // as soon as a stream has ended
-  bool refuse = false;      // on_request says no
+  bool refuse = false;      // on_request refuses the stream
   bool acknowledge = true;  // the peer has acknowledged our SETTINGS
-  bool drain = true;        // what the session has to say is read after each input
+  bool drain = true;        // the session's output is read after each input
 };
 
-/// Requests stay unanswered.
+/// Requests are not answered.
 inline PeerOptions quiet() {
   PeerOptions options;
   options.answer = false;
@@ -95,7 +95,7 @@ class TestPeer final : public SessionEvents {
   TestPeer(const TestPeer&) = delete;
   TestPeer& operator=(const TestPeer&) = delete;
 
-  /// Preface, SETTINGS both ways: an established connection. Its frames are forgotten.
+  /// Preface and SETTINGS in both directions: an established connection. Drops the frames.
   TestPeer& handshake(const std::vector<std::pair<unsigned, std::uint32_t>>& settings = {}) {
     send(wire::preface() + wire::settings(settings));
     if (options_.acknowledge) send(wire::settings_ack());
@@ -103,7 +103,7 @@ class TestPeer final : public SessionEvents {
     return *this;
   }
 
-  /// Gives bytes to the session as a connection would: again, after output, when it is blocked.
+  /// Passes bytes to the session as a connection does: when it is blocked, again after output.
   TestPeer& send(std::string_view bytes) {
     blocked = false;
     while (!bytes.empty() && session_->ended() == SessionEnd::kNone) {
@@ -119,7 +119,7 @@ class TestPeer final : public SessionEvents {
     if (options_.drain) drain();
     return *this;
   }
-  /// The same, one byte at a time, each from a fresh allocation.
+  /// The same, one byte at a time, each from a new allocation.
   TestPeer& send_by_byte(std::string_view bytes) {
     for (const char c : bytes) {
       const auto one = std::make_unique<char>(c);
@@ -128,7 +128,7 @@ class TestPeer final : public SessionEvents {
     return *this;
   }
 
-  /// Reads all output, in odd pieces, and pumps response bodies.
+  /// Reads all output in pieces of odd sizes, and sends response bodies.
   void drain() {
     for (bool progress = true; progress;) {
       progress = false;
@@ -159,7 +159,7 @@ class TestPeer final : public SessionEvents {
       unsent_[id] = {std::move(body), 0, false};
   }
 
-  /// Pages of the session's memory that were ever written to, with what its owner keeps in front.
+  /// Pages of the session's memory that were written to, including the owner's data before it.
   [[nodiscard]] std::size_t touched_pages() const {
     std::size_t touched = 0;
     for (const Page& page : memory_) {
@@ -182,7 +182,7 @@ class TestPeer final : public SessionEvents {
     return sum;
   }
 
-  /// The code of the GOAWAY that was sent last, if any.
+  /// The code of the last GOAWAY that was sent, if any.
   [[nodiscard]] std::optional<ErrorCode> goaway_code() const {
     for (auto it = frames.rbegin(); it != frames.rend(); ++it)
       if (it->header.is(FrameType::kGoaway)) return static_cast<ErrorCode>(it->word(4));
@@ -207,7 +207,7 @@ class TestPeer final : public SessionEvents {
     return "";
   }
 
-  /// A response as the peer understood it.
+  /// A response as the peer decoded it.
   struct Response {
     wire::Fields fields;  // of all its header blocks
     std::string body;
@@ -242,7 +242,7 @@ class TestPeer final : public SessionEvents {
     const auto n =
         static_cast<std::uint32_t>(std::min<std::size_t>(room, rest.body.size() - rest.sent));
     const bool end = rest.sent + n == rest.body.size();
-    // Headroom and payload in one piece, as an owner would have them.
+    // Headroom and payload in one buffer, as an owner would have them.
     std::vector<std::byte> buffer(kFrameHeaderBytes + n);
     std::copy_n(reinterpret_cast<const std::byte*>(rest.body.data()) + rest.sent, n,
                 buffer.begin() + kFrameHeaderBytes);

@@ -8,42 +8,43 @@
 
 namespace weir::inline v0::http::h2 {
 
-/// What is known of one stream that the peer opened.
+/// The state of one stream that the peer opened.
 struct Stream {
   static constexpr std::uint64_t kNoLength = ~std::uint64_t{0};
 
   StreamId id = 0;
-  void* user = nullptr;                      // the owner's; set once it accepted the request
-  std::uint64_t content_length = kNoLength;  // what the head promised
-  std::uint64_t framed = 0;                  // body bytes that came or are on their way
-  std::uint64_t received = 0;                // body bytes so far
-  std::uint64_t granted = 0;                 // body bytes that the owner will take
-  std::uint64_t announced = 0;               // body bytes that the peer was told it may send
-  std::int64_t window = 0;                   // flow-controlled bytes that it may send now
+  void* user = nullptr;                      // the owner's pointer; set when it accepts the request
+  std::uint64_t content_length = kNoLength;  // from the request head
+  std::uint64_t framed = 0;                  // body bytes in frames whose header has arrived
+  std::uint64_t received = 0;                // body bytes received
+  std::uint64_t granted = 0;                 // body bytes that the owner accepts
+  std::uint64_t announced = 0;               // body bytes that the peer is allowed to send
+  std::int64_t window = 0;                   // flow-controlled bytes that the peer may send now
   std::uint32_t end_code = 0;                // of the RST_STREAM that ended it
-  std::uint16_t next_told = 0;               // list of streams whose end is to be told
-  bool open : 1 = false;                     // the protocol's view: frames may still come or go
-  bool held : 1 = false;                     // the owner's view: its work is not over
-  bool peer_ended : 1 = false;               // END_STREAM came
-  bool we_ended : 1 = false;                 // END_STREAM went
+  std::uint16_t next_told = 0;               // list of streams whose end is not reported yet
+  bool open : 1 = false;                     // the protocol's state: frames may still follow
+  bool held : 1 = false;                     // the owner's state: not released yet
+  bool peer_ended : 1 = false;               // END_STREAM was received
+  bool we_ended : 1 = false;                 // END_STREAM was sent
   bool answering : 1 = false;                // a response head was submitted: useful work
   bool final_head : 1 = false;               // … and it was not a 1xx
-  bool deferred : 1 = false;                 // the codec waits until we have data
+  bool deferred : 1 = false;                 // the codec stopped sending until there is data
   bool trailers : 1 = false;                 // trailers were submitted: no more data
-  bool discarding : 1 = false;               // its body goes nowhere
+  bool discarding : 1 = false;               // its body is discarded
   bool has_head : 1 = false;                 // its request head is complete
   bool reset_by_us : 1 = false;
   bool reset_by_peer : 1 = false;
-  bool told : 1 = false;        // its owner knows that it has ended
-  bool lingers : 1 = false;     // we have said all, and let the rest of its body come
+  bool told : 1 = false;     // its end was reported to the owner
+  bool lingers : 1 = false;  // the response is complete, the rest of the request may still arrive
   bool lingers_on : 1 = false;  // … for a whole period already
 };
 
-/// The streams of one connection, found by number. Memory is given; nothing is allocated.
+/// The streams of one connection, found by number. Uses the given memory and does not allocate.
 ///
-/// Promises: open() says nullptr when every place is taken. Records never move while they live.
-/// Slots lie in front, then the records, lowest first: few streams touch little memory.
-/// Cost: O(1): numbers of one peer are consecutive, so the hash hardly collides.
+/// Promises: open() returns nullptr when every place is taken. Records do not move while they are
+/// in the table. The slots are at the front, then the records, lowest first: a few streams touch
+/// little memory.
+/// Cost: O(1): the numbers of one peer are consecutive, so the hash rarely collides.
 class StreamTable {
  public:
   static constexpr std::uint16_t kNone = 0xffff;
@@ -53,7 +54,7 @@ class StreamTable {
   StreamTable(void* memory, std::uint32_t streams) noexcept;
 
   [[nodiscard]] Stream* find(StreamId id) const noexcept;
-  /// A fresh record for a number that is not in the table.
+  /// A new record for a number that is not in the table.
   [[nodiscard]] Stream* open(StreamId id) noexcept;
   void close(Stream& stream) noexcept;
 
@@ -64,7 +65,7 @@ class StreamTable {
   }
   [[nodiscard]] Stream& at(std::uint16_t index) const noexcept { return streams_[index]; }
 
-  /// Calls f(Stream&) for each; f may close the one it is given.
+  /// Calls f(Stream&) for each; f may close the stream it gets.
   template <class F>
   void for_each(F&& f) const {
     for (std::uint32_t i = 0; i < fresh_; ++i) {
@@ -81,8 +82,8 @@ class StreamTable {
   std::uint32_t mask_;
   std::uint32_t capacity_;
   std::uint32_t size_ = 0;
-  std::uint32_t fresh_ = 0;     // records from here on were never touched
-  std::uint16_t free_ = kNone;  // list through next_told
+  std::uint32_t fresh_ = 0;     // records from this index on were never used
+  std::uint16_t free_ = kNone;  // free list, linked by next_told
 };
 
 }  // namespace weir::inline v0::http::h2

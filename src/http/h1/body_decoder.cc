@@ -106,7 +106,7 @@ BodyStep BodyDecoder::finish() noexcept {
   return fail(state_ == State::kFailed ? error_ : ParseError::kTruncated);
 }
 
-/// One byte of a size line. kNone: go on.
+/// One byte of a size line. kNone: continue.
 ParseError BodyDecoder::read_size_byte(char c) noexcept {
   if (scan::is(c, scan::kHex)) {
     if (++size_digits_ > kSizeDigitsMax) return ParseError::kBadChunkSize;
@@ -125,7 +125,7 @@ ParseError BodyDecoder::read_size_byte(char c) noexcept {
   return ParseError::kNone;
 }
 
-/// Extensions are skipped, and bounded: nobody needs them, and they cost the sender nothing.
+/// Skips extensions, which have no use here; they are bounded, because they are cheap to send.
 ParseError BodyDecoder::skip_extension(std::span<const char> bytes, std::size_t& at) noexcept {
   const std::size_t left = limits_->chunk_extension_bytes_max - extension_bytes_;
   const std::size_t left_total = limits_->message_extension_bytes_max - extension_total_;
@@ -187,7 +187,7 @@ BodyStep BodyDecoder::next_of_chunked(std::span<const char> bytes,
   return trailer_section(bytes, at, storage);
 }
 
-/// The section stays unconsumed until it is whole, so that its views are contiguous.
+/// The section is consumed only when it is complete, so that its views are contiguous.
 BodyStep BodyDecoder::trailer_section(std::span<const char> bytes, std::size_t at,
                                       std::span<HeaderView> storage) noexcept {
   WEIR_ASSERT(storage.size() >= limits_->trailer_count_max);

@@ -12,7 +12,7 @@
 namespace weir::inline v0::http::h1 {
 namespace {
 
-/// Feeds pieces of the given size from exact-size copies; keeps what is not consumed.
+/// Feeds pieces of the given size from exact-size copies; keeps the bytes that are not consumed.
 class Body {
  public:
   explicit Body(BodyFraming framing, const HttpLimits& limits = {})

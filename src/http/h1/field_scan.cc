@@ -7,7 +7,7 @@
 namespace weir::inline v0::http::h1 {
 namespace {
 
-/// Backends that map '_' to '-' (CGI and its heirs) would read these as framing.
+/// Backends that map '_' to '-' (CGI and similar) would read these as framing fields.
 [[nodiscard]] bool is_framing_with_underscores(std::string_view name) noexcept {
   const auto same = [&](std::string_view known) {
     return std::equal(known.begin(), known.end(), name.begin(), [](char k, char c) {

@@ -7,7 +7,7 @@
 
 namespace weir::inline v0::http::h1 {
 
-/// Head states from here on belong to scan_fields; smaller ones to the start lines.
+/// Head states from here on belong to scan_fields, smaller ones to the start lines.
 enum FieldState : std::uint8_t {
   kLineStart = 16,
   kName,
@@ -26,18 +26,18 @@ enum FieldState : std::uint8_t {
   return {.status = ParseStatus::kError, .error = error};
 }
 
-/// The bytes of a message as far as they may be looked at.
+/// The bytes of a message, up to the limit that applies to its head.
 struct HeadBytes {
   const char* base;
   const char* end;
 };
 
-/// Judges a field section (head or trailers) from the cursor on, up to and with its empty line.
+/// Checks a field section (head or trailers) from the cursor up to and including its empty line.
 ///
-/// Resumable: kNeedMore leaves the cursor where the bytes ended, and what is refused is refused at
-/// the same byte however they were cut. With `out`, fields are recorded; that needs a cursor at the
-/// section's first byte and all bytes in one call, so a caller that had to wait scans once more.
-/// On kComplete, cursor.pos is behind the empty line.
+/// Resumable: kNeedMore leaves the cursor at the end of the bytes, and an error is found at the
+/// same byte however the input was split. With `out`, fields are recorded; this needs a cursor at
+/// the section's first byte and all bytes in one call, so a caller that got kNeedMore scans once
+/// more. On kComplete, cursor.pos is behind the empty line.
 [[nodiscard]] HeadResult scan_fields(HeadBytes bytes, HeadCursor& cursor, std::uint32_t count_max,
                                      HeaderList* out) noexcept;
 

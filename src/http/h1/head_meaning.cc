@@ -11,7 +11,7 @@ namespace {
   return s;
 }
 
-/// Takes the next element off a comma-separated list; false at its end. Elements may be empty.
+/// Removes the next element from a comma-separated list; false at its end. Elements may be empty.
 [[nodiscard]] bool next_element(std::string_view& rest, std::string_view& element) noexcept {
   if (rest.data() == nullptr) return false;
   const std::size_t comma = rest.find(',');
@@ -20,8 +20,8 @@ namespace {
   return true;
 }
 
-/// "chunked" stands alone, or it is refused: 501 for a coding below a final chunked, which would be
-/// sound framing that we cannot undo; 400 for anything whose end two readers may place differently.
+/// Accepts only "chunked". 501 for another coding before a final chunked: the framing is valid, but
+/// we cannot decode the content. 400 for anything whose end may be found at different places.
 [[nodiscard]] ParseError judge_transfer_encoding(std::string_view value) noexcept {
   if (equals_ignore_case(value, "chunked")) return ParseError::kNone;
   bool final_chunked = false;
@@ -40,8 +40,8 @@ void mark_hop_by_hop(HeaderList& headers, std::string_view name) noexcept {
       field.hop_by_hop = true;
 }
 
-/// Connection names fields that end here. If it names one that we know and that does not, a proxy
-/// that obeys would take from the backend what it relies on.
+/// Connection lists fields that are not forwarded. A known field that must be forwarded may not be
+/// listed: removing it would take from the backend a field that it relies on.
 [[nodiscard]] bool may_be_named(std::string_view option) noexcept {
   if (!is_valid_field_name(option)) return false;
   const FieldId id = field_id(option);
@@ -78,7 +78,7 @@ void mark_hop_by_hop(HeaderList& headers, std::string_view name) noexcept {
   return value <= 65535;
 }
 
-/// Between the brackets: enough to be unambiguous; whether it is an address, connect() will say.
+/// Between the brackets: checks only that it is unambiguous; connect() checks the address itself.
 [[nodiscard]] bool valid_ip_literal(std::string_view text) noexcept {
   if (text.size() < 2) return false;
   for (const char c : text)

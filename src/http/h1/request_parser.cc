@@ -14,7 +14,7 @@ namespace {
 
 enum RequestState : std::uint8_t { kStart, kStartLf, kMethod, kTarget, kVersion };
 
-/// Where the parts of the request line are; offsets from the first byte.
+/// The positions of the parts of the request line, as offsets from the first byte.
 struct RequestLine {
   std::string_view method;
   std::string_view target;
@@ -43,8 +43,8 @@ constexpr std::size_t kVersionBytes = 8;  // "HTTP/1.1"
   return p[8] == '\r' || p[8] == '\n' ? ParseError::kBadLineEnding : ParseError::kBadVersion;
 }
 
-/// The request line from the cursor on. kComplete: cursor at the first field line. `line` is whole
-/// only if the scan began at the first byte.
+/// Scans the request line from the cursor on. kComplete: cursor at the first field line. `line` is
+/// complete only if the scan began at the first byte.
 [[nodiscard]] HeadResult scan_request_line(HeadBytes bytes, HeadCursor& cursor,
                                            const HttpLimits& limits, RequestLine& line) noexcept {
   const char* const end = bytes.end;
@@ -57,7 +57,7 @@ constexpr std::size_t kVersionBytes = 8;  // "HTTP/1.1"
               .state = at};
     return {};
   };
-  // A token is scanned one byte past its cap at most.
+  // A token is scanned at most one byte past its cap.
   const auto cap = [&](std::uint32_t max) {
     const auto left = static_cast<std::size_t>(end - mark);
     return mark + std::min<std::size_t>(left, std::size_t{max} + 1);
@@ -152,8 +152,8 @@ constexpr std::size_t kVersionBytes = 8;  // "HTTP/1.1"
   return read_absolute_target(target, head.method, meta);
 }
 
-/// Host against itself and against the target. They must say the same, byte for byte but for case;
-/// only CONNECT may leave the port out of Host, as many clients do.
+/// Checks Host, and compares it with the target. They must be equal, byte for byte except for case;
+/// only for CONNECT may Host omit the port, as many clients do.
 [[nodiscard]] ParseError read_host(RequestHead& head) noexcept {
   const HeaderView* host = head.headers.find(FieldId::kHost);
   if (host == nullptr)
@@ -181,7 +181,7 @@ constexpr std::size_t kVersionBytes = 8;  // "HTTP/1.1"
   return ParseError::kNone;
 }
 
-/// Expect is for HTTP/1.1 alone (RFC 9110 §10.1.1), and means nothing without a body.
+/// Expect applies only to HTTP/1.1 (RFC 9110 §10.1.1) and has no effect without a body.
 [[nodiscard]] ParseError read_expect(RequestHead& head) noexcept {
   head.expect_continue = false;
   const HeaderView* expect = head.headers.find(FieldId::kExpect);
@@ -213,8 +213,8 @@ constexpr std::size_t kVersionBytes = 8;  // "HTTP/1.1"
   const auto options = connection_options(head.headers);
   if (!options) return options.error();
   head.keep_alive = persists(head.version, *options);
-  // A tunnel behind a body would start at a place that the client chose twice: no upgrade then,
-  // the request stands as it is (RFC 9110 §7.8 lets a server ignore it).
+  // No upgrade if there is a body, because the body's framing would decide where the tunnel starts.
+  // The request is then served without it (RFC 9110 §7.8 lets a server ignore it).
   head.upgrade = options->upgrade && head.version == Version::k11 && head.body.empty() &&
                  head.headers.has(FieldId::kUpgrade);
   head.te_trailers = accepts_trailers(head.headers);
@@ -246,7 +246,7 @@ HeadResult RequestParser::parse_head(std::span<const char> bytes, std::span<Head
                                            : ParseError::kHeadTooLarge);
   }
   if (result.status == ParseStatus::kComplete && resumed) {
-    // All of it is there and sound: once more from the first byte, now for the views.
+    // The head is complete and valid: scan it again from the first byte to record the views.
     cursor_ = {};
     head.headers.reset(storage);
     result = scan(&head.headers);

@@ -13,7 +13,7 @@
 namespace weir::inline v0::http::h1 {
 namespace {
 
-/// The error of one request, kNone if it is complete; fails if more bytes are wanted.
+/// The error of one request, kNone if it is complete; fails if more bytes are needed.
 ParseError error_of(std::string_view bytes, const HttpLimits& limits = {}) {
   std::vector<HeaderView> storage(limits.header_count_max);
   RequestParser parser(limits);
@@ -390,7 +390,7 @@ TEST(RequestParser, CapsHaveTheirOwnAnswers) {
   EXPECT_EQ(error_of(get("/", "X: " + std::string(300, 'v')), limits), ParseError::kHeadTooLarge);
 }
 
-// A caller whose region is as large as the cap could not read one byte more: no waiting then.
+// If the region is as large as the cap, the caller cannot read more: the result is an error.
 TEST(RequestParser, AFullRegionIsNeverWaitedFor) {
   const HttpLimits limits = small_limits();
   const std::string head = "GET / HTTP/1.1\r\nHost: a\r\nX: " + std::string(256, 'v');
@@ -417,7 +417,7 @@ TEST(RequestParser, LimitsAreChecked) {
   EXPECT_EQ(errors[0].allowed, "256 to 32768");
 }
 
-/// Messages that between them reach every state: sound, refused early, refused late, capped.
+/// Messages that together reach every state: valid, refused early, refused late, over a cap.
 std::vector<std::string> sample_messages() {
   const std::string get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
   const std::string post = "POST / HTTP/1.1\r\nHost: a\r\n";
@@ -446,7 +446,7 @@ std::vector<std::string> sample_messages() {
   };
 }
 
-// The verdict on a prefix does not depend on how it came: checked for every prefix, cut anywhere.
+// The result for a prefix does not depend on how it was split: checked for every prefix and cut.
 TEST(RequestParser, EveryCutGivesTheSameEvents) {
   for (const HttpLimits& limits : {HttpLimits{}, small_limits()}) {
     for (const std::string& message : sample_messages()) {
@@ -485,7 +485,7 @@ TEST(RequestParser, RandomPiecesOfRandomDamageGiveTheSameEvents) {
   }
 }
 
-// The cursor never goes back: the work of a head that comes byte by byte is two passes at most.
+// The cursor never goes back: a head that arrives byte by byte costs at most two passes.
 TEST(RequestParser, WaitingCostsNoRescan) {
   const HttpLimits limits;
   std::vector<HeaderView> storage(limits.header_count_max);
@@ -494,7 +494,7 @@ TEST(RequestParser, WaitingCostsNoRescan) {
   std::string bytes = "GET / HTTP/1.1\r\nHost: a\r\nX: " + std::string(8000, 'v');
   ASSERT_EQ(parser.parse_head(bytes, storage, head).status, ParseStatus::kNeedMore);
   EXPECT_TRUE(parser.started());
-  // What has been judged is not read again before the head is whole: damage there goes unseen.
+  // Checked bytes are not read again until the head is complete: damage there is not noticed.
   std::string damaged = bytes;
   std::fill(damaged.begin(), damaged.begin() + 8000, '\0');
   damaged += "more";

@@ -35,7 +35,7 @@ constexpr std::size_t kFixedBytes = 13;  // "HTTP/1.1 200" and the byte behind i
     if (!scan::is(p[i], scan::kDigit)) return ParseError::kBadStatusCode;
   line.status = static_cast<unsigned>((p[9] - '0') * 100 + (p[10] - '0') * 10 + (p[11] - '0'));
   if (line.status < 100 || line.status > 599) return ParseError::kBadStatusCode;
-  // The space before an absent reason is often absent too; nothing hangs on it.
+  // Without a reason the space before it is often missing too; this is accepted.
   return p[12] == ' ' || p[12] == '\r' ? ParseError::kNone : ParseError::kBadStatusLine;
 }
 
@@ -78,7 +78,7 @@ constexpr std::size_t kFixedBytes = 13;  // "HTTP/1.1 200" and the byte behind i
   return headers.has(FieldId::kContentLength) || headers.has(FieldId::kTransferEncoding);
 }
 
-/// RFC 9112 §6.3, in its order, with framing where none may be refused instead of ignored.
+/// RFC 9112 §6.3, in its order; framing where none is allowed is refused instead of ignored.
 [[nodiscard]] ParseError read_response_framing(ResponseContext context,
                                                ResponseHead& head) noexcept {
   const auto framing = framing_of(head.headers, head.version);
@@ -90,7 +90,7 @@ constexpr std::size_t kFixedBytes = 13;  // "HTTP/1.1 200" and the byte behind i
     head.informational = !head.tunnel;
     return has_framing(head.headers) ? ParseError::kUnexpectedBody : ParseError::kNone;
   }
-  // "204, content-length: 0" is common and harmless; anything more would be read as a body by some.
+  // "204, content-length: 0" is common and harmless; any other length could be read as a body.
   if (head.status == 204 && !head.body.empty()) return ParseError::kUnexpectedBody;
   if (context.method == Method::kHead || head.status == 204 || head.status == 304)
     head.body = {};

@@ -109,7 +109,7 @@ void HeadWriter::put(std::string_view text) noexcept {
 void HeadWriter::status(unsigned code, std::string_view reason, Version version) noexcept {
   if (code < 100 || code > 599 || !is_valid_field_value(reason) || size_ != 0)
     return fail(WriteError::kBadStartLine);
-  // 1xx and 204 have no body, so framing them would be a lie (RFC 9110 §8.6, RFC 9112 §6.1).
+  // 1xx and 204 have no body, so they must not have framing (RFC 9110 §8.6, RFC 9112 §6.1).
   may_frame_ = code >= 200 && code != 204;
   version_ = version;
   if (version == Version::k11 && code == 200 && reason.empty()) return put("HTTP/1.1 200 OK\r\n");
@@ -142,7 +142,7 @@ void HeadWriter::field(std::string_view name, std::string_view value) noexcept {
 
 void HeadWriter::put_line(std::string_view name, std::string_view value) noexcept {
   if (failed_) return;
-  // A wrong start line is a bug of the caller that would make the first field the start line.
+  // A missing start line is a bug of the caller that would make the first field the start line.
   if (size_ == 0) return fail(WriteError::kBadStartLine);
   const std::size_t need = name.size() + value.size() + 4;
   if (need > out_.size() - size_) return fail(WriteError::kDoesNotFit);
@@ -225,7 +225,7 @@ Result<std::size_t, WriteError> write_last_chunk(std::span<char> out,
   HeadWriter writer(out);
   writer.continue_after(kSize.size());
   for (const HeaderView& field : trailers) {
-    // By name, not by id: views may be made by hand.
+    // By name, not by id: the caller may have built the views itself.
     if (is_forbidden_in_trailers(field_id(field.name))) return unexpected(WriteError::kBadFraming);
     writer.field(field.name, field.value);
   }

@@ -153,7 +153,7 @@ TEST(HeadWriter, SaysWhenItDoesNotFitAndNeverWritesBeyond) {
   };
   const std::string whole = written(fill);
   for (std::size_t room = 0; room <= whole.size(); ++room) {
-    std::vector<char> buffer(room);  // exact, so the address sanitizer sees a byte too many
+    std::vector<char> buffer(room);  // exact: the address sanitizer finds an overrun
     HeadWriter writer(buffer);
     fill(writer);
     const auto size = writer.end();
@@ -260,7 +260,7 @@ TEST(ReasonPhrase, KnowsWhatWeirAnswers) {
     EXPECT_FALSE(reason_phrase(status).empty()) << status;
 }
 
-// One request read and answered, after which not one byte was taken from the heap.
+// Reads and answers one request without any allocation from the heap.
 TEST(Codec, AllocatesNothing) {
   const std::string bytes =
       "POST / HTTP/1.1\r\nHost: a\r\nConnection: x-b\r\nX-B: c\r\nTransfer-Encoding: chunked\r\n"

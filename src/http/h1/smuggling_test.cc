@@ -1,4 +1,4 @@
-// Runs tests/corpus/h1_smuggling/requests.txt; the format is in the README beside it.
+// Runs tests/corpus/h1_smuggling/requests.txt; the README in that folder describes the format.
 
 #include <charconv>
 #include <fstream>
@@ -19,7 +19,7 @@ struct Vector {
   std::vector<std::string> wants;
 };
 
-/// `\{TEXT*N}` at text[at], which is behind the brace; moves `at` behind the closing one.
+/// Expands `\{TEXT*N}`; `at` is behind the opening brace and moves behind the closing one.
 std::string repeated(std::string_view text, std::size_t& at);
 
 std::string unescaped(std::string_view text) {
@@ -96,7 +96,7 @@ std::string escaped(std::string_view text) {
   return out;
 }
 
-/// The transcript in the words of the corpus.
+/// The transcript in the notation of the corpus.
 std::vector<std::string> understood(const RequestTranscript& transcript) {
   std::vector<std::string> lines;
   for (const SeenMessage& m : transcript.messages()) {
@@ -141,7 +141,7 @@ TEST(Smuggling, TheCorpusIsWholeAndItsNamesAreUnique) {
     for (const std::string& want : vector.wants)
       if (want.starts_with("error ")) reasons.insert(want.substr(10));
   }
-  // Every way to refuse a request is there; the others concern responses or the end of input.
+  // The corpus has every error of a request; the others concern responses or the end of input.
   const std::set<ParseError> elsewhere = {ParseError::kBadStatusLine, ParseError::kBadStatusCode,
                                           ParseError::kTruncated, ParseError::kTooManyInformational,
                                           ParseError::kUnexpectedSwitch};

@@ -5,8 +5,8 @@
 
 #include "http/h2/session_testing.h"
 
-/// What an attacker may try on one connection, and what it costs him. Each test asserts the bound
-/// (memory, frames, streams), the counter that rose and the answer on the wire.
+/// Attacks on one connection and their bounds. Each test asserts the bound (memory, frames,
+/// streams), the counter that rose and the answer on the wire.
 
 namespace weir::inline v0::http::h2 {
 namespace {
@@ -16,7 +16,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using Code = ErrorCode;
 
-/// A peer that never reads what we send.
+/// A peer that never reads our output.
 PeerOptions deaf() {
   PeerOptions options;
   options.drain = false;
@@ -24,7 +24,7 @@ PeerOptions deaf() {
   return options;
 }
 
-/// Sends `attack(i)` until the session ends; returns how many it took.
+/// Sends `attack(i)` until the session ends; returns the number of rounds.
 template <class F>
 int rounds_until_closed(TestPeer& peer, F attack, int most = 20'000) {
   int i = 0;
@@ -33,14 +33,15 @@ int rounds_until_closed(TestPeer& peer, F attack, int most = 20'000) {
 }
 
 void expect_closed_for_glitches(TestPeer& peer, H2Glitch glitch) {
-  // At three quarters if nothing is in flight: then the GOAWAY is the end.
+  // If nothing is in flight, the GOAWAY at three quarters of the limit ends the session.
   EXPECT_TRUE(peer.ended() == SessionEnd::kGlitches || peer.ended() == SessionEnd::kFinished);
   EXPECT_EQ(peer.goaway_code(), Code::kEnhanceYourCalm);
   EXPECT_GT(peer.glitches(glitch), 100U) << name_of(glitch);
   EXPECT_TRUE(peer.session().finished());
 }
 
-// ---- Rapid reset and its kin --------------------------------------------------------------------
+// ---- Rapid reset and similar attacks
+// -------------------------------------------------------------
 
 TEST(H2Attack, RapidResetEndsWithGoaway) {
   TestPeer peer({}, quiet());
@@ -71,7 +72,7 @@ TEST(H2Attack, RapidResetBesideARequestIsToldToStopAndThenClosed) {
 
 TEST(H2Attack, AResetStreamKeepsItsPlaceUntilItsOwnerIsDone) {
   PeerOptions options = quiet();
-  options.release = false;  // the upstream still works on it
+  options.release = false;  // the upstream still processes it
   TestPeer peer({}, options);
   peer.handshake();
   for (int i = 0; i < 300; ++i) {
@@ -86,7 +87,7 @@ TEST(H2Attack, AResetStreamKeepsItsPlaceUntilItsOwnerIsDone) {
   EXPECT_EQ(peer.streams.size(), 101U) << "the place is free again";
 }
 
-/// What follows the head of a stream too many was sent before our reset could be read.
+/// The client sent the frames after the head before it could read our reset.
 TEST(H2Attack, AStreamTooManyWithItsBodyInOneFlightIsRefusedAlone) {
   TestPeer peer({}, quiet());
   peer.handshake();
@@ -112,7 +113,7 @@ struct Primitive {
 
 class MadeYouReset : public testing::TestWithParam<Primitive> {};
 
-/// The client never sends RST_STREAM; it makes us do it.
+/// The client never sends RST_STREAM; it makes the server send it.
 TEST_P(MadeYouReset, CountsInTheSameScore) {
   const Primitive& p = GetParam();
   TestPeer peer({}, quiet());
@@ -162,7 +163,7 @@ INSTANTIATE_TEST_SUITE_P(
                   Code::kFlowControlError}),
     [](const auto& one) { return one.param.name; });
 
-/// The two other primitives break the rule of half-closed streams, which ends the connection.
+/// The two other primitives send frames on half-closed streams, which ends the connection.
 TEST(H2Attack, FramesAfterTheEndOfTheRequestEndTheConnection) {
   for (const std::string& more : {data(1, "x", kEnd), headers(1, get())}) {
     TestPeer peer({}, quiet());
@@ -181,7 +182,7 @@ TEST(H2Attack, StreamWindowExceededMayGrantNothing) {
   EXPECT_EQ(peer.reset_code(1), Code::kRefusedStream);
   EXPECT_EQ(peer.streams[1].body, "");
   EXPECT_EQ(peer.streams[1].end, StreamEnd::kReset);
-  // What is still on its way is thrown away, and the connection's window comes back.
+  // Body bytes that still arrive are discarded, and the connection's window is returned.
   std::size_t returned = 0;
   for (int i = 0; i < 8; ++i) {
     peer.send(headers(id_of(i + 1), post(), 0) + data(id_of(i + 1), std::string(16384, 'x')));
@@ -237,7 +238,7 @@ struct Flood {
 
 class H2Flood : public testing::TestWithParam<Flood> {};
 
-/// Frames that are free for us to answer, or to ignore, while the peer reads: the rate is bounded.
+/// The peer reads the answers, so no output accumulates; the rate of the frames is still bounded.
 TEST_P(H2Flood, IsClosedThoughThePeerReads) {
   TestPeer peer({}, quiet());
   peer.handshake().send(headers(1, post(), 0));
@@ -344,7 +345,7 @@ TEST(H2Attack, AHeaderBlockThatNeverEndsMeetsItsDeadline) {
 TEST(H2Attack, HpackBombIsAnswered431AndTheNextRequestIsServed) {
   TestPeer peer;
   peer.handshake();
-  // 4000 bytes enter the table once, then one byte each names them again: 60 MB if believed.
+  // One field of 4000 bytes enters the table, then each byte refers to it: 48 MB when decoded.
   const std::string bomb = block(get()) + indexed_literal("x", std::string(4000, 'x')) +
                            std::string(12'000, static_cast<char>(0x80 | 62));
   peer.send(headers_raw(1, bomb, kEnd | kEndHeaders));
@@ -352,7 +353,7 @@ TEST(H2Attack, HpackBombIsAnswered431AndTheNextRequestIsServed) {
   EXPECT_EQ(peer.streams.count(1), 0U) << "nobody else saw it";
   EXPECT_EQ(peer.glitches(H2Glitch::kHeadersTooLarge), 1U);
   EXPECT_LT(peer.session().stats(peer.now).memory_peak, 64U * 1024);
-  // The table is in step: the same index still means the same field.
+  // The dynamic table is still in sync: the same index refers to the same field.
   peer.send(headers_raw(3, block(get()) + std::string(1, static_cast<char>(0x80 | 62)),
                         kEnd | kEndHeaders));
   EXPECT_EQ(peer.status_of(3), "200");
@@ -363,7 +364,7 @@ TEST(H2Attack, HpackBombIsAnswered431AndTheNextRequestIsServed) {
 TEST(H2Attack, CookieCrumbsCountEach) {
   TestPeer peer;
   peer.handshake();
-  // One-byte references to an empty cookie: tiny on the wire, and tiny decoded, but 10 000 fields.
+  // One-byte references to an empty cookie: small on the wire and when decoded, but 10 000 fields.
   const std::string crumbs = block(get()) + indexed_literal("cookie", "") +
                              std::string(10'000, static_cast<char>(0x80 | 62));
   for (StreamId id = 1; id < 200; id += 2)
@@ -428,7 +429,7 @@ TEST(H2Attack, AHundredStreamsOfTheLargestHeadsFitTheBudget) {
 TEST(H2Attack, ATableOfTinyEntriesFitsTheBudget) {
   TestPeer peer;
   peer.handshake();
-  // 4096 / 32 = 128 entries without content: the most allocations that the table can be made of.
+  // 4096 / 32 = 128 entries without content: the maximum number of allocations for the table.
   std::string fill = block(get());
   for (int i = 0; i < 95; ++i) fill += indexed_literal("a", "");
   for (int i = 0; i < 20; ++i) peer.send(headers_raw(id_of(i), fill, kEnd | kEndHeaders));
@@ -436,7 +437,7 @@ TEST(H2Attack, ATableOfTinyEntriesFitsTheBudget) {
   EXPECT_LT(peer.session().stats(peer.now).memory_used, 64U * 1024);
 }
 
-/// Every allocation in turn is the one that fails: the session ends, says so, and frees all.
+/// Each allocation in turn fails: the session ends, reports it, and frees everything.
 TEST(H2Attack, RunningOutOfMemoryAnywhereEndsCleanly) {
   bool survived = false;
   int failures = 0;

@@ -7,9 +7,8 @@
 
 #include "http/h2/session_testing.h"
 
-/// Every rule that the conformance tool h2spec checks of a server (http2 §3.5 to §8.2, generic,
-/// hpack: 147 cases, strict), each under the number and the words of its rule, each sent whole and
-/// byte by byte.
+/// Every rule that the conformance tool h2spec checks for a server (http2 §3.5 to §8.2, generic,
+/// hpack: 147 cases, strict), named by its number and text, each sent whole and byte by byte.
 
 namespace weir::inline v0::http::h2 {
 namespace {
@@ -21,10 +20,10 @@ enum class Expect : std::uint8_t {
   kConnectionError,  // GOAWAY with one of the codes
   kStreamError,      // RST_STREAM of the stream, or GOAWAY, with one of the codes
   kAnswer,           // a response to the stream
-  kPong,             // PING is answered, so the connection lives
-  kPongOrClose,      // … or there is nothing left to do and it is closed
+  kPong,             // PING is answered: the connection is still open
+  kPongOrClose,      // the same, or the connection is closed because no stream is left
   kSettingsAck,
-  kSpecial,  // `check` says
+  kSpecial,  // see `check`
 };
 
 struct Case {
@@ -419,7 +418,7 @@ std::vector<Case> generic_frames() {
   };
 }
 
-/// Header blocks in every representation of RFC 7541: each must be understood.
+/// Header blocks in every representation of RFC 7541: each must be decoded.
 std::vector<Case> generic_hpack() {
   // :method GET, :scheme http, :path / from the static table; :authority a as a literal.
   const std::string base = index(2) + index(6) + index(4);

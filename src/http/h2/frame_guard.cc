@@ -21,7 +21,7 @@ constexpr Judgement reset(StreamId id, ErrorCode code, Action action) noexcept {
   return {.action = action, .code = code, .reset = id};
 }
 
-/// The codec must see the block, to keep its tables in step, before the stream can be reset.
+/// The codec must decode the block, to keep its tables in sync, before the stream can be reset.
 constexpr Judgement reset_at_opening(StreamId id, ErrorCode code) noexcept {
   return {.action = Action::kPass, .code = code, .reset = id, .opens = true};
 }
@@ -85,7 +85,7 @@ Stream* FrameGuard::find_open(StreamId id) const noexcept {
   return stream != nullptr && stream->open ? stream : nullptr;
 }
 
-/// A frame that crossed the end of its stream on the way is nobody's fault, while there are few.
+/// A frame sent before the peer knew that its stream had ended is not an error; a few are free.
 void FrameGuard::late_frame(TimePoint now) noexcept {
   if (late_frames_ > 0) {
     --late_frames_;
@@ -115,7 +115,7 @@ Judgement FrameGuard::judge(const FrameHeader& h, Prefix prefix, TimePoint now) 
     case FrameType::kSettings:
       return judge_settings(h, now);
     case FrameType::kPushPromise:
-      return kProtocol;  // clients push nothing
+      return kProtocol;  // clients may not push
     case FrameType::kPing:
       return judge_ping(h, now);
     case FrameType::kGoaway:
@@ -128,9 +128,10 @@ Judgement FrameGuard::judge(const FrameHeader& h, Prefix prefix, TimePoint now) 
   return kSkip;
 }
 
-/// RFC 9113 §5.1, "closed". Skipped numbers may never be used; what the peer itself ended stays
-/// ended; what it reset is reset again; what we reset is ignored, but passed on, because the codec
-/// must decode header blocks and count bytes of the connection's window.
+/// RFC 9113 §5.1, "closed". A frame for a skipped number, or for a stream that the peer ended, ends
+/// the connection. A stream that the peer reset is reset again. For a stream that we reset, the
+/// frame is ignored but passed on, because the codec must decode header blocks and count bytes of
+/// the connection's window.
 Judgement FrameGuard::judge_closed(StreamId id, TimePoint now) noexcept {
   switch (closed_.how(id)) {
     case ClosedHow::kNeverUsed:
@@ -158,21 +159,21 @@ Judgement FrameGuard::judge_data(const FrameHeader& h, Prefix prefix, TimePoint 
     if (padding >= h.length) return kProtocol;
     content -= padding + 1;
   }
-  // The connection's window counts whatever becomes of the stream.
+  // Counts against the connection's window in any case, even if the stream is closed.
   connection_window_ -= h.length;
   if (connection_window_ < 0) return end(SessionEnd::kFlowControl, ErrorCode::kFlowControlError);
   Stream* stream = find_open(h.stream);
   if (stream == nullptr) return judge_closed(h.stream, now);
   if (stream->peer_ended) return kClosed;
   if (content == 0 && !h.has(flag::kEndStream)) {
-    // One may be a client's way to flush; a row of them is an attack.
+    // One may be a client's way to flush; several in a row are an attack.
     if (was_empty == h.stream) glitch(H2Glitch::kEmptyFrame, now);
     empty_data_stream_ = h.stream;
   }
   return judge_body(*stream, h, content, now);
 }
 
-/// Judged as a whole before any of it is passed on: what the owner gets does not depend on reads.
+/// The whole frame is checked before any of it is passed on, so that events do not depend on reads.
 Judgement FrameGuard::judge_body(Stream& stream, const FrameHeader& h, std::uint32_t content,
                                  TimePoint now) noexcept {
   stream.window -= h.length;
@@ -221,7 +222,7 @@ Judgement FrameGuard::judge_headers(const FrameHeader& h, Prefix prefix, TimePoi
     glitch(H2Glitch::kSelfDependency, now);
     return reset(h.stream, ErrorCode::kProtocolError, Action::kPass);
   }
-  // Trailers end their stream; a second head that does not is no message.
+  // Trailers must end their stream; a second head without END_STREAM is malformed.
   if (!h.has(flag::kEndStream)) {
     glitch(H2Glitch::kMalformedMessage, now);
     return reset(h.stream, ErrorCode::kProtocolError, Action::kPass);
@@ -234,7 +235,7 @@ Judgement FrameGuard::open_stream(const FrameHeader& h, bool self_dependent,
   last_stream_ = h.stream;
   closed_.on_opened(h.stream);
   if (h.stream > goaway_last_) {
-    // The peer had not seen our GOAWAY. The codec decodes and ignores it.
+    // The peer had not received our GOAWAY yet. The codec decodes and ignores the frame.
     closed_.on_closed(h.stream, ClosedHow::kResetByUs);
     late_frame(now);
     return kPass;
@@ -245,7 +246,7 @@ Judgement FrameGuard::open_stream(const FrameHeader& h, bool self_dependent,
   unknown_.on_stream();
   Stream* stream = table_.open(h.stream);
   if (stream == nullptr) {
-    on_closed(h.stream, ClosedHow::kResetByUs);  // its body may follow before our reset is out
+    on_closed(h.stream, ClosedHow::kResetByUs);  // its body may arrive before our reset is sent
     glitch(H2Glitch::kRefusedStream, now);
     return reset_at_opening(h.stream, ErrorCode::kRefusedStream);
   }
@@ -257,7 +258,7 @@ Judgement FrameGuard::open_stream(const FrameHeader& h, bool self_dependent,
   return reset_at_opening(h.stream, ErrorCode::kProtocolError);
 }
 
-/// Counted by frame, not by read: a legal frame that comes byte by byte is one frame.
+/// Counts frames, not reads: a valid frame that arrives byte by byte is one frame.
 Judgement FrameGuard::count_fragment(const FrameHeader& h, TimePoint now) noexcept {
   block_bytes_ += h.length;
   ++block_fragments_;
@@ -281,16 +282,16 @@ Judgement FrameGuard::judge_continuation(const FrameHeader& h, TimePoint now) no
   return count_fragment(h, now);
 }
 
-/// Checked as RFC 7540 says, then forgotten: there is no priority tree here. A stream that is over
-/// may be named, so a bad frame for it is answered like one for a stream that is open: it may have
-/// been sent when it was.
+/// Checked by the rules of RFC 7540, then ignored: there is no priority tree. A closed stream may
+/// be named, so a bad frame for it is answered as for an open stream: it may have been sent while
+/// the stream was open.
 Judgement FrameGuard::judge_priority(const FrameHeader& h, Prefix prefix, TimePoint now) noexcept {
   if (h.stream == 0) return kProtocol;
   if (!priority_.take(now)) glitch(H2Glitch::kPriorityFlood, now);
   const bool bad_length = h.length != 5;
   const bool itself = !bad_length && (read_u32(prefix.data()) & kStreamIdMax) == h.stream;
   if (!bad_length && !itself) return kSkip;
-  if (is_idle(h.stream)) return bad_length ? kFrameSize : kProtocol;  // there is none to reset
+  if (is_idle(h.stream)) return bad_length ? kFrameSize : kProtocol;  // there is no stream to reset
   glitch(bad_length ? H2Glitch::kBadPriority : H2Glitch::kSelfDependency, now);
   return reset(h.stream, bad_length ? ErrorCode::kFrameSizeError : ErrorCode::kProtocolError,
                Action::kSkip);
@@ -302,7 +303,7 @@ Judgement FrameGuard::judge_rst_stream(const FrameHeader& h, TimePoint now) noex
   if (is_idle(h.stream)) return kProtocol;
   const Stream* stream = find_open(h.stream);
   if (stream == nullptr) {
-    // A client that resets after each reply crosses the end of the stream: one per stream is free.
+    // A client that resets after each response may send it after the end: one per stream is free.
     if (closed_.how(h.stream) == ClosedHow::kEnded) {
       closed_.on_closed(h.stream, ClosedHow::kResetByPeer);
     } else {
@@ -329,7 +330,7 @@ Judgement FrameGuard::judge_ping(const FrameHeader& h, TimePoint now) noexcept {
   if (h.stream != 0) return kProtocol;
   if (h.length != 8) return kFrameSize;
   if (!ping_.take(now)) glitch(H2Glitch::kPingFlood, now);
-  return h.has(flag::kAck) ? kSkip : kPass;  // we ask nobody
+  return h.has(flag::kAck) ? kSkip : kPass;  // we never send PING
 }
 
 Judgement FrameGuard::judge_goaway(const FrameHeader& h, TimePoint now) noexcept {
@@ -348,7 +349,7 @@ Judgement FrameGuard::judge_window_update(const FrameHeader& h, Prefix prefix,
   if (is_idle(h.stream)) return kProtocol;
   if (find_open(h.stream) == nullptr) {
     if (closed_.how(h.stream) == ClosedHow::kNeverUsed) return kProtocol;
-    return kSkip;  // it crossed the end of its stream; its budget counts it
+    return kSkip;  // sent before the peer knew that the stream had ended; the budget counts it
   }
   if (!nothing) return kPass;
   glitch(H2Glitch::kWindowUpdateZero, now);

@@ -11,7 +11,7 @@ using Action = Judgement::Action;
 
 constexpr TimePoint kNow = time_from_ns(1'000'000'000);
 
-/// A guard with nothing behind it.
+/// A guard without a codec.
 struct Guard {
   explicit Guard(const H2Limits& given = {})
       : limits(given),
@@ -81,7 +81,7 @@ TEST(FrameGuard, StreamWindowsShrinkWhenOurSettingsAreAcknowledged) {
   Guard g;
   g.headers(1, flag::kEndHeaders);
   EXPECT_EQ(g.judge(FrameType::kData, 0, 1, 16384).reset, 0U);
-  g.guard.on_settings_acked();  // 65535 becomes 16384: nothing is left
+  g.guard.on_settings_acked();  // 65535 becomes 16384: the window is used up
   const Judgement j = g.judge(FrameType::kData, 0, 1, 1);
   EXPECT_EQ(j.reset, 1U);
   EXPECT_EQ(j.code, ErrorCode::kFlowControlError);
@@ -120,7 +120,7 @@ TEST(FrameGuard, AStreamThatTheOwnerHoldsIsClosedAllTheSame) {
   Guard g;
   g.headers(1);
   Stream* stream = g.guard.streams().find(1);
-  stream->open = false;  // answered; its owner still cleans up
+  stream->open = false;  // answered; its owner has not released it yet
   stream->held = true;
   g.guard.on_closed(1, ClosedHow::kEnded);
   EXPECT_EQ(g.headers(1).end, SessionEnd::kStreamClosed);

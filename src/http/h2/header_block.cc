@@ -29,13 +29,13 @@ bool all_of(std::string_view text, scan::ByteClass byte_class) noexcept {
   return std::all_of(text.begin(), text.end(), [&](char c) { return scan::is(c, byte_class); });
 }
 
-/// Fields that belong to one HTTP/1.1 connection have no meaning here (RFC 9113 §8.2.2).
+/// Fields that concern one HTTP/1.1 connection are not allowed in HTTP/2 (RFC 9113 §8.2.2).
 bool is_connection_specific(FieldId id) noexcept {
   return id == FieldId::kConnection || id == FieldId::kProxyConnection ||
          id == FieldId::kKeepAlive || id == FieldId::kTransferEncoding || id == FieldId::kUpgrade;
 }
 
-/// Backends that map '_' to '-' (CGI and its heirs) would read these as framing.
+/// Backends that map '_' to '-' (CGI and similar) would read these as framing fields.
 bool is_framing_spelt_with_underscores(std::string_view name) noexcept {
   return name == "content_length" || name == "transfer_encoding";
 }
@@ -82,7 +82,7 @@ void HeaderBlock::clear() noexcept {
   under_way_ = false;
 }
 
-/// The first fault stays; what was kept until then is of no use any more.
+/// Keeps the first fault and drops the fields, which are not needed any more.
 void HeaderBlock::fail(BlockFault fault) noexcept {
   if (fault_ == BlockFault::kNone) fault_ = fault;
   drop_fields();
@@ -142,7 +142,7 @@ void HeaderBlock::add(nghttp2_rcbuf* name, nghttp2_rcbuf* value) noexcept {
 void HeaderBlock::add_pseudo(std::string_view name, std::string_view value) noexcept {
   static constexpr std::array<std::string_view, kPseudoCount> kNames = {":method", ":scheme",
                                                                         ":authority", ":path"};
-  // They come first, once each, in requests only; there are no others.
+  // Pseudo-headers come first, each at most once, in requests only; no others are allowed.
   const auto* known = std::find(kNames.begin(), kNames.end(), name);
   if (kind_ != Kind::kRequest || count_ != 0 || known == kNames.end())
     return fail(BlockFault::kMalformed);
@@ -165,7 +165,7 @@ void HeaderBlock::add_field(std::string_view name, std::string_view value) noexc
   views_[size_++] = {.name = name, .value = value, .id = id, .hop_by_hop = is_hop_by_hop(id)};
 }
 
-/// §8.2.3: crumbs are one field to everybody else.
+/// §8.2.3: cookie crumbs are joined to one field.
 bool HeaderBlock::join_cookies() noexcept {
   if (cookies_ < 2) return true;
   std::size_t bytes = 2 * (std::size_t{cookies_} - 1);
@@ -221,7 +221,7 @@ BlockFault HeaderBlock::check_target(RequestHead& head) noexcept {
 }
 
 BlockFault HeaderBlock::check_meaning(RequestHead& head) noexcept {
-  // One name for the target: Host may repeat :authority or stand for it, never differ from it.
+  // Host may repeat :authority or replace it, but must not differ from it.
   if (head.headers.repeats(FieldId::kHost)) return BlockFault::kMalformed;
   if (const HeaderView* host = head.headers.find(FieldId::kHost); host != nullptr) {
     const bool given = (seen_pseudo_ & (1U << kAuthority)) != 0;
@@ -248,7 +248,7 @@ BlockFault HeaderBlock::finish_request(bool end_stream, RequestHead& head) noexc
   if (const BlockFault fault = check_target(head); fault != BlockFault::kNone) return fault;
   if (!join_cookies()) return BlockFault::kNoMemory;
   head.headers.reset({views_, size_});
-  // In place: each field is read before its own slot is written.
+  // In place: each field is read before its slot is written.
   for (std::uint32_t i = 0; i < size_; ++i) head.headers.append(HeaderView(views_[i]));
   return check_meaning(head);
 }

@@ -12,7 +12,7 @@ namespace {
 
 using namespace wire;
 
-/// What becomes of a request with these fields: its status, or "reset" and the code.
+/// The result of a request with these fields: its status, or "reset" and the code.
 std::string fate_of(const Fields& fields, unsigned flags = kEnd) {
   TestPeer peer;
   peer.handshake().send(headers(1, fields, flags));

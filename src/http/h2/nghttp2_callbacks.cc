@@ -97,7 +97,7 @@ int Nghttp2Session::Callbacks::on_invalid_frame(nghttp2_session* /*library*/,
   Nghttp2Session& self = of(user);
   const bool window = frame->hd.type == NGHTTP2_WINDOW_UPDATE && frame->hd.stream_id != 0;
   if (window) {
-    self.guard_.glitch(H2Glitch::kWindowOverflow, self.now_);  // it resets the stream by itself
+    self.guard_.glitch(H2Glitch::kWindowOverflow, self.now_);  // the library resets the stream
     return 0;
   }
   switch (error) {
@@ -132,7 +132,7 @@ int Nghttp2Session::Callbacks::on_frame_send(nghttp2_session* /*library*/,
   if (frame->hd.type == NGHTTP2_GOAWAY && frame->goaway.error_code != NGHTTP2_NO_ERROR &&
       !self.goaway_said_) {
     self.on_library_error(static_cast<ErrorCode>(frame->goaway.error_code));
-    self.last_words_left_ = {};  // these are they
+    self.last_words_left_ = {};  // the library's GOAWAY replaces ours
   }
   if (frame->hd.type == NGHTTP2_DATA) self.guard_.on_data_sent();
   Stream* stream = self.guard_.streams().find(id);
@@ -154,7 +154,7 @@ int Nghttp2Session::Callbacks::on_stream_close(nghttp2_session* /*library*/, std
   Nghttp2Session& self = of(user);
   const auto stream_id = static_cast<StreamId>(id);
   Stream* stream = self.guard_.streams().find(stream_id);
-  if (stream == nullptr) return 0;  // it was refused, and the guard knew before us
+  if (stream == nullptr) return 0;  // it was refused; the guard has already recorded its end
   ClosedHow how = ClosedHow::kResetByUs;
   if (stream->reset_by_peer) {
     how = ClosedHow::kResetByPeer;
@@ -165,13 +165,13 @@ int Nghttp2Session::Callbacks::on_stream_close(nghttp2_session* /*library*/, std
   self.guard_.on_closed(stream_id, how);
   if (!stream->held) {
     self.guard_.streams().close(*stream);
-  } else if (!stream->lingers) {  // else its owner was told when we had said all
+  } else if (!stream->lingers) {  // otherwise the owner was notified when our side had ended
     self.add_end(*stream);
   }
   return 0;
 }
 
-/// The payload stays where its owner has it; the library learns its size only.
+/// The payload stays in the owner's buffer; the library gets only its size.
 ssize_t Nghttp2Session::Callbacks::on_read(nghttp2_session* /*library*/, std::int32_t id,
                                            std::uint8_t* /*into*/, std::size_t bytes_max,
                                            std::uint32_t* flags, nghttp2_data_source* /*source*/,
@@ -195,7 +195,7 @@ int Nghttp2Session::Callbacks::on_send_data(nghttp2_session* /*library*/, nghttp
   Nghttp2Session& self = of(user);
   std::memcpy(self.writing_frame_->header.data(), header, kFrameHeaderBytes);
   self.written_ = true;
-  return NGHTTP2_ERR_PAUSE;  // sent; and nothing else in this call
+  return NGHTTP2_ERR_PAUSE;  // sent; nothing else in this call
 }
 
 void Nghttp2Session::set_callbacks(nghttp2_session_callbacks* c) noexcept {

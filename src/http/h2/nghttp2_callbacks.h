@@ -4,8 +4,8 @@
 
 namespace weir::inline v0::http::h2 {
 
-/// What the library calls, from inside mem_recv and mem_send. They note what happened and submit
-/// frames; none of them calls the owner.
+/// The library's callbacks, run inside mem_recv and mem_send. They record events and submit frames;
+/// none of them calls the owner.
 struct Nghttp2Session::Callbacks {
   static Nghttp2Session& of(void* user) noexcept { return *static_cast<Nghttp2Session*>(user); }
 

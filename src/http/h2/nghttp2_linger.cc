@@ -3,16 +3,16 @@
 namespace weir::inline v0::http::h2 {
 namespace {
 
-/// How long the rest of a request may come after its answer: once to twice that.
+/// The rest of a request may arrive for one to two times this long after its response.
 constexpr Duration kLinger = std::chrono::milliseconds(250);
 
 }  // namespace
 
-/// All was said, but the request is not whole: what still comes is of no use (RFC 9113 §8.1), and
-/// its owner is done with it. Mostly it is under way already, so the stream stays open for a moment
-/// and its frames are judged like any others; a reset at once would make all of them late, the good
-/// and the bad. A large rest is cut off when it has used up half of its window, one that does not
-/// come when its time is up.
+/// The response is complete, but the request is not: the rest of it is not needed (RFC 9113 §8.1),
+/// and the owner is notified of the end. Most of the rest has usually been sent already, so the
+/// stream stays open for a short time and its frames are checked as usual; after an immediate
+/// reset, valid and invalid frames alike would count as late. The stream is reset when the rest has
+/// used half of the window, or when the time is over.
 void Nghttp2Session::linger(Stream& stream) {
   stream.lingers = true;
   stream.discarding = true;
@@ -21,7 +21,7 @@ void Nghttp2Session::linger(Stream& stream) {
   cut_off_if_large(stream);
 }
 
-/// The rest has come: noted before the library closes the stream.
+/// The request is complete: recorded before the library closes the stream.
 void Nghttp2Session::end_lingering(StreamId id) noexcept {
   Stream* stream = guard_.streams().find(id);
   if (stream != nullptr && stream->lingers) stream->peer_ended = true;

@@ -11,7 +11,7 @@ using namespace wire;
 using Code = ErrorCode;
 using std::chrono::milliseconds;
 
-/// A stream whose answer is out before its request is whole.
+/// A stream whose response is sent before its request is complete.
 class H2Linger : public testing::Test {
  protected:
   explicit H2Linger(bool release = true) : peer({}, options(release)) { peer.handshake(); }

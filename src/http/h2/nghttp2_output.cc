@@ -26,7 +26,7 @@ bool may_be_sent(const Field& field) noexcept {
   }
 }
 
-/// What an attacker could guess from the size of a compressed block is not put into the table.
+/// Values that an attacker could guess from the size of a compressed block: kept out of the table.
 bool is_secret(std::string_view name) noexcept {
   const FieldId id = field_id(name);
   return id == FieldId::kSetCookie || id == FieldId::kAuthorization ||
@@ -34,7 +34,7 @@ bool is_secret(std::string_view name) noexcept {
 }
 
 nghttp2_nv to_nv(std::string_view name, std::string_view value) noexcept {
-  // The library takes them as non-const, and copies them, names in lower case.
+  // The library's type is non-const, but it copies names (in lower case) and values.
   return {.name = reinterpret_cast<std::uint8_t*>(const_cast<char*>(name.data())),
           .value = reinterpret_cast<std::uint8_t*>(const_cast<char*>(value.data())),
           .namelen = name.size(),
@@ -43,7 +43,7 @@ nghttp2_nv to_nv(std::string_view name, std::string_view value) noexcept {
                                                              : NGHTTP2_NV_FLAG_NONE)};
 }
 
-/// Appends; false if one of them may not be sent, or they are too many.
+/// Appends the fields; false if one may not be sent, or if there are too many.
 bool append(std::array<nghttp2_nv, kFieldsMax>& to, std::size_t& size,
             std::span<const Field> fields) noexcept {
   for (const Field& field : fields) {
@@ -60,7 +60,7 @@ bool Nghttp2Session::has_output() const noexcept {
   return library_speaks() && nghttp2_session_get_outbound_queue_size(library_) > 0;
 }
 
-/// Asks the library for its next frame. May run write_data()'s frame instead.
+/// Gets the library's next frame. May process write_data()'s frame instead.
 bool Nghttp2Session::pull() {
   if (!pulled_.empty()) return true;
   const std::uint8_t* bytes = nullptr;
@@ -84,11 +84,11 @@ std::size_t Nghttp2Session::produce(std::span<std::byte> out, TimePoint now) {
     filled += n;
   };
   for (;;) {
-    // The library takes note that a frame went out when it is asked for the next: always ask.
+    // The library records that a frame was sent only when it is asked for the next one: always ask.
     if (pulled_.empty() && library_speaks() && !pull() && library_speaks()) break;
     if (filled == out.size()) break;
     if (!pulled_.empty()) {
-      move(pulled_);  // a frame that began is finished, even when the session is over
+      move(pulled_);  // a frame that was begun is finished, even after the session has ended
     } else if (!last_words_left_.empty()) {
       move(last_words_left_);
     } else {
@@ -122,7 +122,7 @@ std::int32_t Nghttp2Session::stream_window(StreamId id) const noexcept {
 
 bool Nghttp2Session::write_data(StreamId id, const DataFrame& frame, TimePoint now) {
   now_ = now;
-  // An empty frame is of use only if it ends the stream; the library holds even that back while a
+  // An empty frame is useful only if it ends the stream; the library delays even that one while a
   // window is closed.
   const std::uint32_t room = sendable(id);
   if (room == 0 || frame.payload_bytes > room || (frame.payload_bytes == 0 && !frame.end))
@@ -172,7 +172,7 @@ SubmitStatus Nghttp2Session::submit(Stream& stream, std::uint16_t status,
   return SubmitStatus::kOk;
 }
 
-/// Frames wait, or their fields would take memory that input may need: let them go out first.
+/// The queue is full, or the fields would take memory that input may need: send frames first.
 bool Nghttp2Session::must_wait(std::span<const Field> fields) const noexcept {
   if (!has_output()) return false;
   if (nghttp2_session_get_outbound_queue_size(library_) >= limits_->outbound_frames_max)
@@ -211,7 +211,7 @@ SubmitStatus Nghttp2Session::submit_trailers(StreamId id, std::span<const Field>
   return SubmitStatus::kOk;
 }
 
-/// An answer of our own, to a request that nobody else will see.
+/// Answers a request that is not passed to the owner.
 void Nghttp2Session::answer(Stream& stream, std::uint16_t status) {
   const std::array<Field, 1> fields = {{{"content-length", "0"}}};
   static_cast<void>(submit(stream, status, fields, true));
@@ -243,7 +243,7 @@ void Nghttp2Session::release(StreamId id) {
   stream->held = false;
   stream->user = nullptr;
   stream->discarding = true;
-  // Open: freed when it closes. Closed but not told: freed when it would be told.
+  // Open: freed when it closes. Closed but end not reported: freed by tell_ends().
   if (!stream->open && stream->told) guard_.streams().close(*stream);
 }
 
@@ -255,8 +255,8 @@ void Nghttp2Session::grant(StreamId id, std::uint64_t bytes) {
   if (!stream->open || stream->peer_ended || stream->discarding) return;
   if (stream->granted <= stream->announced) return;
   if (stream->content_length != Stream::kNoLength && stream->announced >= stream->content_length)
-    return;  // it needs no more
-  // Not for every few bytes: when the peer has used half of what it was told.
+    return;  // the whole body is already announced
+  // Not for every few bytes: only when the peer has used half of the announced window.
   const std::uint64_t left = stream->announced - std::min(stream->announced, stream->received);
   if (left > limits_->stream_window_bytes / 2) return;
   const auto more = static_cast<std::uint32_t>(

@@ -8,8 +8,8 @@
 namespace weir::inline v0::http::h2 {
 namespace {
 
-/// The table stands at the front of the memory, the heap behind it: on a page of its own, if that
-/// costs little, so that what an idle connection needs lies on few pages.
+/// The table is at the front of the memory, the heap behind it. The heap starts on a new page, if
+/// that costs little, so that the data of an idle connection is on few pages.
 constexpr std::size_t kPage = 4096;
 std::span<std::byte> behind_table(std::span<std::byte> memory, const H2Limits& limits) noexcept {
   const std::size_t table =
@@ -20,9 +20,8 @@ std::span<std::byte> behind_table(std::span<std::byte> memory, const H2Limits& l
   return memory.subspan(table + (roomy ? skip : 0));
 }
 
-/// What the library keeps for an idle peer, some 9 KB, and what a small request adds for a while;
-/// in the rest of the third page its output buffer begins, of which small heads use no more than
-/// that.
+/// Holds the library's data for an idle peer, about 9 KB, and for a small request. The library's
+/// output buffer begins in the rest of the third page, and small heads use no more of it than that.
 constexpr std::size_t kHeapFront = 3 * kPage - 768;
 
 RegionHeap& heap_of(void* user) noexcept {
@@ -51,8 +50,8 @@ Nghttp2Session::Nghttp2Session(const Shared& shared, std::span<std::byte> memory
       block_(heap_),
       shared_(shared) {}
 
-// All that the library has is memory, and all of it lies in the block: it dies with the block.
-// nghttp2_session_del() would be work for nothing, and frees twice after some failed allocations.
+// The library owns nothing but memory inside the block, which is freed with the block.
+// nghttp2_session_del() is not needed, and it frees twice after some failed allocations.
 Nghttp2Session::~Nghttp2Session() = default;
 
 bool Nghttp2Session::start(TimePoint now) {
@@ -63,9 +62,9 @@ bool Nghttp2Session::start(TimePoint now) {
     return false;
   }
   build_settings();
-  // Before any input: the library takes NO_RFC7540_PRIORITIES from the first SETTINGS only. It is
-  // told of more streams than the peer is: our guard refuses one too many, stream by stream; the
-  // library would end the connection.
+  // Before any input: the library takes NO_RFC7540_PRIORITIES from the first SETTINGS only. Its
+  // limit of streams is higher than the one sent to the peer: the guard refuses single streams
+  // above the limit, where the library would end the connection.
   const std::array<nghttp2_settings_entry, 4> settings = {{
       {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS,
        limits_->concurrent_streams_max + limits_->outbound_frames_max},
@@ -85,7 +84,7 @@ bool Nghttp2Session::start(TimePoint now) {
   return true;
 }
 
-/// What the peer reads instead of the library's first frame.
+/// The SETTINGS that are sent instead of the library's first frame.
 void Nghttp2Session::build_settings() noexcept {
   const std::array<std::pair<std::uint8_t, std::uint32_t>, 4> entries = {{
       {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, limits_->concurrent_streams_max},
@@ -129,7 +128,7 @@ ReceiveResult Nghttp2Session::receive(std::span<const std::byte> in, TimePoint n
   return {in.size() - rest.size(), over ? ReceiveStatus::kEnded : ReceiveStatus::kOk};
 }
 
-/// Only between frames: a frame that began is finished.
+/// Only between frames: a frame that was begun is finished.
 bool Nghttp2Session::must_send_first() const noexcept {
   if (frame_left_ > 0 || preface_seen_ < kClientPreface.size()) return false;
   return nghttp2_session_get_outbound_queue_size(library_) >= limits_->outbound_frames_max / 2;
@@ -146,14 +145,14 @@ std::size_t Nghttp2Session::match_preface(std::span<const std::uint8_t> in) noex
   return n;
 }
 
-/// Judges the next frame as soon as its header and prefix are there, wherever reads ended.
+/// Checks the next frame as soon as its header and prefix have arrived, in however many reads.
 std::size_t Nghttp2Session::begin_frame(std::span<const std::uint8_t> in) {
   const bool fresh = staged_bytes_ == 0;
   if (fresh && in.size() >= kFrameHeaderBytes) {
     const FrameHeader header = read_frame_header(in.data());
     const std::uint32_t prefix = FrameGuard::prefix_bytes(header);
     if (in.size() >= kFrameHeaderBytes + prefix) {
-      // The usual case: the frame is looked at, and fed, where it lies.
+      // The usual case: the frame is checked and passed on without a copy.
       if (!judge(header, in.subspan(kFrameHeaderBytes, prefix))) return 0;
       const std::size_t n = std::min(in.size(), kFrameHeaderBytes + header.length);
       frame_left_ = static_cast<std::uint32_t>(kFrameHeaderBytes + header.length - n);
@@ -184,7 +183,7 @@ std::size_t Nghttp2Session::stage(std::span<const std::uint8_t> in, std::size_t 
   return n;
 }
 
-/// False if the session is over.
+/// False if the session has ended.
 bool Nghttp2Session::judge(const FrameHeader& header, std::span<const std::uint8_t> prefix) {
   const Judgement judgement = guard_.judge(header, prefix, now_);
   act_on(header, judgement);
@@ -226,8 +225,8 @@ void Nghttp2Session::feed(std::span<const std::uint8_t> bytes) {
   seen_ = {};
   check_library(nghttp2_session_mem_recv(library_, bytes.data(), bytes.size()));
   if (block_.under_way() && !seen_.block && frame_left_ == 0 && !guard_.in_header_block()) {
-    // The block is whole, but the library did not say so: its stream was reset meanwhile, or the
-    // block does not decode.
+    // The block is complete, but the library did not report it: its stream was reset meanwhile, or
+    // the block does not decode.
     const Stream* stream = guard_.streams().find(frame_.stream);
     if (stream == nullptr || stream->reset_by_us) {
       block_.clear();
@@ -238,7 +237,7 @@ void Nghttp2Session::feed(std::span<const std::uint8_t> bytes) {
   if (end_ == SessionEnd::kNone) tell();
 }
 
-/// After each frame, or part of one: has the peer gone too far?
+/// After each frame, or part of one: ends the session if the peer has exceeded a bound.
 void Nghttp2Session::settle() {
   if (end_ != SessionEnd::kNone) return;
   if (guard_.verdict() == GlitchVerdict::kClose)
@@ -251,7 +250,7 @@ void Nghttp2Session::settle() {
   finish_if_done();
 }
 
-/// GOAWAY was said, by either side, and no stream is left.
+/// One side has sent GOAWAY, and no stream is left.
 void Nghttp2Session::finish_if_done() noexcept {
   if (end_ == SessionEnd::kNone && (goaway_said_ || peer_goaway_) &&
       nghttp2_session_want_read(library_) == 0) {
@@ -259,7 +258,7 @@ void Nghttp2Session::finish_if_done() noexcept {
   }
 }
 
-// ---- Telling the owner -------------------------------------------------------------------------
+// ---- Events for the owner -----------------------------------------------------------------------
 
 void Nghttp2Session::tell() {
   telling_ = true;
@@ -298,7 +297,7 @@ void Nghttp2Session::tell_request(Stream& stream) {
   stream.user = user;
 }
 
-/// The stream's head or trailers cannot be used; HPACK is in sync, the next stream is not hurt.
+/// The stream's head or trailers are invalid; HPACK is in sync, so other streams are not affected.
 void Nghttp2Session::refuse_block(Stream& stream, BlockFault fault) {
   const bool request = block_.kind() == HeaderBlock::Kind::kRequest;
   switch (fault) {
@@ -334,7 +333,7 @@ void Nghttp2Session::tell_trailers(Stream& stream) {
 }
 
 void Nghttp2Session::tell_body(Stream& stream) {
-  // Wherever the bytes go, they leave the session now: the connection's window opens again.
+  // The bytes leave the session here, even if they are discarded: return the connection's window.
   if (seen_.data_bytes > 0)
     check_library(nghttp2_session_consume_connection(library_, seen_.data_bytes));
   stream.received += seen_.data_bytes;
@@ -349,7 +348,7 @@ void Nghttp2Session::tell_body(Stream& stream) {
 }
 
 void Nghttp2Session::tell_ends() {
-  if (std::exchange(telling_, true)) return;  // whoever tells now will come to it
+  if (std::exchange(telling_, true)) return;  // the running call reports all
   while (ends_ != StreamTable::kNone) {
     Stream& stream = guard_.streams().at(ends_);
     ends_ = std::exchange(stream.next_told, StreamTable::kNone);
@@ -392,7 +391,7 @@ void Nghttp2Session::check_library(long result) {
     return end_session(SessionEnd::kInternal, ErrorCode::kInternalError);
 }
 
-/// The library found a connection error by itself.
+/// The library itself detected a connection error.
 void Nghttp2Session::on_library_error(ErrorCode code) {
   switch (code) {
     case ErrorCode::kFlowControlError:

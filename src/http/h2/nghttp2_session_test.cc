@@ -105,8 +105,8 @@ TEST(H2Session, MemoryOfAnIdleSessionIsSmall) {
   EXPECT_EQ(stats.outbound_frames, 0U);
 }
 
-/// What an idle connection costs is counted in pages: one of the session and its first streams,
-/// three of the library, the beginning of its output buffer among them.
+/// The memory of an idle connection in pages: one for the session and its first streams, three for
+/// the library, which include the beginning of its output buffer.
 TEST(H2Session, AfterSmallRequestsFourPagesAreInUse) {
   TestPeer peer;
   peer.handshake();

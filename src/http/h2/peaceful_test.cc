@@ -4,7 +4,7 @@
 
 #include "http/h2/session_testing.h"
 
-/// What honest clients do and other servers have punished: all of them must live.
+/// Behaviour of valid clients that other servers have punished: the connection must stay open.
 
 namespace weir::inline v0::http::h2 {
 namespace {
@@ -67,7 +67,7 @@ TEST(H2Peaceful, ContinuationByteByByte) {
 }
 
 TEST(H2Peaceful, AnUploadInTheFirstFlight) {
-  // Before it has seen our SETTINGS a client may use 65535 bytes, whatever they will say.
+  // Before a client has received our SETTINGS, it may send 65535 bytes.
   PeerOptions options;
   options.acknowledge = false;
   TestPeer peer({}, options);
@@ -150,7 +150,7 @@ TEST(H2Peaceful, LateFramesAfterWeRefusedAnUpload) {
     peer.respond(id, "", {}, 503);
     peer.drain();
     EXPECT_EQ(peer.streams[id].end, StreamEnd::kDone);
-    // It had not seen that yet. Nor has it seen what follows from half of the window being used.
+    // The client has not received the response yet, nor the reset at half of the window.
     for (int k = 0; k < 16; ++k) {
       peer.send(data(id, std::string(1000, 'x')));
       EXPECT_EQ(peer.reset_code(id).has_value(), k >= 8) << k;

@@ -9,8 +9,8 @@
 
 namespace weir::inline v0::http::h2 {
 
-/// Sizes include the header and are multiples of 8, so their low bits are flags. The link words are
-/// there only while the piece is free, which is why no piece is smaller than 16 bytes.
+/// Sizes include the header and are multiples of 8, so their low bits are flags. The list links
+/// exist only while the piece is free, therefore no piece is smaller than 16 bytes.
 struct RegionHeap::Piece {
   static constexpr std::uint32_t kFree = 1;
   static constexpr std::uint32_t kHeader = 8;
@@ -85,8 +85,8 @@ void RegionHeap::remove(Piece& piece) noexcept {
   piece.size_and_flags &= ~Piece::kFree;
 }
 
-/// The head of the list the size itself falls in, if it is large enough (its pieces may or may not
-/// be), or of the first list all of whose pieces are.
+/// The head of the list for this size, if that piece is large enough (others in the list may not
+/// be); otherwise the head of the first list in which all pieces are large enough.
 RegionHeap::Piece* RegionHeap::find(std::uint32_t bytes) noexcept {
   const Place exact = place_of(bytes);
   const std::uint32_t first = heads_[exact.level][exact.slot];
@@ -104,7 +104,7 @@ RegionHeap::Piece* RegionHeap::find(std::uint32_t bytes) noexcept {
   return nullptr;
 }
 
-/// The last resort, and the only walk: one list, when nothing larger is left anywhere.
+/// The last resort, and the only search through a list: used when no larger list has a piece.
 RegionHeap::Piece* RegionHeap::search(std::uint32_t bytes) noexcept {
   const Place exact = place_of(bytes);
   for (std::uint32_t i = heads_[exact.level][exact.slot]; i != kNone; i = at(i).list_next) {
@@ -113,8 +113,8 @@ RegionHeap::Piece* RegionHeap::search(std::uint32_t bytes) noexcept {
   return nullptr;
 }
 
-/// A piece of `bytes` behind the last one, or nullptr. The first large one skips what is left of
-/// the front, which becomes a free piece.
+/// Adds a piece of `bytes` behind the last one, or returns nullptr. The first large piece skips the
+/// rest of the front, which becomes a free piece.
 RegionHeap::Piece* RegionHeap::extend(std::uint32_t bytes) noexcept {
   const bool skips = bytes >= kLargeBytes && end_ + Piece::kSmallest <= front_ &&
                      front_ + std::size_t{bytes} <= region_.size();
@@ -131,20 +131,20 @@ RegionHeap::Piece* RegionHeap::extend(std::uint32_t bytes) noexcept {
   return &append(bytes);
 }
 
-/// Forgets the last piece, which nobody needs any more.
+/// Removes the last piece, which is not used any more.
 void RegionHeap::withdraw(Piece& last) noexcept {
-  last.size_and_flags |= Piece::kFree;  // so that freeing it again is noticed
+  last.size_and_flags |= Piece::kFree;  // so that freeing it twice is detected
   end_ = offset_of(last);
   last_bytes_ = last.before;
 }
 
-/// Cuts what `piece` (in use) does not need off its end, and gives it back.
+/// Cuts the part that `piece` (in use) does not need off its end, and frees it.
 void RegionHeap::trim(Piece& piece, std::uint32_t bytes) noexcept {
   const std::uint32_t rest = piece.size() - bytes;
   if (rest < Piece::kSmallest) return;
   Piece* behind = next(piece);
   piece.size_and_flags = bytes;
-  // It was free, and behind a free piece stands one in use: there are no others to merge with.
+  // `piece` was free, so the next piece is in use: there is nothing to merge with.
   WEIR_ASSERT(behind != nullptr && !behind->is_free());
   Piece& cut = *::new (static_cast<void*>(region_.data() + offset_of(piece) + bytes)) Piece;
   cut.before = bytes;
@@ -245,7 +245,7 @@ void RegionHeap::check() const {
     if (!previous_free) used += piece->size();
   }
   WEIR_ASSERT(used == used_ && before == last_bytes_ && end_ <= region_.size());
-  WEIR_ASSERT(!previous_free);  // a free piece at the end is not a piece any more
+  WEIR_ASSERT(!previous_free);  // a free piece at the end is removed
 }
 
 }  // namespace weir::inline v0::http::h2

@@ -106,7 +106,7 @@ TEST(RegionHeap, TheFirstLargePieceBeginsRightBehindTheFront) {
   void* large = heap.allocate(16394);
   EXPECT_EQ(at(large), 5008U) << "5000, and its header";
   heap.check();
-  // Small ones fill the front, then go behind.
+  // Small pieces fill the front, then follow the large ones.
   std::vector<void*> small;
   while (heap.used_bytes() < 5000 + 16394 - 600) {
     small.push_back(heap.allocate(500));
@@ -126,7 +126,7 @@ TEST(RegionHeap, TheFirstLargePieceBeginsRightBehindTheFront) {
 TEST(RegionHeap, WhatWouldNotFitBehindTheFrontMayUseIt) {
   Region region(16 * 1024);
   RegionHeap heap(region.span(), 8000);
-  void* large = heap.allocate(9000);  // 8000 + 9000 is more than there is
+  void* large = heap.allocate(9000);  // 8000 + 9000 is more than the region has
   ASSERT_NE(large, nullptr);
   EXPECT_EQ(static_cast<std::byte*>(large), region.span().data() + 8);
   heap.check();
@@ -163,7 +163,7 @@ TEST(RegionHeapDeathTest, FreeingTwiceAborts) {
   EXPECT_DEATH(heap.release(a), "is_free");
 }
 
-/// Random traffic: pieces keep their contents, never overlap, and the books balance.
+/// Random operations: pieces keep their contents, never overlap, and the totals are right.
 TEST(RegionHeap, HoldsUnderRandomTraffic) {
   struct Held {
     unsigned char* at;

@@ -11,20 +11,20 @@
 namespace weir::inline v0::http::h2 {
 namespace {
 
-/// What the guard counts, the library need not: its own bounds stand far off.
+/// The guard counts these frames, so the library's own limits are set too high to be reached.
 constexpr std::size_t kFarOff = 1'000'000;
 
 nghttp2_option* make_option(const H2Limits& limits) {
   nghttp2_option* option = nullptr;
   WEIR_ASSERT(nghttp2_option_new(&option) == 0);
-  nghttp2_option_set_no_auto_window_update(option, 1);  // windows open as bodies are granted
-  nghttp2_option_set_no_recv_client_magic(option, 1);   // we read it
-  nghttp2_option_set_no_http_messaging(option, 1);      // HeaderBlock judges messages
-  nghttp2_option_set_no_closed_streams(option, 1);      // ClosedStreams remembers, in two bits each
+  nghttp2_option_set_no_auto_window_update(option, 1);  // windows are opened as bodies are granted
+  nghttp2_option_set_no_recv_client_magic(option, 1);   // the session checks the preface
+  nghttp2_option_set_no_http_messaging(option, 1);      // HeaderBlock checks messages
+  nghttp2_option_set_no_closed_streams(option, 1);  // ClosedStreams records them, in two bits each
   nghttp2_option_set_max_deflate_dynamic_table_size(option, 4096);
   nghttp2_option_set_max_settings(option, limits.settings_entries_max);
   nghttp2_option_set_max_outbound_ack(option, kFarOff);
-  nghttp2_option_set_max_continuations(option, kFarOff);  // it counts reads, not frames
+  nghttp2_option_set_max_continuations(option, kFarOff);  // the library counts reads, not frames
   nghttp2_option_set_stream_reset_rate_limit(option, kFarOff * kFarOff, kFarOff * kFarOff);
   return option;
 }

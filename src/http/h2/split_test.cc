@@ -7,14 +7,14 @@
 
 #include "http/h2/session_testing.h"
 
-/// What the session understands, counts and answers does not depend on how its input was cut.
+/// Events, counters and answers of the session do not depend on how its input was split.
 
 namespace weir::inline v0::http::h2 {
 namespace {
 
 using namespace wire;
 
-/// Traffic of a peer that is honest most of the time.
+/// Traffic of a peer that is mostly valid.
 class Traffic {
  public:
   explicit Traffic(std::uint64_t seed) : rng_(seed) {}
@@ -102,7 +102,7 @@ class Traffic {
   }
   StreamId used() { return static_cast<StreamId>(1 + 2 * rng_.below((next_ + 1) / 2)); }
   StreamId open() {
-    if (open_.empty()) open_.push_back(1);  // answered long ago, perhaps
+    if (open_.empty()) open_.push_back(1);  // may have been answered already
     return open_.back();
   }
 
@@ -111,7 +111,7 @@ class Traffic {
   std::vector<StreamId> open_;
 };
 
-/// All that can be seen of a session.
+/// Everything observable of a session.
 struct Seen {
   std::map<StreamId, SeenStream> streams;
   std::map<StreamId, TestPeer::Response> responses;
@@ -123,7 +123,7 @@ struct Seen {
 template <class Cut>
 Seen play(const std::string& bytes, Cut cut) {
   PeerOptions options;
-  options.drain = false;  // output is read when blocked and at the end: at the same frames always
+  options.drain = false;  // output is read when blocked and at the end: always at the same frames
   options.acknowledge = false;
   options.body = "a body";
   TestPeer peer({}, options);
@@ -164,7 +164,7 @@ TEST(H2Split, EveryCutMeansTheSame) {
     Traffic traffic(seed);
     std::string bytes = preface() + settings() + headers(1, post(), 0);
     for (std::uint64_t i = 0, n = 1 + rng.below(60); i < n; ++i) bytes += traffic.next();
-    // Now and then a byte is broken.
+    // Sometimes a byte is corrupted.
     if (rng.below(3) == 0)
       bytes[24 + rng.below(bytes.size() - 24)] ^= static_cast<char>(1U << rng.below(8));
     const Seen whole = play(bytes, [] { return std::size_t{1} << 30U; });

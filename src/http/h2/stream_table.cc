@@ -57,7 +57,7 @@ void StreamTable::close(Stream& stream) noexcept {
     WEIR_ASSERT(slots_[hole] != kNone);
     hole = (hole + 1) & mask_;
   }
-  // Whoever was pushed past the hole by a collision moves back into it.
+  // Entries that a collision had moved past the hole are moved back into it.
   for (std::uint32_t slot = (hole + 1) & mask_; slots_[slot] != kNone; slot = (slot + 1) & mask_) {
     const std::uint32_t home = home_of(streams_[slots_[slot]].id);
     if (((slot - home) & mask_) >= ((slot - hole) & mask_)) {

@@ -50,7 +50,7 @@ TEST(StreamTable, AgreesWithAMapUnderRandomTraffic) {
     StreamId next = 1;
     for (int step = 0; step < 5000; ++step) {
       if (rng.below(2) == 0) {
-        // Jumps make numbers collide in the hash.
+        // Skipped numbers make the hash collide.
         next += 2 * static_cast<StreamId>(1 + (rng.below(10) == 0 ? rng.below(500) : 0));
         Stream* stream = t.table.open(next);
         ASSERT_EQ(stream != nullptr, truth.size() < 37);

@@ -14,8 +14,8 @@ namespace weir::inline v0::config {
 /// A configuration as TOML without comments; loading it gives the same configuration.
 [[nodiscard]] std::string print_config(const Config& config);
 
-/// The JSON Schema of weir.toml, for editors: names, kinds, ranges, words, defaults. Sizes and
-/// times that are written as text, and what options must be together, only `weir check` can judge.
+/// The JSON Schema of weir.toml, for editors: names, kinds, ranges, words, defaults. Only `weir
+/// check` can check sizes and times that are written as text, and rules between several options.
 [[nodiscard]] std::string print_schema();
 
 }  // namespace weir::inline v0::config

@@ -19,7 +19,7 @@ struct Config {
   Config() {
     server.listen = {"127.0.0.1:8080"};
     server.tls.listen = {"127.0.0.1:8443"};
-    // The library's 16 is for writes; a page with one token asks for more at once.
+    // The library's default of 16 is meant for writes; a page with one token sends more at once.
     admission.inflight_max = 100;
   }
 
@@ -40,7 +40,7 @@ struct Config {
   }
 
   /// `admission` with one scope per upstream, the limit of the first, and a table with room for all
-  /// who wait in them: what the controller is made from.
+  /// their waiters: the controller is made from it.
   [[nodiscard]] AdmissionConfig admission_for_scopes() const;
 
   /// `routes`; if there are none, one route that sends everything to the only upstream.

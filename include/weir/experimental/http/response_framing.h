@@ -23,10 +23,10 @@ enum class OpenEnded : std::uint8_t { kUntilClose, kChunked, kFrames };
 struct ResponseFacts {
   Method method = Method::kGet;  // of the request
   unsigned status = 200;
-  std::optional<std::uint64_t> length{};  // of the body, where the handler knows it
+  std::optional<std::uint64_t> length{};  // of the body, if the handler knows it
   OpenEnded open_ended = OpenEnded::kChunked;
-  bool last = false;     // the handler has no more to say after this call
-  bool upgrade = false;  // the request asked for a protocol that 101 may grant
+  bool last = false;     // the handler sends nothing after this call
+  bool upgrade = false;  // the request asked for a protocol that 101 may select
 };
 
 struct ResponsePlan {
@@ -40,8 +40,8 @@ struct ResponsePlan {
   return status < 200 || status == 204 || status == 304;
 }
 
-/// The one rule for HTTP/1 and HTTP/2 (RFC 9112 §6.3, RFC 9113 §8.1). The response to HEAD
-/// announces what GET would bring, where that is known, and no body follows.
+/// The same rule for HTTP/1 and HTTP/2 (RFC 9112 §6.3, RFC 9113 §8.1). The response to HEAD
+/// announces the framing that GET would have, if it is known, and no body follows.
 ///
 /// Thread-safety: pure. Cost: O(1).
 [[nodiscard]] constexpr ResponsePlan plan_response(const ResponseFacts& facts) noexcept {

@@ -17,7 +17,7 @@ namespace weir::inline v0::io {
 /// Promises: a line is written whole and in order, or dropped whole and counted. Lines accepted
 /// before stop() are written, unless the reader of a pipe reads nothing for a second. Lines are
 /// collected for about 20 ms. If the disk is full or the reader closed the pipe, lines are lost,
-/// but the process goes on.
+/// but the process continues.
 /// Thread-safety: write(), reopen() and stats() from any thread.
 /// Cost: a mutex pair and a copy per line; twice buffer_bytes of memory, all taken at start.
 class LineWriter {
@@ -31,7 +31,7 @@ class LineWriter {
     std::uint64_t dropped = 0;
   };
 
-  /// Appends to the file, made with mode 0640 if it is not there. A FIFO needs a reader.
+  /// Appends to the file; creates it with mode 0640 if it does not exist. A FIFO needs a reader.
   [[nodiscard]] static Result<std::unique_ptr<LineWriter>, std::errc> open(const Options& options);
   LineWriter(const LineWriter&) = delete;
   LineWriter& operator=(const LineWriter&) = delete;
@@ -39,8 +39,8 @@ class LineWriter {
 
   /// Writes a line, given without its newline. False: the buffer is full and the line is dropped.
   bool write(std::string_view line) noexcept;
-  /// Opens the path anew, for every line that is not written yet: a log file was moved away. If it
-  /// cannot be opened, lines go where they went before.
+  /// Opens the path again, for every line that is not written yet, after a log file was moved away.
+  /// If that fails, lines are written to the old file.
   Result<void, std::errc> reopen() noexcept;
   void stop() noexcept;
   [[nodiscard]] Stats stats() const noexcept;

@@ -32,7 +32,7 @@ struct ListenEnvironment {
   std::string_view fds;    // LISTEN_FDS
   std::string_view pid;    // LISTEN_PID
   std::string_view names;  // LISTEN_FDNAMES, colon-separated; may be empty
-  int first_fd = 3;        // as the protocol says; tests choose another
+  int first_fd = 3;        // given by the protocol; tests use another
 };
 struct InheritedSocket {
   Fd fd;
@@ -51,8 +51,8 @@ class AcceptSink {
   /// Called before each accept. False ends the turn: the sink has paused the listener, or will.
   [[nodiscard]] virtual bool ready_to_accept() { return true; }
   virtual void on_accepted(Fd fd, const Address& peer) = 0;
-  /// No descriptor or kernel memory was free. One peer in the queue was accepted with a reserve
-  /// descriptor and closed, so that it learns of it; accepting pauses for `retry_after`.
+  /// No descriptor or kernel memory was free. If descriptors ran out, one peer in the queue was
+  /// accepted with a reserve descriptor and closed. Accepting pauses for `retry_after`.
   virtual void on_accept_failed(IoError error) = 0;
 
  protected:

@@ -42,20 +42,20 @@ struct MemoryReading {
 /// then v1): the working set, that is usage minus inactive file pages, divided by the limit.
 /// Without any limit, the host's (MemTotal - MemAvailable) / MemTotal.
 ///
-/// Made for a poll. The files stay open. memory.stat, which the kernel makes slowly and which only
-/// says how much of the usage are inactive file pages, is read when that can matter: when the usage
-/// is at `watch_from` or above, and the working set could have grown to it since memory.stat was
-/// last read, by a tenth of the limit per second. Every ten seconds all is looked for anew: limits
-/// come and go, processes move.
+/// Made for polling. The files stay open. memory.stat, which is slow and only tells how much of the
+/// usage is inactive file pages, is read only when that can matter: when the usage is at
+/// `watch_from` or above, and the working set could have grown to it since memory.stat was last
+/// read, by a tenth of the limit per second. Every ten seconds the cgroups are searched again,
+/// because limits change and processes move.
 ///
-/// Promises: never throws; whatever stands in those files gives a reading or `readable` = false.
+/// Promises: never throws; any content of those files gives a reading or `readable` = false.
 /// Thread-safety: one thread at a time. Cost: about 1 µs per file, three or four files per cgroup
 /// with a limit; below 10 µs on average (docs/reference/figures.md).
 class MemoryReader {
  public:
   explicit MemoryReader(MemorySource source = {}) : source_(std::move(source)) {}
 
-  /// `watch_from`: the usage from which on the reading must be exact; 0: always.
+  /// `watch_from`: from this usage on, the reading must be exact; 0: always.
   [[nodiscard]] MemoryReading read(TimePoint now, double watch_from);
 
  private:
@@ -80,7 +80,7 @@ class MemoryReader {
   std::vector<Cgroup> cgroups_;  // with a limit
 };
 
-/// One exact reading, without keeping anything open.
+/// One exact reading; keeps no file open.
 [[nodiscard]] MemoryReading read_memory(const MemorySource& source = {});
 
 }  // namespace weir::inline v0::io

@@ -9,10 +9,10 @@
 
 namespace weir::inline v0::io {
 
-/// Where a configured address is: itself when it is numeric or a path, every address of a host name
-/// in the resolver's order. Else why not, in the resolver's words ("Name or service not known").
+/// Resolves a configured address: a numeric address or a path gives itself, a host name all its
+/// addresses in the resolver's order. The error is the resolver's ("Name or service not known").
 ///
-/// Blocks for as long as the system's resolver does: for start-up, never for requests.
+/// Blocks for as long as the system's resolver does: for start-up only, never for requests.
 [[nodiscard]] Result<std::vector<SocketName>, std::string_view> resolve(const NetAddress& address);
 
 }  // namespace weir::inline v0::io

@@ -6,7 +6,7 @@
 
 namespace weir::inline v0::io {
 
-/// The content of a certificate to be made.
+/// The content of a certificate to create.
 struct CertificateWish {
   std::vector<std::string> names;  // DNS names or IP addresses; the first is the subject too
   std::int64_t valid_seconds = 7L * 24 * 3600;
@@ -21,8 +21,8 @@ struct MadeCertificate {
   [[nodiscard]] std::string both() const { return certificate_pem + key_pem; }
 };
 
-/// Makes a certificate for a demonstration or a test; clients do not trust it by default. Empty if
-/// OpenSSL fails.
+/// Creates a certificate for a demonstration or a test; clients do not trust it by default. Empty
+/// if OpenSSL fails.
 [[nodiscard]] MadeCertificate make_certificate(const CertificateWish& wish);
 
 }  // namespace weir::inline v0::io

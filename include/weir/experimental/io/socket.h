@@ -117,7 +117,7 @@ class Socket {
 
 /// For a socket that will not be served: sends `last_words` as far as the kernel accepts them, and
 /// ends the sending side. Closing it at once could cause a reset that discards them: call
-/// read_off() first, a little later.
+/// read_off() a short time later, then close it.
 void say_and_end(int fd, std::string_view last_words) noexcept;
 /// Reads and discards what the peer has sent so far (at most 32 KB).
 void read_off(int fd) noexcept;
