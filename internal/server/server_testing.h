@@ -27,7 +27,7 @@
 
 namespace weir::inline v0::server::testkit {
 
-/// A handler made of closures; what is not given does what Handler does.
+/// A handler made of closures; a closure that is not set has the default behaviour of Handler.
 struct ScriptedHandler : Handler {
   std::function<void(ServerStream&, const ServerRequest&)> headers = [](auto&, auto&) {};
   std::function<void(ServerStream&, const http::HeaderView&)> header;
@@ -72,7 +72,7 @@ inline SendResult reply(ServerStream& stream, std::uint16_t status, std::string_
   return stream.send_response({.status = status, .fields = {}, .content_length = {}}, body, life);
 }
 
-/// A configuration small enough to run into its bounds.
+/// A configuration small enough for tests to reach its bounds.
 inline ServerConfig small_config() {
   ServerConfig config;
   config.listen = {"127.0.0.1:0"};
@@ -85,7 +85,7 @@ inline ServerConfig small_config() {
   config.reserved_write_buffers = 0;
   config.reserved_arenas = 0;
   config.tick = std::chrono::milliseconds(5);
-  config.stall_grace = std::chrono::hours(1);  // half a head holds its place until a test says so
+  config.stall_grace = std::chrono::hours(1);  // half a head keeps its place; tests may lower it
   return config;
 }
 
@@ -132,7 +132,7 @@ inline RunningServer::Make every_loop(std::function<void(ScriptedHandler&)> scri
   };
 }
 
-/// Streams that wait until the test lets them go, one by one, on their loop.
+/// Holds streams until the test answers them one by one, on their loop.
 class Gate {
  public:
   void hold(ServerStream& stream) {
@@ -147,7 +147,7 @@ class Gate {
     const std::lock_guard lock(mutex_);
     return held_.size();
   }
-  /// Answers the stream that was held first.
+  /// Answers the stream that is held longest.
   void open_one() {
     ServerStream* stream = nullptr;
     {
@@ -163,7 +163,7 @@ class Gate {
     });
     done.get_future().wait();
   }
-  /// Handlers that never answer before it opens.
+  /// Handlers that do not answer before the gate opens.
   [[nodiscard]] RunningServer::Make holding() {
     return every_loop([this](ScriptedHandler& h) {
       h.complete = [this](ServerStream& s) { hold(s); };
@@ -176,7 +176,7 @@ class Gate {
   std::vector<ServerStream*> held_;
 };
 
-/// Says how much body came.
+/// Answers with the number of body bytes received.
 inline void count_body(ScriptedHandler& h) {
   h.complete = [](ServerStream& s) {
     EXPECT_EQ(reply(s, 200, std::to_string(s.body_bytes_received())), SendResult::kSent);
@@ -192,7 +192,7 @@ inline RunningServer::Make says_hello() {
   });
 }
 
-/// `size` bytes in which a piece that is missing, doubled or out of place shows.
+/// `size` bytes in which a missing, repeated or misplaced piece is visible.
 inline std::string pattern(std::size_t size) {
   std::string text(size, ' ');
   for (std::size_t i = 0; i < size; ++i) text[i] = static_cast<char>('a' + (i * 7 + i / 251) % 26);
@@ -200,7 +200,7 @@ inline std::string pattern(std::size_t size) {
 }
 
 struct Answer {
-  int status = 0;  // 0: none came
+  int status = 0;  // 0: no response
   std::string head;
   std::string body;
 
@@ -209,7 +209,7 @@ struct Answer {
   }
 };
 
-/// The address that this thread's clients come from while it lives.
+/// The source address of this thread's clients, as long as this object exists.
 class From {
  public:
   explicit From(std::uint32_t address) { current() = address; }
@@ -222,7 +222,7 @@ class From {
   }
 };
 
-/// A client with a blocking socket that waits at most ten seconds for anything.
+/// A client with a blocking socket and a timeout of ten seconds for each operation.
 class Client {
  public:
   explicit Client(std::uint16_t port, int receive_buffer = 0) {
@@ -264,7 +264,7 @@ class Client {
   [[nodiscard]] bool connected() const { return connected_; }
   [[nodiscard]] int fd() const { return fd_.get(); }
 
-  /// One response, framed by Content-Length, chunked or the end. `head_only` for HEAD.
+  /// Reads one response, framed by Content-Length, chunked or the end. `head_only` for HEAD.
   Answer read(bool head_only = false) {
     Answer answer;
     std::size_t end = std::string::npos;
@@ -298,7 +298,7 @@ class Client {
   Answer get(std::string_view path) {
     return ask("GET " + std::string(path) + " HTTP/1.1\r\nhost: t\r\n\r\n");
   }
-  /// So many raw bytes, or fewer at the end.
+  /// Reads `size` raw bytes, or fewer at the end.
   std::string take(std::size_t size) {
     while (input_.size() < size && more()) {
     }

@@ -8,8 +8,8 @@
 namespace weir::inline v0::server {
 namespace {
 
-/// So long newcomers wait for an idle connection to be closed, longer than one just served is
-/// spared.
+/// How long new connections stay in the kernel's queue while an idle one is closed. Longer than
+/// kJustAnswered, for which a connection is not closed.
 constexpr Duration kRoomPatience = std::chrono::milliseconds(100);
 
 }  // namespace
@@ -42,7 +42,7 @@ void Acceptor::close(io::Callback<> done) {
   closed_ = done;
   shared_.connections.unwant();
   loop_.cancel(room_timer_);
-  ++open_listeners_;  // the refused ones count as one
+  ++open_listeners_;  // refused_ counts as one listener
   refused_.close(io::Callback<>::to<&Acceptor::on_listener_closed>(*this));
   for (auto& listener : listeners_) {
     listener->close(io::Callback<>::to<&Acceptor::on_listener_closed>(*this));
@@ -57,12 +57,12 @@ bool Acceptor::ready_to_accept() {
   if (shared_.connections.has_room(false)) return true;
   std::uint64_t idle = 0;
   for (const LoopShard* shard : shared_.shards) idle += shard->counters().idle.get();
-  if (idle == 0 || loop_.now() < refuse_until_) return true;  // to be turned away
+  if (idle == 0 || loop_.now() < refuse_until_) return true;  // accept and refuse
   make_room();
   return false;
 }
 
-/// One place will be free soon: newcomers stay in the kernel's queue until then.
+/// A place will be free soon: new connections stay in the kernel's queue until then.
 void Acceptor::make_room() {
   for (auto& listener : listeners_) listener->pause();
   waits_until_ = loop_.now() + kRoomPatience;
@@ -71,7 +71,7 @@ void Acceptor::make_room() {
 }
 
 void Acceptor::ask_for_room() {
-  // The idle one may wake up before it is closed: then look again, and perhaps refuse.
+  // The idle connection may get a request before it is closed: then check again, perhaps refuse.
   loop_.arm(room_timer_, loop_.now() + shared_.config.tick);
   for (LoopShard* shard : shared_.shards) {
     if (shard->counters().idle.get() > 0) shard->request_room();
@@ -120,14 +120,14 @@ void Acceptor::refuse_early(io::Fd fd, RefuseReason reason, const Connection::Ar
   LoopCounters& counters = shared_.shards.front()->counters();
   counters.count(reason);
   if (arrival.critical) ++counters.critical_shed;
-  if (arrival.tls) return io::reset_on_close(fd.get());  // it would understand no answer
+  if (arrival.tls) return io::reset_on_close(fd.get());  // a TLS client cannot read a 503
   refused_.add(std::move(fd));
 }
 
 void Acceptor::on_accept_failed(io::IoError error) {
   LoopCounters& counters = shared_.shards.front()->counters();
   counters.count(error == io::IoError::kNoFds ? RefuseReason::kNoFds : RefuseReason::kNoMemory);
-  // A descriptor held by an idle client serves nobody.
+  // Idle connections hold descriptors that are needed now.
   for (LoopShard* shard : shared_.shards) {
     if (shard->counters().idle.get() > 0) shard->request_room();
   }

@@ -1,6 +1,6 @@
 #pragma once
 
-// System calls of a loop that fail when a test says so: the n-th of those that move bytes, once.
+// System calls of a loop that fail on request: the n-th call that moves bytes fails once.
 
 #include <atomic>
 #include <cerrno>
@@ -11,7 +11,7 @@
 
 namespace weir::inline v0::server::testkit {
 
-/// One at a time: function pointers know no object.
+/// One at a time, because function pointers have no object.
 class BreakableCalls {
  public:
   BreakableCalls() { mend(); }
@@ -19,13 +19,13 @@ class BreakableCalls {
   BreakableCalls& operator=(const BreakableCalls&) = delete;
   ~BreakableCalls() { mend(); }
 
-  /// Counted from now, 0 being the next.
+  /// `call` is counted from now; 0 is the next call.
   static void break_at(int call, int error) {
     error_ = error;
     left_ = call;
   }
   static void mend() { left_ = -1; }
-  /// Whether it has happened.
+  /// Whether the call has failed.
   static bool broke() { return left_.load() < 0; }
 
   static const io::Syscalls& calls() {

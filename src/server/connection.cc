@@ -15,7 +15,7 @@
 namespace weir::inline v0::server {
 namespace {
 
-constexpr int kReadsPerTurn = 4;  // of one connection, before others get theirs
+constexpr int kReadsPerTurn = 4;  // of one connection, before other connections are served
 constexpr int kRoundsPerTurn = 16;
 
 }  // namespace
@@ -89,10 +89,10 @@ void Connection::on_readable() {
     discard_input();
     return settle(now);
   }
-  // What came before is used up first: reading on would only push it about in a full region.
+  // Unprocessed input comes first: reading more would only move it around in a full region.
   for (int i = 0; i < kReadsPerTurn && !backlog_; ++i) {
     if (!session_->wants_input() || finishing()) {
-      // Bytes (or an end) that nobody wants now: leave them in the kernel, notice only a hang-up.
+      // The session cannot use input now: leave it in the kernel, watch only for a disconnect.
       if (i == 0) socket_.watch({.read = false, .write = socket_.watched().write});
       break;
     }
@@ -165,7 +165,7 @@ void Connection::on_disconnected() {
 }
 
 bool Connection::decide_protocol() {
-  if (entry_ != nullptr && session_ == entry_) return true;  // the handshake will tell
+  if (entry_ != nullptr && session_ == entry_) return true;  // the handshake decides
   if (!shard_.config().http2_enabled) protocol_ = Protocol::kHttp1;
   if (protocol_ != Protocol::kUndecided) return true;
   const std::span<const std::byte> bytes = input_.decrypted();
@@ -184,9 +184,9 @@ void Connection::begin_http2() {
   h2_ = H2Session::make(*this, shard_, shard_.loop().now());
   if (h2_ != nullptr) {
     session_ = h2_;
-    return schedule();  // our SETTINGS need not wait for the first byte
+    return schedule();  // our SETTINGS are sent before any further input
   }
-  // No memory for a session: all that can be said is that it may try again elsewhere.
+  // No memory for a session: the client gets GOAWAY and may retry elsewhere.
   static constexpr auto kRefusal = http::h2::refusal_frames();
   shard_.counters().count(RefuseReason::kSessions);
   if (access_ == io::Access::kCritical) ++shard_.counters().critical_shed;
@@ -233,7 +233,7 @@ void Connection::flush(TimePoint now) {
     progress_at_ = now;
     shard_.counters().bytes_sent += *put;
     write_guard_.add(*put);
-    if (*put < offered) break;  // the socket is full: it need not say so twice
+    if (*put < offered) break;  // the socket is full: no need to try again
   }
   blocked_ = !output_.empty();
   if (!blocked_) {
@@ -255,7 +255,7 @@ void Connection::settle(TimePoint now) {
   if (input_.attached() && (input_.empty() || lingering_)) release_region();
   io::Socket::Interest wanted = socket_.watched();
   const bool reads = lingering_ || (session_->wants_input() && !finishing());
-  if (reads) wanted.read = true;  // else it stays until bytes come that nobody wants
+  if (reads) wanted.read = true;  // otherwise unchanged until unusable bytes arrive
   if (half_closed_ && !lingering_) wanted.read = false;
   wanted.write = blocked_;
   socket_.watch(transport_->interest(wanted));
@@ -273,8 +273,8 @@ TimePoint Connection::incomplete_since() const noexcept {
 void Connection::settle_lists(TimePoint now) {
   const bool moved = std::exchange(moved_, 0) > 0;
   const bool rests = session_->idle() && output_.empty() && input_.empty() && !finishing();
-  // Whoever takes this long to say what it wants has no more right to its place than one who wants
-  // nothing.
+  // A connection whose head takes this long counts as idle, because it uses its place as little as
+  // an idle one.
   const TimePoint begun = incomplete_since();
   const bool incomplete = begun != TimePoint::max();
   const bool late = incomplete && now - begun >= shard_.config().stall_grace;
@@ -293,8 +293,8 @@ void Connection::settle_lists(TimePoint now) {
 void Connection::settle_deadline() {
   TimePoint next = std::min(session_->deadline(), write_guard_.deadline());
   if (lingering_) next = linger_until_;
-  // A timer that is set for earlier finds out, when it fires, that nothing is due, and moves on:
-  // most deadlines are put off many times before one comes.
+  // A timer that fires too early finds nothing due and is armed again. This is cheaper than moving
+  // it each time, because most deadlines are postponed many times.
   if (next == TimePoint::max() || (timer_.armed() && timer_.deadline() <= next)) return;
   shard_.loop().arm(timer_, next);
 }
@@ -333,7 +333,7 @@ void Connection::close_now(CloseReason reason) {
 void Connection::attach_region() {
   staged_ = entry_ != nullptr && session_ == entry_;
   region_ = staged_ ? shard_.lease_stage() : shard_.lease_region();
-  input_.attach({}, region_.memory);  // OpenSSL's record buffer stands for the encrypted part
+  input_.attach({}, region_.memory);  // OpenSSL's record buffer is the encrypted part
 }
 
 void Connection::release_region() {
@@ -348,7 +348,7 @@ void Connection::release_region() {
 void Connection::end(CloseReason reason) {
   WEIR_ASSERT(!closed_);
   closed_ = true;
-  driving_ = true;  // the handler's last words change nothing
+  driving_ = true;  // further calls of the handler have no effect
   const bool orderly = session_->idle() || (finishing() && output_.empty());
   session_->end_streams(reason);
   if (h2_ != nullptr) {

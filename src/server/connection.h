@@ -28,7 +28,7 @@ class TlsEntry;
 
 /// One accepted socket: transport below, session above, and between them input, output, deadlines.
 ///
-/// It reads when the session wants input, runs the session, flushes once per round, and then
+/// It reads when the session can use input, runs the session, flushes once per round, and then
 /// updates what to watch, which lists it is in, and its timer. Sessions and handlers end it with
 /// fail() or finish(); it ends when no call into it is active any more.
 ///
@@ -75,7 +75,7 @@ class Connection final : public io::SocketEvents {
   [[nodiscard]] bool finishing() const noexcept { return close_mode_.reason != CloseReason::kNone; }
   /// drive() later in this turn, unless it runs now.
   void schedule() noexcept;
-  /// Prevents that the peer gets a reset instead of the last response.
+  /// Closing sends a reset, so that an incomplete response does not look complete.
   void reset_on_close() noexcept { socket_.reset_on_close(); }
 
   // For the transport, before any byte was read: the protocol that ALPN chose. After that, HTTP/1
@@ -98,9 +98,9 @@ class Connection final : public io::SocketEvents {
   void drain();
   [[nodiscard]] TimePoint blocked_since() const noexcept { return blocked_since_; }
   [[nodiscard]] TimePoint idle_since() const noexcept { return idle_since_; }
-  /// When bytes last went either way.
+  /// When bytes were last received or sent.
   [[nodiscard]] TimePoint progress_at() const noexcept { return progress_at_; }
-  /// A request is in progress that cannot go on before the peer sends or reads something.
+  /// A request is in progress that cannot continue until the peer sends or reads something.
   [[nodiscard]] bool waits_for_peer() const noexcept {
     return !closed_ && (blocked_ || session_->awaits_peer());
   }
@@ -111,7 +111,7 @@ class Connection final : public io::SocketEvents {
 
   ListHook<Connection> all_hook;
   ListHook<Connection> idle_hook;
-  bool idle_as_newcomer = false;  // in which list of the shard idle_hook is
+  bool idle_as_newcomer = false;  // idle_hook is in the shard's list silent_, otherwise in idle_
   ListHook<Connection> incomplete_hook;
   ListHook<Connection> blocked_hook;  // blocked on the client
   ListHook<Connection> writer_hook;   // blocked on one write buffer …

@@ -16,8 +16,8 @@
 #include "shard.h"
 #include "shared.h"
 
-// One connection over a transport that the test scripts, on a loop that the test steps: no byte
-// goes through a socket, so every state can be reached in one exact order of events.
+// One connection over a scripted transport, on a loop that the test runs step by step: no byte goes
+// through a socket, so every state can be reached in an exact order of events.
 
 namespace weir::inline v0::server {
 namespace {
@@ -25,17 +25,17 @@ namespace {
 using testkit::reply;
 using testkit::ScriptedHandler;
 
-/// Gives out what the test has put in, and keeps what it is given.
+/// Returns the input that the test has set, and records the output.
 class FakeTransport final : public io::Transport {
  public:
-  // What the test decides.
+  // Set by the test.
   std::deque<std::string> input;  // one read each
   io::IoError when_empty = io::IoError::kAgain;
   std::size_t write_room = ~std::size_t{0};  // bytes until the socket is full
   io::IoError when_full = io::IoError::kAgain;
   bool pending = false;
 
-  // What the connection did.
+  // Recorded from the connection.
   std::string output;
   io::Socket::Interest wanted{.read = true, .write = false};
   int shutdowns = 0;
@@ -65,7 +65,7 @@ class FakeTransport final : public io::Transport {
   bool has_pending() const noexcept override { return pending && !input.empty(); }
   io::Socket::Interest interest(io::Socket::Interest what) const noexcept override {
     const_cast<FakeTransport*>(this)->wanted = what;
-    return {};  // the socket below stays silent
+    return {};  // the real socket reports nothing
   }
   void shutdown_write() noexcept override { ++shutdowns; }
   void close(bool in_order) noexcept override {
@@ -118,12 +118,12 @@ class ConnectionTest : public ::testing::Test {
     loop_.run_once();
   }
 
-  /// The socket is readable, these reads are there, and then nothing, or an error.
+  /// The socket is readable: these reads succeed, then none or an error follows.
   void arrive(std::initializer_list<std::string_view> reads,
               io::IoError then = io::IoError::kAgain) {
     for (const std::string_view text : reads) transport.input.emplace_back(text);
     transport.when_empty = then;
-    // One that has turned reading off is not told of bytes.
+    // A connection that has turned reading off gets no event.
     for (int i = 0; i < 20 && open() && transport.wanted.read; ++i) {
       events().on_readable();
       turn();
@@ -382,7 +382,7 @@ TEST_F(ConnectionTest, BytesThatWaitInATunnelComeBeforeItsEnd) {
   EXPECT_EQ(seen, (Seen{"complete"}));
   held->resume();
   transport.when_empty = io::IoError::kEof;
-  events().on_readable();  // before the loop comes round to what resume() began
+  events().on_readable();  // before the loop runs what resume() scheduled
   turn();
   EXPECT_EQ(seen, (Seen{"complete", "body early", "body  end"}));
 }

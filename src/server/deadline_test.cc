@@ -1,4 +1,4 @@
-// Every way to be slow has its end.
+// Every kind of slow client is ended by a deadline.
 #include <string>
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ using testkit::reply;
 using testkit::RunningServer;
 using testkit::ScriptedHandler;
 
-/// All deadlines far away; a test brings its own near.
+/// All deadlines are long; each test shortens its own.
 ServerConfig patient_config() {
   ServerConfig config = testkit::small_config();
   config.header_timeout = hours(1);

@@ -1,4 +1,4 @@
-// The kernel says no: injected failures of read, write and accept.
+// Injected failures of read, write and accept.
 #include <atomic>
 #include <cerrno>
 #include <string>
@@ -22,7 +22,7 @@ std::atomic<int> send_error{0};
 std::atomic<int> accept_error{0};
 std::atomic<int> accept_calls{0};
 
-/// The real calls, but for those that a test breaks.
+/// The real calls, except those that a test makes fail.
 const io::Syscalls& breakable() {
   static const io::Syscalls calls = {[](int fd, void* into, std::size_t size) -> long {
                                        if (const int error = recv_error.load(); error != 0) {
@@ -135,12 +135,12 @@ TEST_F(Faults, AcceptFailureDoesNotSpinAndRecovers) {
   Client inside(server->port());
   EXPECT_EQ(inside.get("/").status, 200);
   accept_error = EMFILE;
-  Client outside(server->port());  // connected by the kernel, waiting to be accepted
+  Client outside(server->port());  // connected by the kernel, not accepted yet
   ASSERT_TRUE(outside.send("GET / HTTP/1.1\r\nhost: t\r\n\r\n"));
   EXPECT_TRUE(
       eventually([](const ServerStats& s) { return s.refused_by(RefuseReason::kNoFds) >= 3; }));
   const std::uint64_t failures = server->stats().refused_by(RefuseReason::kNoFds);
-  // Two calls a failure (the second on the reserve descriptor), none in between.
+  // Two calls per failure (the second with the reserve descriptor), none in between.
   EXPECT_LE(accept_calls.load(), static_cast<int>(2 * failures + 8));
   accept_error = 0;
   EXPECT_EQ(outside.read().status, 200) << "it recovers by itself";
@@ -154,7 +154,7 @@ TEST_F(Faults, RealDescriptorExhaustionIsSurvived) {
   }
   rlimit limit{};
   ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &limit), 0);
-  Client early(server->port());  // its descriptor exists before the limit falls
+  Client early(server->port());  // its descriptor exists before the limit is lowered
   EXPECT_EQ(early.get("/").status, 200);
   const int next = ::dup(0);
   ::close(next);

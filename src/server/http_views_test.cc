@@ -1,4 +1,4 @@
-// What handlers are given: views into the connection's region, and memory only when they ask.
+// What handlers get: views into the connection's region, and an arena only on request.
 #include <algorithm>
 #include <atomic>
 #include <string>
@@ -200,7 +200,7 @@ TEST(HttpViews, HandlerNoArenaForStreaming) {
 }
 
 TEST(HttpViews, ConcurrentStreamsIndependentViews) {
-  // Eight uploads cut into small pieces that alternate; each must see only its own letter.
+  // Eight uploads in small, alternating pieces; each handler must see only its own letter.
   RunningServer server(small_config(), every_loop([](ScriptedHandler& h) {
                          h.headers = [](ServerStream& s, const ServerRequest& r) {
                            s.make_state<char>() = r.meta.path[1];

@@ -1,4 +1,4 @@
-// The server obeys evaluate_pressure(): what it accepts, queues, drops, and how it recovers.
+// The server carries out evaluate_pressure(): what it accepts, queues, drops, and how it recovers.
 #include <atomic>
 #include <memory>
 #include <string>
@@ -25,7 +25,7 @@ constexpr std::string_view kGet = "GET / HTTP/1.1\r\nhost: t\r\n\r\n";
 constexpr std::size_t kBegun = 5;
 constexpr std::string_view kRest = kGet.substr(kBegun);
 
-/// Handlers that take an arena (or wait for one) and then for the gate.
+/// Handlers that take an arena (pending if none is free), and answer when the gate opens.
 RunningServer::Make gated_arenas(Gate& gate) {
   return every_loop([&gate](ScriptedHandler& h) {
     h.headers = [&gate](ServerStream& s, const ServerRequest&) {
@@ -49,7 +49,7 @@ struct Crowd {
     clients.push_back(std::make_unique<Client>(server.port()));
     return *clients.back();
   }
-  /// All are in the middle of a head: neither idle, which pressure would close, nor served.
+  /// All send part of a head: they are neither idle, which pressure would close, nor served.
   void begin_heads(const RunningServer& server) {
     const std::uint64_t before = server.stats().read_regions.used;
     send_all(kGet.substr(0, kBegun));
@@ -62,7 +62,7 @@ struct Crowd {
   std::vector<std::unique_ptr<Client>> clients;
 };
 
-/// Newcomers that were let in or turned away so far.
+/// New connections that were accepted or refused so far.
 std::uint64_t decided(const ServerStats& s) {
   return s.accepted + s.refused_by(RefuseReason::kPressure) +
          s.refused_by(RefuseReason::kPressureShare) + s.refused_by(RefuseReason::kConnections);
@@ -86,7 +86,7 @@ TEST(Pressure, ConnectionRejectionUnderPressure) {
   config.max_connections = 20;
   RunningServer server(config, gate.holding());
   Crowd busy(server, 0);
-  // From 0.595 on some are shed by chance; from 17 of 20 (0.85) on, all.
+  // From 0.595 on, some are shed at random; from 17 of 20 (0.85) on, all.
   while (server.stats().connections.used < 17) {
     Client& client = busy.add(server);
     ASSERT_TRUE(client.send(kGet));
@@ -112,8 +112,8 @@ TEST(Pressure, Stream503UnderArenaPressure) {
   ServerConfig config = small_config();
   config.arena_pool_size = 4;
   RunningServer server(config, gated_arenas(gate));
-  // Connected and in the middle of a head: at the critical level newcomers are turned away and idle
-  // connections closed.
+  // Connected and in the middle of a head, because at CRITICAL new connections are refused and idle
+  // ones are closed.
   Crowd extra(server, 1);
   extra.begin_heads(server);
   Crowd holders(server, 4);
@@ -150,7 +150,7 @@ TEST(Pressure, PendingQueueDrainsOnArenaFree) {
       return s.pending_streams.used == static_cast<std::uint64_t>(i) + 1;
     }));
   }
-  // Each freed pair brings usage below the watermark and lets the oldest in.
+  // Each freed pair brings usage below the watermark, so the oldest pending stream gets an arena.
   for (int i = 0; i < 9; ++i) gate.open_one();
   ASSERT_TRUE(server.eventually([](const ServerStats& s) { return s.pending_streams.used == 0; }));
   ASSERT_TRUE(server.eventually([&](const ServerStats&) { return gate.size() == 3; }));
@@ -211,7 +211,7 @@ TEST(Pressure, RefusedClientsAreNotKept) {
   Client inside(server.port());
   ASSERT_TRUE(inside.send(kGet));
   ASSERT_TRUE(server.eventually([&](const ServerStats&) { return gate.size() == 1; }));
-  // Each has its answer, and none may stay and talk for ever.
+  // Each gets its answer, and none may keep its connection by sending more.
   Crowd refused(server, 80);
   for (auto& client : refused.clients) EXPECT_EQ(client->read().status, 503);
   io::ThreadParker parker;
@@ -301,13 +301,13 @@ TEST(Pressure, AtCriticalThoseThatMadeNoProgressAreClosedThoughTheyAreNotIdle) {
       server.eventually([&](const ServerStats& s) { return gate.size() == 1 && s.requests == 4; }));
   EXPECT_EQ(server.stats().closed_by(CloseReason::kIdlePressure), 0U);
   Client filler(server.port());
-  ASSERT_TRUE(filler.send("GET /arena HTTP/1.1\r\nhost: t\r\n\r\n"));  // all arenas are out
+  ASSERT_TRUE(filler.send("GET /arena HTTP/1.1\r\nhost: t\r\n\r\n"));  // no arena is free
   EXPECT_TRUE(upload.at_end());
   EXPECT_EQ(http2.finish(stream).status, 0);
   ASSERT_TRUE(server.eventually([](const ServerStats& s) { return s.connections.used == 3; }));
   EXPECT_EQ(server.stats().closed_by(CloseReason::kIdlePressure), 2U);
   EXPECT_EQ(server.stats().pressure, PressureLevel::kCritical);
-  // Whoever waits for a handler stays, and so does critical work.
+  // A connection whose handler works on a request stays, and so does a critical one.
   EXPECT_EQ(gate.size(), 2U);
   gate.open_one();
   EXPECT_EQ(served.read().status, 200);
@@ -357,7 +357,7 @@ TEST(Pressure, MetricsUpdatedCorrectly) {
   crowd.send_all(kRest);
   ASSERT_TRUE(server.eventually([](const ServerStats& s) { return s.requests == 6; }));
   ASSERT_TRUE(server.eventually([](const ServerStats& s) { return s.responses_5xx == 2; }));
-  // Those who were refused are idle now, and may go: counted at once, their places a turn later.
+  // The refused ones are idle and may be closed: counted at once, the place freed a turn later.
   ASSERT_TRUE(server.eventually([](const ServerStats& s) {
     return s.connections.used + s.closed_by(CloseReason::kIdlePressure) == 6;
   }));
@@ -372,7 +372,7 @@ TEST(Pressure, MetricsUpdatedCorrectly) {
   EXPECT_EQ(stats.read_regions.capacity, 20U);
   EXPECT_EQ(stats.write_buffers.capacity, config.tcp_write_buffer_pool_size);
   for (int i = 0; i < 4; ++i) gate.open_one();
-  // The level may fall while the last of them still holds its arena.
+  // The level may fall while the last stream still holds its arena.
   ASSERT_TRUE(server.eventually([](const ServerStats& s) {
     return s.pressure == PressureLevel::kNormal && s.responses_2xx == 4 && s.arenas.used == 0;
   }));
@@ -387,7 +387,7 @@ TEST(Pressure, IdleConnectionsMakeRoomOldestFirstAndNobodyIsRefused) {
                            EXPECT_EQ(reply(s, 200, "ok"), SendResult::kSent);
                          };
                        }));
-  // Far more clients than places, all idle after one request: connection usage alone blocks none.
+  // Far more clients than places, all idle after one request: connection usage refuses none.
   Crowd crowd(server, 0);
   for (int i = 0; i < 100; ++i) {
     Client& client = crowd.add(server);
@@ -416,7 +416,7 @@ TEST(Pressure, HalfAHeadMakesRoomWhenItIsLate) {
   ASSERT_TRUE(server.eventually([](const ServerStats& s) {
     return s.closed_by(CloseReason::kIdlePressure) > 0 && s.pressure == PressureLevel::kNormal;
   })) << "as many go as must";
-  // A head that is only slow is read to its end where there is room.
+  // A slow head is read to its end if there is room.
   Client slow(server.port());
   ASSERT_TRUE(slow.send(kGet.substr(0, kBegun)));
   ASSERT_TRUE(server.eventually(
@@ -433,7 +433,7 @@ TEST(Pressure, BusyClientIsNotTakenForAnIdleOne) {
                            EXPECT_EQ(reply(s, 200, "ok"), SendResult::kSent);
                          };
                        }));
-  Client regular(server.port());  // the oldest connection, but it keeps coming back
+  Client regular(server.port());  // the oldest connection, but in regular use
   Crowd crowd(server, 0);
   for (int i = 0; i < 60; ++i) {
     ASSERT_EQ(regular.ask(kGet).status, 200) << "round " << i;

@@ -49,7 +49,7 @@ void RefusedConnections::read(Entry& entry) {
   }
 }
 
-/// Or there is too much of it.
+/// True also if the head is too long.
 bool RefusedConnections::head_ends(Entry& entry, std::span<const std::byte> bytes) const noexcept {
   for (const std::byte byte : bytes) {
     const char next = static_cast<char>(byte);
@@ -58,7 +58,7 @@ bool RefusedConnections::head_ends(Entry& entry, std::span<const std::byte> byte
       ++entry.of_preface;
     }
     ++entry.bytes;
-    // CR LF CR LF, or bare LFs: both end the head of a lenient client.
+    // CR LF CR LF, or bare LFs as lenient clients send them.
     if (next == '\n') {
       if (++entry.ended_by == 2) return true;
     } else if (next != '\r') {
@@ -75,7 +75,7 @@ void RefusedConnections::answer(Entry& entry) {
   const std::string_view text = canned_close(503);
   const auto words = http2 ? std::as_bytes(std::span(kGoaway))
                            : std::as_bytes(std::span(text.data(), text.size()));
-  static_cast<void>(entry.socket.write(words));  // a new socket has room for so little
+  static_cast<void>(entry.socket.write(words));  // a new socket has room for these few bytes
   entry.socket.shutdown_write();
   entry.answered = true;
   open_.remove(entry);

@@ -15,14 +15,14 @@
 namespace weir::inline v0::server {
 
 /// Accepted sockets in cleartext that have no place in the server. Each is read until its first
-/// request head ends, answered 503 (HTTP/2: GOAWAY), and read on for a moment, so that the peer
-/// finds the answer and not a reset.
+/// request head ends, answered 503 (HTTP/2: GOAWAY), and read for a short time after that, so that
+/// the client receives the answer and not a reset.
 ///
 /// Promises: reads at most `head_bytes_max` for at most kTime before the answer, and closes kTime
 /// after it. At most kPlaces at once; beyond that a socket is answered and closed without being
-/// read. Nothing of what was read is kept.
-/// Thread-safety: its loop's. Cost: no allocation.
-/// Lifetime: close() and its callback before it dies.
+/// read. Received bytes are not kept.
+/// Thread-safety: its loop's thread. Cost: no allocation.
+/// Lifetime: close() must have called `done` before destruction.
 class RefusedConnections {
  public:
   static constexpr std::size_t kPlaces = 256;
@@ -33,7 +33,7 @@ class RefusedConnections {
   RefusedConnections& operator=(const RefusedConnections&) = delete;
 
   void add(io::Fd fd);
-  /// Closes all; `done` when none is on the loop.
+  /// Closes all; calls `done` when the loop uses none of them any more.
   void close(io::Callback<> done);
 
  private:
@@ -48,8 +48,8 @@ class RefusedConnections {
     ListHook<Entry> hook;
     TimePoint until{};
     std::size_t bytes = 0;        // read so far
-    std::uint8_t ended_by = 0;    // bytes of the blank line that ends a head, seen last
-    std::uint8_t of_preface = 0;  // bytes of HTTP/2's preface, seen first
+    std::uint8_t ended_by = 0;    // how much of the head's last blank line was seen
+    std::uint8_t of_preface = 0;  // how much of HTTP/2's preface was seen
     bool answered = false;
   };
   using List = IntrusiveList<Entry, &Entry::hook>;

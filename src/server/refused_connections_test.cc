@@ -1,4 +1,4 @@
-// What a client without a place sees: an answer to its request, never a reset.
+// What a client without a place gets: an answer to its request, never a reset.
 #include "refused_connections.h"
 
 #include <memory>
@@ -26,7 +26,7 @@ using testkit::TlsClient;
 
 constexpr std::string_view kPlainGet = "GET / HTTP/1.1\r\nhost: t\r\n\r\n";
 
-/// A refused socket whose peer the test plays by hand, on a loop that the test steps.
+/// A refused socket; the test is its peer, and runs the loop step by step.
 class RefusedConnectionsTest : public ::testing::Test {
  protected:
   RefusedConnectionsTest() {
@@ -105,7 +105,7 @@ TEST_F(RefusedConnectionsTest, WhoEndsItsSideIsAnsweredAndLetGo) {
   EXPECT_EQ(::recv(peer.get(), &byte, 1, 0), 0);
 }
 
-/// One connection is inside, and its source may have no other.
+/// One connection is accepted, and its source may have no other.
 struct FullServer {
   explicit FullServer(ServerConfig config)
       : server(

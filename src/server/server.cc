@@ -100,7 +100,7 @@ struct Server::Impl {
     return {};
   }
 
-  /// Certificates and keys, before anything listens.
+  /// Loads certificates and keys, before any socket listens.
   Result<void, StartError> load_tls() {
     if (!config.tls.enabled()) return {};
     auto context = io::TlsContext::make(tls_setup(config.tls, config.http2_enabled));
@@ -247,7 +247,7 @@ void Server::stop() {
           [&shard, &stopped] { shard->stop(io::Callback<>::to<&Countdown::one>(stopped)); });
     }
     stopped.latch.wait();
-    // Whatever one loop had posted to another has run after this, so nothing names a shard.
+    // All tasks that loops have posted to each other have run after this: none refers to a shard.
     for (std::uint32_t i = 0; i < self.loops.size(); ++i) run_on(self.loops.at(i), [] {});
     {
       const std::lock_guard lock(self.counters_mutex);

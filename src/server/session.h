@@ -23,12 +23,12 @@ class Session {
   /// The connection ends: every open stream is aborted. Called once.
   virtual void end_streams(CloseReason reason) = 0;
 
-  /// Whether more input would be processed now.
+  /// Whether it can process more input now.
   [[nodiscard]] virtual bool wants_input() const noexcept = 0;
   /// Whether there is no request in progress, so that the connection may be closed.
   [[nodiscard]] virtual bool idle() const noexcept = 0;
-  /// A request is in progress that cannot go on before the peer sends more of it or reads more of
-  /// its response. False while a handler is at work, and in a tunnel.
+  /// A request is in progress that cannot continue until the peer sends more of it or reads more of
+  /// its response. False while a handler works on it, and in a tunnel.
   [[nodiscard]] virtual bool awaits_peer() const noexcept { return false; }
   /// When the incomplete head began; TimePoint::max() if there is none.
   [[nodiscard]] virtual TimePoint head_since() const noexcept { return TimePoint::max(); }

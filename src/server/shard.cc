@@ -72,7 +72,7 @@ void LoopShard::hand_over(io::Fd fd, Connection& connection) {
   {
     const std::lock_guard lock(arrivals_mutex_);
     const bool kept = arrivals_.push_back({fd.release(), &connection});
-    WEIR_ASSERT(kept);  // as many places as connections
+    WEIR_ASSERT(kept);  // there is room for every connection
   }
   if (loop_.in_loop_thread()) {
     take_arrivals();
@@ -156,7 +156,7 @@ void LoopShard::set_incomplete(Connection& connection, bool incomplete) {
   }
 }
 
-/// Those whose time is up join the idle.
+/// Connections that exceed config().stall_grace become idle.
 void LoopShard::check_incomplete(TimePoint now) {
   while (Connection* oldest = incomplete_.front()) {
     if (now - oldest->incomplete_since() < config().stall_grace) return;
@@ -170,7 +170,7 @@ void LoopShard::set_blocked(Connection& connection, bool blocked, bool moved) {
   if (!was && !blocked) return;
   if (was && (!blocked || moved)) blocked_connections_.remove(connection);
   if (blocked && (!was || moved))
-    blocked_connections_.push_back(connection);  // oldest stall in front
+    blocked_connections_.push_back(connection);  // longest blocked first
   if (was != blocked) {
     const std::uint32_t before =
         blocked ? shared_.backpressured.fetch_add(1) : shared_.backpressured.fetch_sub(1);
@@ -188,7 +188,7 @@ void LoopShard::set_blocked(Connection& connection, bool blocked, bool moved) {
       oldest == nullptr ? 0 : static_cast<std::uint64_t>(to_ns(oldest->blocked_since())));
 }
 
-/// Critical work is not dropped; its own deadlines end it.
+/// Critical connections are not dropped; their own deadlines end them.
 Connection* LoopShard::oldest_stuck() noexcept {
   for (Connection& connection : blocked_connections_) {
     if (!connection.critical()) return &connection;
@@ -235,7 +235,7 @@ void LoopShard::answer_arenas() {
   shared_.arenas.answer(index_);
 }
 
-/// Of those quiet since `quiet_since`: first who never asked for anything, then the longest idle.
+/// Of those quiet since `quiet_since`: first those without any request, then the longest idle.
 std::uint32_t LoopShard::close_idle(std::uint32_t count, TimePoint quiet_since,
                                     CloseReason reason) {
   std::uint32_t closed = 0;
@@ -269,8 +269,8 @@ void LoopShard::judge() {
   obey(judge_pressure(shared_, now), now);
 }
 
-/// Does what the decision says, and judges again after each drop; but at CRITICAL only one of those
-/// whose output is blocked goes per judgement, because others may bring the level down meanwhile.
+/// Carries out the decision, and evaluates pressure again after each drop; but at CRITICAL only one
+/// blocked connection is closed per evaluation, because others may lower the level meanwhile.
 void LoopShard::obey(PressureDecision decision, TimePoint now) {
   if (decision.connections_to_timeout > 0) close_connections(decision, now);
   while (decision.drop_oldest_pending_stream && shared_.arenas.drop_oldest()) {
@@ -282,7 +282,7 @@ void LoopShard::obey(PressureDecision decision, TimePoint now) {
   }
 }
 
-/// Each loop closes its share, rounded up: of the idle ones, then of those that are stalled.
+/// Each loop closes its share, rounded up: first idle connections, then stalled ones.
 void LoopShard::close_connections(const PressureDecision& decision, TimePoint now) {
   const std::uint64_t wanted = decision.connections_to_timeout;
   std::uint64_t idle = 0;
@@ -303,7 +303,7 @@ void LoopShard::close_connections(const PressureDecision& decision, TimePoint no
   close_stalled(share(wanted - idle, all_.size(), all), now - decision.stalled_at_least);
 }
 
-/// Looks at every connection: only at CRITICAL, once per tick.
+/// Scans all connections; only at CRITICAL, once per tick.
 void LoopShard::close_stalled(std::uint32_t count, TimePoint quiet_since) {
   std::array<Connection*, kStalledPerTick> oldest{};
   const std::size_t most = std::min<std::size_t>(count, oldest.size());
@@ -321,7 +321,7 @@ void LoopShard::close_stalled(std::uint32_t count, TimePoint quiet_since) {
   for (std::size_t i = 0; i < found; ++i) oldest[i]->close_now(CloseReason::kIdlePressure);
 }
 
-/// False if the oldest is another loop's, which will find it, or cannot end at once.
+/// False if the oldest belongs to another loop, which closes it, or cannot be closed at once.
 bool LoopShard::drop_oldest_stuck() {
   Connection* oldest = oldest_stuck();
   if (oldest == nullptr) return false;

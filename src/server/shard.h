@@ -28,10 +28,10 @@ namespace weir::inline v0::server {
 
 /// One loop's part of a server: its connections, its lists, its handler, its tick.
 ///
-/// At every tick it evaluates pressure and does what the decision says, and nothing else: closes
-/// idle connections, longest idle first (one whose head is late counts as idle), then stalled ones;
-/// drops those that are blocked on their client and streams that wait too long for an arena. It
-/// gives unused memory back at the sweep.
+/// At every tick it evaluates pressure and carries out the decision, and nothing else: closes idle
+/// connections, longest idle first (one whose head is late counts as idle), then stalled ones;
+/// drops connections that are blocked on their client and streams that are pending for too long.
+/// The sweep gives unused memory back to the kernel.
 /// Thread-safety: its loop's thread, except hand_over(), counters and load(): any thread.
 class LoopShard {
  public:

@@ -124,7 +124,7 @@ bool ConnectionTable::has_room(bool critical) const {
 void ConnectionTable::want(io::Loop& on, io::Task& freed) {
   const std::lock_guard lock(mutex_);
   const PoolStats& stats = slab_.stats();
-  if (stats.capacity - stats.used > reserved_) return on.post(freed);  // it came in between
+  if (stats.capacity - stats.used > reserved_) return on.post(freed);  // one is free now
   waiting_loop_ = &on;
   waiting_task_ = &freed;
 }
@@ -146,7 +146,7 @@ PressureState collect_pressure(const ServerShared& shared, TimePoint now) noexce
   const PoolStats pending = shared.arenas.pending_stats();
   PressureState state;
   state.tcp_write_slab_usage = usage(shared.writes.blocks().stats());
-  // A server without arenas or queue has nothing that could fill up there.
+  // Without arenas or without a queue, usage is 0.
   state.arena_slab_usage = shared.config.arena_pool_size == 0 ? 0 : usage(shared.arenas.stats());
   state.pending_stream_usage = pending.capacity == 0 ? 0 : usage(pending);
   state.handle_slab_usage = usage(connections);

@@ -80,8 +80,8 @@ void SourceTable::leave(const io::Address& peer) noexcept {
   close_gap(at);
 }
 
-/// Linear probing without tombstones: what stood behind the hole only because it was taken moves
-/// up, so that probes stay short for ever.
+/// Linear probing without tombstones: later entries that can use the hole move into it, so that
+/// probes stay short.
 void SourceTable::close_gap(std::uint32_t hole) noexcept {
   for (std::uint32_t at = (hole + 1) & mask_; entries_[at].count > 0; at = (at + 1) & mask_) {
     const std::uint32_t wanted = home(entries_[at]);

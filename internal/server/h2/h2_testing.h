@@ -1,7 +1,7 @@
 #pragma once
 
-// An HTTP/2 client for the tests of this layer: frames by hand on a blocking socket. Only the
-// responses' HPACK is left to a library.
+// An HTTP/2 client for the tests of this layer: it builds frames itself and uses a blocking socket.
+// Only the HPACK of responses is decoded by a library.
 
 #include <cstdint>
 #include <map>
@@ -22,7 +22,7 @@ namespace weir::inline v0::server::testkit {
 
 namespace wire = http::h2::wire;
 
-/// One frame that came.
+/// One received frame.
 struct Frame {
   http::h2::FrameHeader header;
   std::string payload;
@@ -34,7 +34,7 @@ struct Frame {
   }
 };
 
-/// What came for one stream.
+/// What was received for one stream.
 struct Reply {
   int status = 0;
   std::vector<int> informed;  // 1xx
@@ -59,7 +59,7 @@ class H2Client {
   struct Options {
     Settings settings;
     bool greet = true;         // preface, SETTINGS
-    bool open_windows = true;  // WINDOW_UPDATE for what came
+    bool open_windows = true;  // WINDOW_UPDATE for received bytes
     bool acknowledge = true;   // SETTINGS
     int receive_buffer = 0;
   };
@@ -67,7 +67,7 @@ class H2Client {
   explicit H2Client(std::uint16_t port) : H2Client(port, Options()) {}
   H2Client(std::uint16_t port, Options options)
       : client_(port, options.receive_buffer), options_(std::move(options)) {
-    const int at_once = 1;  // small frames do not wait for each other
+    const int at_once = 1;  // send small frames immediately
     ::setsockopt(client_.fd(), IPPROTO_TCP, TCP_NODELAY, &at_once, sizeof at_once);
     if (options_.greet) send(wire::preface() + wire::settings(options_.settings));
   }
@@ -91,7 +91,7 @@ class H2Client {
     return ask(fields, 0);
   }
 
-  /// The next frame, taken note of; nothing at the end of the connection.
+  /// Reads and records the next frame; nullopt at the end of the connection.
   std::optional<Frame> next() {
     const std::string head = client_.take(http::h2::kFrameHeaderBytes);
     if (head.size() < http::h2::kFrameHeaderBytes) return std::nullopt;
@@ -102,21 +102,21 @@ class H2Client {
     note(frame);
     return frame;
   }
-  /// Reads until the stream is over, or the connection.
+  /// Reads until the stream or the connection has ended.
   Reply& finish(std::uint32_t id) {
     while (!replies_[id].ended && !replies_[id].reset && next()) {
     }
     return replies_[id];
   }
   Reply& reply(std::uint32_t id) { return replies_[id]; }
-  /// Reads until a frame of this type (and stream) came; nothing if the connection ended before.
+  /// Reads until a frame of this type and stream; nullopt if the connection ends before.
   std::optional<Frame> until(http::h2::FrameType type, std::uint32_t stream = 0) {
     while (std::optional<Frame> frame = next()) {
       if (frame->is(type) && frame->header.stream == stream) return frame;
     }
     return std::nullopt;
   }
-  /// A PING and its answer: all that was sent before has been looked at. False if the end came.
+  /// Sends PING and reads its answer: the server has processed all earlier bytes. False at the end.
   bool in_step() {
     send(wire::ping());
     while (const std::optional<Frame> frame = next()) {
@@ -125,7 +125,7 @@ class H2Client {
     }
     return false;
   }
-  /// The code of GOAWAY, after which the connection must end.
+  /// Reads to the end of the connection; the code of GOAWAY, if there was one.
   std::optional<std::uint32_t> goaway_and_end() {
     while (next()) {
     }

@@ -1,6 +1,6 @@
 #pragma once
 
-// A blocking TLS client with every knob that a test wants to turn, and servers to talk to.
+// A blocking TLS client with all options that the tests need, and servers for it.
 
 #include <algorithm>
 #include <csignal>
@@ -22,7 +22,7 @@
 
 namespace weir::inline v0::server::testkit {
 
-/// One signer for all tests of a program: making keys takes time.
+/// One certificate authority for all tests of a program, because making keys takes time.
 inline const io::MadeCertificate& authority() {
   static const io::MadeCertificate made =
       io::make_certificate({.names = {"Weir Test CA"}, .signer_pem = {}, .authority = true});
@@ -36,7 +36,7 @@ inline const io::MadeCertificate& localhost() {
   return made;
 }
 
-/// A small server that speaks TLS on port 0, and nothing else.
+/// A small server that listens only for TLS, on port 0.
 inline ServerConfig tls_config() {
   ServerConfig config = small_config();
   config.listen.clear();
@@ -48,7 +48,7 @@ inline ServerConfig tls_config() {
   return config;
 }
 
-/// The same server, asking clients for certificates of the tests' signer.
+/// The same server, asking clients for certificates of the tests' authority.
 struct WithClientCa {
   explicit WithClientCa(io::ClientCertificate mode) {
     const std::string path = testing::TempDir() + "weir_tls_ca_" + std::to_string(::getpid());
@@ -75,7 +75,7 @@ class TlsClient {
  public:
   explicit TlsClient(std::uint16_t port, const TlsWish& wish = {})
       : tcp_(port, wish.receive_buffer), context_(SSL_CTX_new(TLS_client_method())) {
-    std::signal(SIGPIPE, SIG_IGN);  // OpenSSL writes without asking whether somebody reads
+    std::signal(SIGPIPE, SIG_IGN);  // OpenSSL may write to a closed connection
     trust();
     if (wish.version_max != 0) SSL_CTX_set_max_proto_version(context_.get(), wish.version_max);
     if (wish.own != nullptr) use(*wish.own);
@@ -97,7 +97,7 @@ class TlsClient {
     SSL_set_fd(ssl_.get(), tcp_.fd());
   }
 
-  /// True when it is done; else why() tells.
+  /// True if the handshake succeeds; otherwise why() has the reason.
   bool shake() {
     ERR_clear_error();
     const bool done = SSL_connect(ssl_.get()) == 1;
@@ -110,7 +110,7 @@ class TlsClient {
     ERR_clear_error();
     return bytes.empty() || SSL_write(ssl_.get(), bytes.data(), static_cast<int>(bytes.size())) > 0;
   }
-  /// Bytes until `size`, or the end.
+  /// Reads `size` bytes, or fewer at the end.
   std::string take(std::size_t size) {
     while (input_.size() < size && more()) {
     }
@@ -119,7 +119,7 @@ class TlsClient {
     input_.erase(0, got);
     return out;
   }
-  /// One response with a content-length (or none).
+  /// Reads one response with a content-length (or none).
   Answer read() {
     Answer answer;
     std::size_t end = std::string::npos;
@@ -140,7 +140,7 @@ class TlsClient {
     const bool sent = send("GET " + std::string(path) + " HTTP/1.1\r\nhost: t\r\n\r\n");
     return sent ? read() : Answer{};
   }
-  /// The peer ended the connection; `clean`: with a goodbye.
+  /// True if the peer ended the connection; `clean`: with close_notify.
   bool at_end(bool* clean = nullptr) {
     if (!input_.empty() || more()) return false;
     if (clean != nullptr) *clean = ended_clean_;

@@ -43,7 +43,7 @@ TEST(ExpectContinue, ClientDoesNotWaitAndNeedsNoInvitation) {
 }
 
 TEST(ExpectContinue, FinalAnswerInsteadOfAnInvitationEndsTheConnection) {
-  // Whether the client still sends its body is not knowable: what follows must not be parsed.
+  // It is unknown whether the client still sends its body: what follows must not be parsed.
   RunningServer server(small_config(), every_loop([](ScriptedHandler& h) {
                          h.headers = [](ServerStream& s, const ServerRequest& r) {
                            EXPECT_TRUE(r.expect_continue);

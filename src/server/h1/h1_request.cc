@@ -14,7 +14,7 @@
 namespace weir::inline v0::server {
 namespace {
 
-/// The handler of a request that none was asked about.
+/// The handler of a request that is refused before a handler sees it.
 struct Nobody final : Handler {
   void on_headers(ServerStream&, const ServerRequest&) override {}
 };
@@ -24,7 +24,7 @@ std::span<const char> chars(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-/// A first line of three words that does not even claim to be HTTP.
+/// A first line of three words without "HTTP/".
 bool names_no_http(std::span<const char> bytes, http::ParseError error) {
   if (error != http::ParseError::kBadVersion) return false;
   const std::string_view text(bytes.data(), bytes.size());
@@ -59,7 +59,7 @@ void H1Session::enter(State next) noexcept {
   state_ = next;
 }
 
-/// One after the other, in a circle; to kOver from any other.
+/// Each state leads to the next, in a circle; each except kOver also leads to kOver.
 void H1Session::enter(Response next) noexcept {
   const unsigned following = (static_cast<unsigned>(response_) + 1) % 5;
   WEIR_ASSERT(static_cast<unsigned>(next) == following ||
@@ -73,7 +73,7 @@ bool H1Session::advance(TimePoint now) {
   return did;
 }
 
-/// False if the request waits: for input, its handler, an arena or the end of its response.
+/// False if the request is blocked on input, its handler, an arena or the end of its response.
 bool H1Session::step(TimePoint now) {
   switch (state_) {
     case State::kIdle:
@@ -169,7 +169,7 @@ void H1Session::begin(const http::h1::RequestHead& head, TimePoint now) {
   }
 }
 
-/// Takes an ordinary place, or, for a critical request, a reserved one.
+/// Takes an ordinary place or, if the request is critical, a reserved one.
 bool H1Session::take_place(const ServerRequest& request) {
   StreamPlaces& places = shard_.shared().streams;
   if (places.take(io::Access::kOrdinary)) return true;
@@ -177,8 +177,8 @@ bool H1Session::take_place(const ServerRequest& request) {
   return access_ == io::Access::kCritical && places.take(access_);
 }
 
-/// As many requests as there may be are under way: this one is answered without a handler, and the
-/// connection stays.
+/// No stream place is free: the request is answered without a handler, and the connection stays
+/// open.
 void H1Session::refuse_early() {
   handler_ = &nobody;
   shard_.counters().count(RefuseReason::kStreams);
@@ -193,13 +193,13 @@ bool H1Session::tell_complete() {
   return true;
 }
 
-/// The client holds its body back until it is told to go on. One that has begun needs no telling.
+/// Sends 100 Continue, which the client expects before its body; not if the body has begun.
 void H1Session::invite_body() {
   const bool waits = connection_.input().decrypted().empty() && response_ == Response::kNone &&
                      version_ != http::h1::Version::k10;
   if (waits) {
     ++shard_.counters().responses[1];
-    if (!connection_.output().append_literal(http::h1::kContinueResponse)) return;  // tried again
+    if (!connection_.output().append_literal(http::h1::kContinueResponse)) return;  // retried later
   }
   enter(State::kBody);
 }
@@ -211,7 +211,7 @@ bool H1Session::read_body(TimePoint now) {
       body_guard_.stop();
       return false;
     }
-    if (response_ >= Response::kDone) return false;  // first the flush, then what is left
+    if (response_ >= Response::kDone) return false;  // flush first, then read the rest
     if (!body_guard_.running()) body_guard_.start(now, body_rule(shard_.config()));
     if (state_ == State::kExpect) invite_body();
   }
@@ -271,7 +271,7 @@ void H1Session::on_end_of_input(TimePoint now) {
     case State::kIdle:
       return connection_.fail(CloseReason::kClient);
     case State::kTunnel: {
-      static_cast<void>(read_tunnel(now));  // what is left of the input comes before its end
+      static_cast<void>(read_tunnel(now));  // the remaining input comes before its end
       if (connection_.failed()) return;
       enter(State::kTunnelEnded);
       last_activity_ = now;
@@ -292,21 +292,21 @@ void H1Session::on_end_of_input(TimePoint now) {
 }
 
 void H1Session::on_disconnected(TimePoint) {
-  // Bytes may be unread in the kernel, and the peer may still be reading; by default a client that
-  // ended its side is taken to be gone.
+  // The kernel may hold unread bytes, and the peer may still read. By default a client that has
+  // ended its side counts as disconnected.
   if (shard_.config().allow_half_close || tunnel()) return;
   connection_.fail(CloseReason::kClientAbort);
 }
 
-/// Answers for the server itself; then the connection ends.
-/// An invalid preface of HTTP/2 ends the connection (RFC 9113 §3.4); words of HTTP/1 would be read
-/// as half a frame by whoever sent it.
+/// An invalid HTTP/2 preface ends the connection without an answer (RFC 9113 §3.4): the client
+/// would read an HTTP/1 response as part of a frame.
 void H1Session::refuse_unknown_protocol() {
   enter(State::kDiscard);
   shard_.counters().count(RefuseReason::kBadRequest);
   connection_.finish({.reason = CloseReason::kParseError, .linger = true});
 }
 
+/// Answers for the server itself; then the connection ends.
 void H1Session::refuse(unsigned status, CloseReason reason) {
   enter(State::kDiscard);
   shard_.counters().count(RefuseReason::kBadRequest);

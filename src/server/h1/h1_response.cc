@@ -16,12 +16,12 @@ namespace {
 constexpr std::size_t kHeadOverhead = 192;  // status line, date, framing, connection
 constexpr std::size_t kFieldOverhead = 4;   // ": ", CRLF
 constexpr std::size_t kChunkOverhead = http::h1::kChunkHeadRoom + http::h1::kChunkTailRoom;
-constexpr std::size_t kChunkWorthIt = 512;  // smaller room is left, a new buffer taken
-constexpr std::size_t kCopyMax = 2048;      // a body up to here is copied behind its head
+constexpr std::size_t kChunkWorthIt = 512;  // with less room, a new buffer is taken
+constexpr std::size_t kCopyMax = 2048;      // a body up to this size is copied behind its head
 
 }  // namespace
 
-/// After a call from outside a round, the connection must come round by itself.
+/// For calls from outside a round: the connection runs later in this turn.
 void H1Session::touch() noexcept {
   connection_.schedule();
 }
@@ -107,9 +107,9 @@ void H1Session::head_sent(const ResponseHead& head, const HeadPlan& plan) noexce
   last_activity_ = shard_.loop().now();
 }
 
-/// A 1xx but 101.
+/// A 1xx other than 101.
 SendResult H1Session::inform(const ResponseHead& head) {
-  if (version_ == http::h1::Version::k10) return SendResult::kSent;  // it would not understand
+  if (version_ == http::h1::Version::k10) return SendResult::kSent;  // HTTP/1.0 has no 1xx
   if (head.status == 100 && state_ == State::kExpect) enter(State::kBody);
   const std::span<char> space = connection_.output().contiguous(head_bytes_estimate(head), access_);
   if (space.empty()) return blocked();
@@ -166,7 +166,7 @@ std::size_t H1Session::put_chunks(std::string_view bytes) {
 std::size_t H1Session::send_data(std::string_view bytes, bool last) {
   if (response_ != Response::kOpen) return 0;
   if (framing_ == Framing::kLength && bytes.size() > response_length_ - body_sent_) {
-    reset();  // more than was announced: the client must not take the rest for a response
+    reset();  // more than announced: the rest must not be read as a response
     return 0;
   }
   std::size_t taken = bytes.size();
@@ -247,7 +247,7 @@ SendResult H1Session::send_response(const ResponseHead& head, std::string_view b
   output.commit(*written);
   const bool put =
       copies ? output.append(payload, access_) == payload.size() : output.append_view(payload);
-  WEIR_ASSERT(put);  // reserved; no view was queued, or contiguous() would have said no
+  WEIR_ASSERT(put);  // reserved; with a queued view, contiguous() would have failed
   head_sent(head, how);
   body_sent_ = payload.size();
   end_response();
@@ -255,7 +255,7 @@ SendResult H1Session::send_response(const ResponseHead& head, std::string_view b
   return SendResult::kSent;
 }
 
-/// No write buffer is left, but this stream has memory of its own that lives long enough.
+/// No write buffer is free, but the stream's arena can hold the response until it is sent.
 SendResult H1Session::respond_from_arena(const ResponseHead& head, const HeadPlan& how,
                                          std::string_view body, BodyLife life) {
   Outbox& output = connection_.output();
@@ -311,7 +311,7 @@ void H1Session::end_response() noexcept {
 
 void H1Session::reset() {
   if (response_ == Response::kOver) return;
-  if (framing_ == Framing::kUntilClose) connection_.reset_on_close();  // else it looks complete
+  if (framing_ == Framing::kUntilClose) connection_.reset_on_close();  // or it looks complete
   connection_.fail(CloseReason::kReset);
 }
 

@@ -1,4 +1,4 @@
-// HTTP/1.1 as clients see it: framing, reuse of connections, and every order of things.
+// HTTP/1.1 as clients see it: framing, reuse of connections, and every order of events.
 #include <atomic>
 #include <string>
 #include <thread>

@@ -24,17 +24,17 @@ class LoopShard;
 /// HTTP/1.x on one connection: one request at a time, and its stream.
 ///
 ///   state         meaning                                  leaves by
-///   kIdle         no byte of a request has come            a byte → kHead
+///   kIdle         no byte of a request was received        a byte → kHead
 ///   kHead         a head is incomplete                     its end → kExpect, kBody, kWhole
-///   kExpect       the client waits for 100                 100, or its body → kBody
+///   kExpect       the client expects 100 Continue          100, or its body → kBody
 ///   kBody         body bytes go to the handler             the last byte → kWhole
 ///   kWhole        the request is received                  on_complete → kComplete
-///   kComplete     the handler knows that it is             the response's end → kIdle
-///   kDrain        answered before the whole body came      the last byte → kIdle
+///   kComplete     on_complete was called                   the response's end → kIdle
+///   kDrain        answered before the end of the body      the last byte → kIdle
 ///   kTunnelAgreed 101, or 2xx to CONNECT, was sent         on_complete → kTunnel
-///   kTunnel       raw bytes go both ways                   the client's end → kTunnelEnded
+///   kTunnel       raw bytes go in both directions          the client's end → kTunnelEnded
 ///   kTunnelEnded  raw bytes go to the client only          our end → kDiscard
-///   kDiscard         the input is not used any more           the connection's end
+///   kDiscard      the input is not used any more           the connection's end
 ///
 /// A response may end before the request: kExpect and kBody then lead to kDrain, kWhole to kIdle.
 /// Each state leads to kDiscard when the connection must end after its output.
@@ -43,11 +43,11 @@ class LoopShard;
 ///   kNone     no final head was sent                       the head → kOpen
 ///   kOpen     head sent, body incomplete                   its end → kDone
 ///   kDone     the handler has sent all of it               the flush → kOver, in a tunnel kShut
-///   kShut     a tunnel's end was sent, the client's open   the client's end → kOver
+///   kShut     our side of a tunnel has ended               the client's end → kOver
 ///   kOver     no stream: before the first, between two     the next request → kNone
 ///
 /// Each response state leads to kOver when the stream is aborted.
-/// Pipelined requests wait in the read region, unread.
+/// Pipelined requests stay unparsed in the read region.
 class H1Session final : public Session, public ServerStream, private ArenaWaiter::Owner {
  public:
   H1Session(Connection& connection, LoopShard& shard) noexcept;
@@ -114,19 +114,19 @@ class H1Session final : public Session, public ServerStream, private ArenaWaiter
     kDiscard,
   };
   enum class Response : std::uint8_t { kNone, kOpen, kDone, kShut, kOver };
-  /// By the handler, which is told, or not yet, that its output is nearly out.
+  /// Whether the handler has paused, and whether it was notified that its output is nearly sent.
   enum class Pause : std::uint8_t { kNo, kUntold, kTold };
   using Framing = http::ResponseFraming;
   struct HeadPlan {
     Framing framing = Framing::kNone;
     std::uint64_t length = 0;
     bool keep = false;
-    bool whole = true;  // no body need follow
+    bool whole = true;  // no body follows
   };
 
-  /// Whether the request waits: for its handler, or for an arena.
+  /// Whether the request is paused by its handler, or pending.
   [[nodiscard]] bool held() const noexcept { return pause_ != Pause::kNo || arena_.waiting(); }
-  /// Whether a body, or what is left of it, is still to come.
+  /// Whether the body, or the rest of it, is still to be received.
   [[nodiscard]] bool body_open() const noexcept {
     return state_ == State::kExpect || state_ == State::kBody;
   }
@@ -193,10 +193,10 @@ class H1Session final : public Session, public ServerStream, private ArenaWaiter
   http::Method method_ = http::Method::kOther;
   http::h1::Version version_ = http::h1::Version::k11;
   io::Access access_ = io::Access::kOrdinary;
-  bool keep_alive_ = false;  // as the client wishes; from the response head on, as that says
+  bool keep_alive_ = false;  // as the client asks; after the response head, as that says
   bool upgrade_ = false;     // of the request, as is te_trailers_
   bool te_trailers_ = false;
-  bool blocked_on_output_ = false;  // the handler of an open response waits for room
+  bool blocked_on_output_ = false;  // the handler of an open response is blocked on the output
 };
 
 }  // namespace weir::inline v0::server

@@ -1,5 +1,5 @@
-// HTTP/2 when something breaks below it: no memory for the codec, at any allocation; a socket that
-// fails at any call. The connection ends, defined and counted; nothing is left; others go on.
+// HTTP/2 with failures below it: no memory for the codec, at any allocation; a socket that fails at
+// any call. The connection ends with a counted reason; nothing leaks; others continue.
 #include <atomic>
 #include <cerrno>
 #include <string>
@@ -50,8 +50,8 @@ testkit::RunningServer::Make answer_largely(std::atomic<int>& open) {
   });
 }
 
-/// A client that makes the codec need memory: streams that stay, fields that are remembered.
-/// Returns whether its connection lives.
+/// A client that makes the codec need memory: streams that stay open, fields in the HPACK table.
+/// Returns whether its connection is still open.
 bool ask_for_much(H2Client& client) {
   for (int i = 0; i < 90; ++i) {
     client.ask(http::h2::wire::with(http::h2::wire::get("/"),
@@ -68,13 +68,13 @@ TEST(H2Fault, WhereverTheCodecsMemoryEndsTheConnectionEndsWithIt) {
   for (std::uint32_t bytes = 16 * 1024; bytes <= 96 * 1024; bytes += 1499) {
     SCOPED_TRACE(bytes);
     ServerConfig config = small_config();
-    config.http2.session_bytes_max = bytes / 16 * 16;  // below what the option allows, too
+    config.http2.session_bytes_max = bytes / 16 * 16;  // also below the option's minimum
     Server server(config, answer_largely(open));
     ASSERT_TRUE(server.start().has_value());
     Client other(server.port());
     ASSERT_EQ(other.get("/").status, 200);
     {
-      H2Client client(server.port(), {.settings = {{4, 0}}});  // no body goes out: streams stay
+      H2Client client(server.port(), {.settings = {{4, 0}}});  // no body is sent: streams stay open
       if (ask_for_much(client)) {
         ++lived;
         EXPECT_FALSE(client.goaway_code.has_value());

@@ -1,4 +1,4 @@
-// The same for HTTP/2: libnghttp2 allocates, but inside the connection's block.
+// no_malloc_test.cc for HTTP/2: libnghttp2 allocates, but only inside the connection's block.
 #include <array>
 #include <cstring>
 #include <string>
@@ -43,7 +43,7 @@ class Short final : public Handler {
   }
 };
 
-/// Frames made beforehand, their stream's number written over for each use.
+/// Sends prepared frames; only the stream number is overwritten for each use.
 class FrugalPeer {
  public:
   explicit FrugalPeer(std::uint16_t port) : client_(port) {

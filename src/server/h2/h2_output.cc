@@ -8,13 +8,13 @@
 #include "h2/h2_session.h"
 #include "shard.h"
 
-// What an HTTP/2 session puts into its connection's output, and in which order.
+// What an HTTP/2 session appends to its connection's output, and in which order.
 
 namespace weir::inline v0::server {
 namespace {
 
-constexpr std::size_t kFrameRoom = 64;         // less is not worth a call
-constexpr std::size_t kPayloadWorthIt = 1024;  // smaller room is left, a new buffer taken
+constexpr std::size_t kFrameRoom = 64;         // with less room, a new buffer is taken
+constexpr std::size_t kPayloadWorthIt = 1024;  // with less room, a new buffer is taken
 constexpr std::size_t kDataRoom = http::h2::kFrameHeaderBytes + kPayloadWorthIt;
 
 }  // namespace
@@ -37,7 +37,7 @@ bool H2Session::put_frames(TimePoint now) {
   return true;
 }
 
-/// Without a write buffer acknowledgements and short answers still go out.
+/// Without a write buffer, acknowledgements and short answers are sent from spare memory.
 bool H2Session::put_frames_into_spare(TimePoint now) {
   Outbox& output = connection_.output();
   if (spare_used_ || !output.views_fit(1)) return false;
@@ -69,7 +69,7 @@ H2Session::Put H2Session::put_data(const H2Stream& stream, std::string_view byte
     }
     const std::size_t size =
         std::min({left, std::size_t{window}, space.size() - http::h2::kFrameHeaderBytes});
-    // The frame's header goes right in front of its payload: both are one piece of output.
+    // The header is directly in front of its payload: both are one piece of output.
     if (size > 0) {
       std::memcpy(space.data() + http::h2::kFrameHeaderBytes, bytes.data() + put.bytes, size);
     }
@@ -79,7 +79,7 @@ H2Session::Put H2Session::put_data(const H2Stream& stream, std::string_view byte
                                        .payload_bytes = static_cast<std::uint32_t>(size),
                                        .end = end && size == left};
     put.stop = PutStop::kWindow;
-    if (!wire_->write_data(stream.wire_id(), frame, now)) return put;  // the session is over
+    if (!wire_->write_data(stream.wire_id(), frame, now)) return put;  // the session has ended
     output.commit(http::h2::kFrameHeaderBytes + size);
     put_ += http::h2::kFrameHeaderBytes + size;
     put.bytes += size;
@@ -92,7 +92,7 @@ bool H2Session::reserve(const H2Stream& stream, std::size_t head_bytes, std::siz
   if (wire_->window(stream.wire_id()) < body_bytes || !put_frames(now())) return false;
   const std::size_t buffer = shard_.config().tcp_write_buffer_size;
   const std::size_t frames = body_bytes / http::h2::kFramePayloadMax + body_bytes / buffer + 3;
-  const std::size_t lost = (body_bytes / buffer + 2) * kDataRoom;  // ends of buffers left unused
+  const std::size_t lost = (body_bytes / buffer + 2) * kDataRoom;  // unused ends of buffers
   return connection_.output().reserve(
       head_bytes + body_bytes + frames * http::h2::kFrameHeaderBytes + lost, stream.access_);
 }
@@ -102,7 +102,7 @@ bool H2Session::at_quota() const noexcept {
 }
 
 WriteBuffer* H2Session::hold(io::Access access) {
-  WriteBuffer* buffer = connection_.output().take_unused();  // it may have waited for these
+  WriteBuffer* buffer = connection_.output().take_unused();  // it may have been blocked on these
   if (buffer == nullptr && at_quota()) return nullptr;
   if (buffer == nullptr) buffer = shard_.shared().writes.acquire(shard_.index(), access);
   if (buffer == nullptr) {
@@ -156,7 +156,7 @@ void H2Session::add_work(H2Stream& stream) {
   touch();
 }
 
-/// Critical streams go first: an ordinary one may wait for a buffer that they can have.
+/// Critical streams first: an ordinary one may be blocked on a buffer that they may take.
 H2Stream* H2Session::next_ready() noexcept {
   if (critical_streams_ > 0) {
     for (H2Stream& stream : ready_) {

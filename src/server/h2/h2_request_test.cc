@@ -22,7 +22,7 @@ namespace wire = http::h2::wire;
 
 constexpr std::uint32_t kRefused = 7;
 
-/// Sends `body` in frames of `piece` bytes, as windows that are never closed let it.
+/// Sends `body` in frames of `piece` bytes, without regard to windows.
 void send_body(H2Client& client, std::uint32_t id, std::string_view body, std::size_t piece) {
   while (body.size() > piece) {
     client.send(wire::data(id, body.substr(0, piece)));
@@ -31,7 +31,7 @@ void send_body(H2Client& client, std::uint32_t id, std::string_view body, std::s
   client.send(wire::data(id, body, wire::kEnd));
 }
 
-/// Collects bodies and answers with what came.
+/// Collects bodies and answers with what was received.
 struct Collector {
   std::string body;
   std::string trailers;
@@ -163,14 +163,14 @@ TEST(H2Request, WhatAPausedHandlerWillNotTakeWaitsInItsLease) {
   Pausing seen;
   RunningServer server(small_config(),
                        every_loop([&](ScriptedHandler& h) { seen.bind_paused(h); }));
-  // A client may use 65,535 bytes before it has seen our SETTINGS.
+  // A client may use 65,535 bytes before it receives our SETTINGS.
   H2Client client(server.port(), {.settings = {}, .acknowledge = false});
   const std::string body = pattern(65'535);
   const std::uint32_t id = client.post("/paused");
   send_body(client, id, body, 16 * 1024);
   ASSERT_TRUE(client.in_step());
   EXPECT_EQ(server.stats().body_leases.used, 1U);
-  // Others on the same connection are not held up.
+  // Other streams on the same connection are not delayed.
   EXPECT_EQ(client.finish(client.get("/")).body, "other");
   EXPECT_TRUE(seen.body.empty());
   seen.release();
@@ -243,7 +243,7 @@ TEST(H2Request, WithoutALeaseABodyIsRefusedAndTheConnectionGoesOn) {
   const std::uint32_t second = client.post("/");
   client.send(wire::data(second, pattern(16'000)));
   EXPECT_EQ(client.finish(second).reset, kRefused);
-  // The connection's window came back: as many bytes as ever may follow.
+  // The connection's window was restored: as many bytes as before may follow.
   EXPECT_EQ(client.finish(client.get("/")).body, "other");
   client.send(wire::data(first, "body", wire::kEnd));
   seen.release();
@@ -271,7 +271,7 @@ TEST(H2Request, StreamsAreBoundedOverAllConnections) {
   ASSERT_TRUE(one.in_step());
   const std::uint32_t served = two.get("/");
   ASSERT_TRUE(two.in_step());
-  const std::uint32_t refused = two.get("/");  // one place is kept for critical work
+  const std::uint32_t refused = two.get("/");  // one place is reserved for critical requests
   EXPECT_EQ(two.finish(refused).reset, kRefused);
   EXPECT_EQ(server.stats().streams.used, 2U);
   EXPECT_EQ(server.stats().refused_by(RefuseReason::kStreams), 1U);

@@ -40,7 +40,7 @@ SendResult H2Stream::blocked() {
   return SendResult::kBlocked;
 }
 
-/// The head goes to the codec, which holds it until there is room in the output.
+/// Gives the head to the codec, which holds it until there is room in the output.
 SendResult H2Stream::submit(const ResponseHead& head, bool end) {
   std::array<http::h2::Field, kFieldsMax> fields;
   if (head.fields.size() + 2 > fields.size()) return SendResult::kInvalid;
@@ -120,12 +120,12 @@ std::size_t H2Stream::send_data(std::string_view bytes, bool last) {
   const std::uint64_t announced = response_length_ - body_sent_;
   const bool announces = framing_ == Framing::kLength;
   if (announces && (bytes.size() > announced || (last && bytes.size() < announced))) {
-    reset();  // not what was announced: it must not look complete
+    reset();  // not as announced: it must not look complete
     return 0;
   }
   const TimePoint now = session_.now();
   std::string_view piece = bytes;
-  // While others wait, one frame's worth at a time, and that only when it is one's turn.
+  // If other streams are ready: one frame at a time, and only in this stream's turn.
   if (session_.others_wait()) piece = piece.substr(0, http::h2::kFramePayloadMax);
   std::size_t taken = 0;
   if (wire_ == Wire::kOpen) {
@@ -200,13 +200,13 @@ SendResult H2Stream::send_response(const ResponseHead& head, std::string_view bo
     const std::size_t most =
         std::size_t{shard.shared().write_quota} * shard.config().tcp_write_buffer_size;
     if (payload.size() > most) return SendResult::kInvalid;
-    if (session_.connection().output().blocked()) return blocked();  // the pool's turn decides
+    if (session_.connection().output().blocked()) return blocked();  // the pool's queue decides
     blocked_on_output_ = true;
-    session_.wait_for_window(*this);  // or for its quota: looked at when either changes
+    session_.wait_for_window(*this);  // or the quota: checked when either changes
     session_.touch();
     return SendResult::kBlocked;
   }
-  if (!at_once) session_.connection().output().forgive();  // those who still wait ask again
+  if (!at_once) session_.connection().output().forgive();  // blocked streams ask again
   const SendResult result = submit(whole, payload.empty());
   if (result != SendResult::kSent) {
     drop_tail();
@@ -216,7 +216,7 @@ SendResult H2Stream::send_response(const ResponseHead& head, std::string_view bo
   if (at_once && !payload.empty()) {
     const H2Session::Put put = session_.put_data(*this, payload, true, session_.now());
     body_sent_ = put.bytes;
-    if (put.stop != H2Session::PutStop::kAll) {  // the session ended under it: no half answers
+    if (put.stop != H2Session::PutStop::kAll) {  // the session ended: no partial response
       reset();
       return SendResult::kSent;
     }
@@ -227,8 +227,8 @@ SendResult H2Stream::send_response(const ResponseHead& head, std::string_view bo
   return SendResult::kSent;
 }
 
-/// Finds memory for a body that cannot go out at once. Bytes that live as long as the stream stay
-/// where they are.
+/// Keeps a body that cannot be sent at once. Bytes that are valid as long as the stream are not
+/// copied.
 bool H2Stream::keep_tail(std::string_view body, BodyLife life) {
   if (life == BodyLife::kStream || (arena() != nullptr && arena()->owns(body.data()))) {
     tail_ = body;
@@ -244,7 +244,7 @@ bool H2Stream::keep_tail(std::string_view body, BodyLife life) {
     WriteBuffer* buffer = session_.hold(access_);
     if (buffer == nullptr) {
       drop_tail();
-      // If it was the pool that had none, the connection waits for as many as it takes.
+      // If the pool had none, the connection is blocked until it gets all buffers it needs.
       if (!session_.at_quota()) {
         static_cast<void>(session_.connection().output().reserve(whole, access_));
       }
@@ -272,14 +272,14 @@ H2Stream::Turn H2Stream::send_tail(TimePoint now) {
   const H2Session::Put put = session_.put_data(*this, piece, last, now);
   body_sent_ += put.bytes;
   write_guard_.add(put.bytes);
-  if (wire_ == Wire::kOver) return Turn::kOver;  // that was the last, and what was kept is gone
+  if (wire_ == Wire::kOver) return Turn::kOver;  // that was the last frame; the tail is dropped
   if (held_ == nullptr) {
     tail_.remove_prefix(put.bytes);
   } else {
     held_->begin += static_cast<std::uint32_t>(put.bytes);
     if (held_->pending() == 0) {
       session_.unpark(std::exchange(held_, held_->next));
-      session_.retry_blocked();  // whoever waited for a buffer
+      session_.retry_blocked();  // for streams that are blocked on a buffer
     }
   }
   if (put.stop == H2Session::PutStop::kWindow) return Turn::kBlocked;
@@ -301,7 +301,7 @@ H2Stream::Turn H2Stream::take_turn(TimePoint now) {
   if (!blocked_on_output_) return Turn::kOver;
   if (response_ == Response::kOpen && session_.wire().window(wire_id_) == 0) return Turn::kBlocked;
   blocked_on_output_ = false;
-  handler_->on_writable(*this);  // it queues again by itself if it must
+  handler_->on_writable(*this);  // it queues again if it is still blocked
   return Turn::kOver;
 }
 
@@ -319,7 +319,7 @@ void H2Stream::send_503() {
   session_.touch();
 }
 
-/// False if it must be said later.
+/// False if there is no room: retry later.
 bool H2Stream::say_503() {
   static constexpr std::array<http::h2::Field, 3> kFields = {
       {{"content-length", "0"}, {"retry-after", "1"}, {"x-weir-reason", "no_place"}}};
@@ -331,7 +331,7 @@ bool H2Stream::say_503() {
   return true;
 }
 
-/// The handler has said all. What of it is not out yet goes out in turn.
+/// The handler has sent all of the response. The unsent rest is sent in turn.
 void H2Stream::end_response() noexcept {
   enter(Response::kDone);
   blocked_on_output_ = false;

@@ -33,7 +33,7 @@ RunningServer::Make answers(std::string body, BodyLife life = BodyLife::kCall) {
       }
       std::string passing = *kept;
       EXPECT_EQ(reply(stream, 200, passing), SendResult::kSent);
-      std::fill(passing.begin(), passing.end(), '!');  // it was copied, or it is lost
+      std::fill(passing.begin(), passing.end(), '!');  // the response must have its own copy
     };
   });
 }
@@ -157,7 +157,7 @@ TEST(H2Response, MoreThanAConnectionMayHoldIsInvalid) {
 }
 
 TEST(H2Response, BlockedResponsesAreTriedAgainAndAllArrive) {
-  // Each fits two buffers, a connection has four: most of them must wait for others.
+  // Each needs two buffers, and a connection has four: most responses are blocked on others.
   ServerConfig config = small_config();
   config.write_buffers_per_connection = 4;
   const std::string body = pattern(50'000);
@@ -197,7 +197,7 @@ TEST(H2Response, StreamsTakeTurns) {
   client.send(requests);
   const auto size_of = [&](std::uint32_t id) { return client.reply(id).body.size(); };
   const auto over = [&](std::uint32_t id) { return client.reply(id).ended; };
-  // From the moment that all have begun until the first is over, no stream gets far ahead.
+  // From the time when all have begun until the first ends, no stream gets far ahead.
   while (std::any_of(ids.begin(), ids.end(), [&](auto id) { return size_of(id) == 0; })) {
     ASSERT_TRUE(client.next().has_value());
   }
@@ -236,7 +236,7 @@ TEST(H2Response, AWindowOpenedByteByByteIsTooSlow) {
   RunningServer server(config, every_loop([&](ScriptedHandler& h) { source.bind(h); }));
   H2Client client(server.port(), {.settings = {{kInitialWindow, 1}}, .open_windows = false});
   const std::uint32_t id = client.get("/");
-  // One byte per answer, so that no budget of WINDOW_UPDATE frames is what ends it.
+  // One byte per answer, so that the budget of WINDOW_UPDATE frames does not end it.
   io::ThreadParker parker;
   for (int i = 0; i < 100 && !client.reply(id).reset; ++i) {
     client.send(wire::window_update(id, 1));

@@ -56,7 +56,7 @@ TEST(H2Server, AnInvalidPrefaceEndsTheConnectionWithoutAWord) {
       [](const ServerStats& s) { return s.closed_by(CloseReason::kParseError) == 1; }));
   EXPECT_EQ(server.stats().refused_by(RefuseReason::kBadRequest), 1U);
   EXPECT_EQ(server.stats().responses_4xx, 0U);
-  // Whoever claims to speak HTTP, however badly, is told.
+  // An invalid request line with "HTTP/" is answered.
   EXPECT_EQ(Client(server.port()).ask("GET /a b HTTP/1.1\r\nhost: t\r\n\r\n").status, 400);
   Client later(server.port());
   EXPECT_EQ(later.get("/").status, 200);

@@ -13,8 +13,8 @@
 namespace weir::inline v0::server {
 namespace {
 
-/// Between the first GOAWAY, which names no stream, and the one that does: what a client had sent
-/// before it saw the first is still served.
+/// Time between the first GOAWAY, which names no stream, and the one that does: requests that the
+/// client sent before it received the first are still served.
 constexpr Duration kGoawayNotice = std::chrono::milliseconds(500);
 
 constexpr std::size_t aligned(std::size_t bytes) noexcept {
@@ -35,7 +35,7 @@ CloseReason reason_of(http::h2::SessionEnd end) noexcept {
 
 }  // namespace
 
-// ---- Its place ---------------------------------------------------------------------------------
+// ---- Memory ------------------------------------------------------------------------------------
 
 std::size_t H2Session::block_bytes(const http::H2Limits& limits) noexcept {
   constexpr std::size_t kPage = 4096;
@@ -104,7 +104,7 @@ bool H2Session::receive(TimePoint now) {
     if (got.status == http::h2::ReceiveStatus::kBlocked && !put_frames(now)) break;
   }
   if (wire_->ended() != http::h2::SessionEnd::kNone) {
-    input.consume_decrypted(input.decrypted().size());  // it means nothing any more
+    input.consume_decrypted(input.decrypted().size());  // not used any more
     backlog_ = true;
     return did;
   }
@@ -137,7 +137,7 @@ void* H2Session::on_request(http::h2::StreamId id, const http::h2::RequestHead& 
   return stream;
 }
 
-/// A stream with a place and, if a body will come, a lease.
+/// A stream with a place and, if it has a body, a lease.
 Result<H2Stream*, RefuseReason> H2Session::open_stream(http::h2::StreamId id, bool has_body,
                                                        io::Access access) {
   H2StreamPool& pool = shard_.shared().h2_streams;
@@ -181,7 +181,7 @@ void H2Session::on_stream_end(http::h2::StreamId, void* user, http::h2::StreamEn
   switch (end) {
     case http::h2::StreamEnd::kDone:
       if (stream.response_ == H2Stream::Response::kDone) add_finished(stream);
-      return;  // else the handler still talks, to nobody
+      return;  // otherwise the handler continues, without effect
     case http::h2::StreamEnd::kPeerReset:
       add_abort(stream, CloseReason::kClientAbort);
       break;
@@ -189,11 +189,11 @@ void H2Session::on_stream_end(http::h2::StreamId, void* user, http::h2::StreamEn
       add_abort(stream, CloseReason::kProtocol);
       break;
   }
-  // The next frame may open a stream in its place.
+  // The next frame may open a stream that needs this one's place.
   if (receiving_) static_cast<void>(tell_ends());
 }
 
-/// Windows open only against memory that is there.
+/// Windows are opened only as far as there is memory.
 bool H2Session::take_lease(H2Stream& stream, io::Access access) {
   io::SharedBlocks& pool = shard_.shared().body_leases;
   const PoolFill fill{.capacity = pool.capacity(), .free = pool.free_count()};
@@ -237,7 +237,7 @@ void H2Session::add_abort(H2Stream& stream, CloseReason reason) {
 
 void H2Session::add_finished(H2Stream& stream) {
   if (stream.end_hook.linked()) return;
-  stream.end_mark = 0;  // known when the output has it
+  stream.end_mark = 0;  // set when its last byte is in the output
   closing_.push_back(stream);
   touch();
 }
@@ -272,7 +272,7 @@ void H2Session::finish_session(TimePoint now) {
   const http::h2::SessionEnd end = wire_->ended();
   CloseReason reason = reason_of(end);
   if (end == http::h2::SessionEnd::kFinished) {
-    if (!streams_.empty()) return;  // what was said is still on its way out
+    if (!streams_.empty()) return;  // their output is not sent yet
     if (wire_->peer_is_leaving()) reason = CloseReason::kClient;
     if (shard_.draining()) reason = CloseReason::kShutdown;
     if (idled_) reason = CloseReason::kIdle;
@@ -280,7 +280,7 @@ void H2Session::finish_session(TimePoint now) {
     for (H2Stream& stream : streams_) add_abort(stream, reason);
     static_cast<void>(tell_ends());
   }
-  if (!put_frames(now)) return;  // its last words have no room yet
+  if (!put_frames(now)) return;  // no room yet for the last frames
   leaving_ = true;
   ++shard_.counters().h2_ended[static_cast<std::size_t>(end)];
   connection_.finish({.reason = reason, .linger = true});
@@ -303,7 +303,7 @@ void H2Session::end_streams(CloseReason reason) {
   if (!leaving_) ++shard_.counters().h2_ended[static_cast<std::size_t>(end)];
 }
 
-/// The connection is closed at once: what fits into the socket now is all that the peer will hear.
+/// The connection is closed at once: the peer receives only what fits into the socket now.
 void H2Session::say_goodbye(TimePoint now) noexcept {
   wire_->shut_down();
   if (!connection_.output().empty()) return;
@@ -378,7 +378,7 @@ void H2Session::on_deadline(TimePoint now) {
   if (now >= next_check_) check_streams(now);
   if (now >= idle_deadline()) {
     idled_ = true;
-    last_activity_ = now;  // once is enough
+    last_activity_ = now;  // so that this happens only once
     wire_->shut_down();
   }
   static_cast<void>(advance(now));

@@ -23,27 +23,27 @@ class Connection;
 class LoopShard;
 struct ServerConfig;
 
-/// HTTP/2 on one connection: the codec's events become streams, the streams' words become frames in
-/// the connection's output.
+/// HTTP/2 on one connection: turns the codec's events into streams, and the streams' output into
+/// frames in the connection's output.
 ///
-/// It lies at the front of a block of the session pool, the codec's memory behind it, so a
-/// connection that does not speak HTTP/2 has none of it. Streams that have something to send wait
-/// in two rings: `ready_`, served one frame's worth each in turn while there is room in the output,
-/// and `blocked_on_window_`, until the peer opens a window. Nothing is told to handlers from inside
-/// the codec's output calls: streams that ended are noted and told afterwards.
+/// It is at the front of a block of the session pool, followed by the codec's memory, so a
+/// connection without HTTP/2 needs none of it. Streams that have something to send are in two
+/// rings: `ready_`, where each sends one frame in turn while the output has room, and
+/// `blocked_on_window_`, until the peer opens a window. Handlers are never called from inside the
+/// codec's output calls: streams that end there are recorded and reported afterwards.
 ///
-/// Promises: at most kRequestsPerRound requests are begun before other connections get a turn; a
-/// stream that the peer does not read, or does not feed, at the minimum rate is ended, the others
-/// are not hurt; what waits for the peer fits the connection's write quota.
-/// Thread-safety: its loop's. Lifetime: make() to destroy(); the connection's.
+/// Promises: at most kRequestsPerRound requests begin before other connections get a turn; a stream
+/// that the peer does not read, or does not feed, at the minimum rate is ended without effect on
+/// other streams; unsent output stays within the connection's write quota.
+/// Thread-safety: its loop's thread. Lifetime: make() to destroy(); the connection's.
 class H2Session final : public Session, private http::h2::SessionEvents {
  public:
   static constexpr std::uint32_t kRequestsPerRound = 16;
 
-  /// In a block of the shard's pool; nullptr, and counted, when there is none.
+  /// In a block of the shard's pool; nullptr, and counted, if none is free.
   [[nodiscard]] static H2Session* make(Connection& connection, LoopShard& shard, TimePoint now);
   static void destroy(H2Session* session) noexcept;
-  /// Size of one block: this, the codec, a little room for frames when there is no write buffer.
+  /// Size of one block: this, the codec, and room for a few frames if no write buffer is free.
   [[nodiscard]] static std::size_t block_bytes(const http::H2Limits& limits) noexcept;
 
   H2Session(const H2Session&) = delete;
@@ -74,26 +74,26 @@ class H2Session final : public Session, private http::h2::SessionEvents {
   [[nodiscard]] TimePoint now() const noexcept;
   /// Bytes ever put into the output.
   [[nodiscard]] std::uint64_t put_bytes() const noexcept { return put_; }
-  /// All frames that wait go into the output. False if some had no room.
+  /// Puts all queued frames into the output. False if some had no room.
   [[nodiscard]] bool put_frames(TimePoint now);
   enum class PutStop : std::uint8_t { kAll, kWindow, kRoom };
   struct Put {
     std::size_t bytes = 0;
     PutStop stop = PutStop::kAll;
   };
-  /// Frames as much of `bytes` as windows and buffers let through; `end` goes with the last of it.
+  /// Frames as much of `bytes` as windows and buffers allow; the last frame has `end`.
   [[nodiscard]] Put put_data(const H2Stream& stream, std::string_view bytes, bool end,
                              TimePoint now);
-  /// Whether so many bytes of DATA can go out as a whole now; then there is room for them.
+  /// Whether that many bytes of DATA can be sent as a whole now; if so, their room is reserved.
   [[nodiscard]] bool reserve(const H2Stream& stream, std::size_t head_bytes,
                              std::size_t body_bytes);
-  /// A buffer of the connection's quota for what must wait, or nullptr.
+  /// A buffer of the connection's quota for bytes that cannot be sent yet, or nullptr.
   [[nodiscard]] WriteBuffer* hold(io::Access access);
   void unpark(WriteBuffer* buffer) noexcept;
   void retry_blocked() noexcept { windows_opened_ = true; }
-  /// The connection holds as many write buffers as it may.
+  /// Whether the connection holds as many write buffers as its quota allows.
   [[nodiscard]] bool at_quota() const noexcept;
-  /// Somebody else has been waiting to send.
+  /// Whether another stream is ready and it is not this stream's turn.
   [[nodiscard]] bool must_queue(const H2Stream& stream) const noexcept {
     return turn_ != &stream && !ready_.empty();
   }
@@ -103,9 +103,9 @@ class H2Session final : public Session, private http::h2::SessionEvents {
   void stop_waiting(H2Stream& stream) noexcept;
   void wait_for_drain(H2Stream& stream);
   void add_work(H2Stream& stream);
-  /// Nothing of it is wanted any more: on_abort, when nobody is inside.
+  /// Aborts the stream: on_abort() follows when no call into it is active.
   void add_abort(H2Stream& stream, CloseReason reason);
-  /// The handler said its last word on a stream that the wire is done with.
+  /// The response is complete, and the stream has ended on the wire.
   void add_finished(H2Stream& stream);
   void watch_deadline(TimePoint at) noexcept;
   [[nodiscard]] ServerRequest request_of(const http::h2::RequestHead& head) const;
@@ -162,8 +162,8 @@ class H2Session final : public Session, private http::h2::SessionEvents {
   Ring ready_;
   Ring blocked_on_window_;
   Work work_;
-  Ends over_;     // ended on the wire by a reset: to be aborted
-  Ends closing_;  // said: to be finished when their bytes are out, in that order
+  Ends over_;     // reset on the wire: to be aborted
+  Ends closing_;  // complete: to be finished in this order, when their bytes are sent
   Drains drains_;
   const H2Stream* turn_ = nullptr;
   std::uint64_t put_ = 0;  // bytes ever put into the output
@@ -177,14 +177,14 @@ class H2Session final : public Session, private http::h2::SessionEvents {
   std::uint32_t leases_ = 0;
   std::uint32_t budget_ = 0;
   std::uint32_t critical_streams_ = 0;
-  bool backlog_ = false;            // input that cannot be used yet
-  bool blocked_on_output_ = false;  // frames that have no room
+  bool backlog_ = false;            // input that cannot be processed yet
+  bool blocked_on_output_ = false;  // some frames have no room
   bool spare_used_ = false;
   bool windows_opened_ = false;
-  bool leaving_ = false;  // the connection is to be finished
+  bool leaving_ = false;  // the connection is being finished
   bool goaway_counted_ = false;
   bool receiving_ = false;
-  bool idled_ = false;       // it is left because nothing happened
+  bool idled_ = false;       // closed by the idle timeout
   bool had_output_ = false;  // before the flush
 };
 

@@ -121,7 +121,7 @@ TEST(H2Session, AHeaderBlockMustEnd) {
   config.http2.header_block_timeout = std::chrono::milliseconds(50);
   RunningServer server(config, says_hello());
   H2Client client(server.port());
-  ASSERT_TRUE(client.in_step());  // nothing is to be said in the middle of a block
+  ASSERT_TRUE(client.in_step());  // nothing may be sent in the middle of a block
   client.send(wire::headers_raw(1, wire::block(wire::get()), wire::kEnd));
   EXPECT_EQ(client.goaway_and_end(), kCalm);
   client.socket().close();
@@ -253,7 +253,7 @@ TEST(H2Session, ABrowserThatCancelsAHundredStreamsLives) {
 }
 
 TEST(H2Session, OneConnectionsRequestsDoNotStarveAnother) {
-  // One connection brings 20,000 requests at once; a second one is answered long before the last.
+  // One connection sends 20,000 requests at once; another is answered long before the last.
   std::atomic<int> served{0};
   RunningServer server(small_config(), every_loop([&](ScriptedHandler& handler) {
                          handler.complete = [&](ServerStream& stream) {
@@ -263,7 +263,7 @@ TEST(H2Session, OneConnectionsRequestsDoNotStarveAnother) {
                        }));
   H2Client modest(server.port());
   EXPECT_EQ(modest.finish(modest.get("/")).status, 200);
-  // Two threads share it: nothing is sent by the one that reads.
+  // Two threads share it: the thread that reads does not send.
   H2Client greedy(server.port(), {.settings = {}, .open_windows = false, .acknowledge = false});
   std::thread flood([&] {
     std::string bytes;

@@ -8,13 +8,13 @@
 #include "h2/h2_session.h"
 #include "shard.h"
 
-// The request's side of an HTTP/2 stream, and its ends. The response's: h2_response.cc.
+// The request side of an HTTP/2 stream, and its end. The response side: h2_response.cc.
 
 namespace weir::inline v0::server {
 namespace {
 
 constexpr std::size_t kPieceMax =
-    http::h2::kFramePayloadMax;  // of kept bytes, between looks at pause()
+    http::h2::kFramePayloadMax;  // of kept bytes, between checks of pause()
 
 }  // namespace
 
@@ -25,7 +25,7 @@ H2Stream::H2Stream(H2Session& session, http::h2::StreamId wire_id) noexcept
       arena_(session.shard(), *this),
       access_(session.connection().access()) {}
 
-/// One after the other; without kept trailers past that state.
+/// Each state leads to the next; without kept trailers, kTrailersKept is skipped.
 void H2Stream::enter(Request next) noexcept {
   WEIR_ASSERT(static_cast<unsigned>(next) == static_cast<unsigned>(request_) + 1 ||
               (request_ == Request::kBody && next == Request::kEnded));
@@ -37,7 +37,7 @@ void H2Stream::enter(Response next) noexcept {
   response_ = next;
 }
 
-/// A stream that has ended both ways stays so, whoever learns of its END_STREAM afterwards.
+/// A stream that has ended in both directions stays kOver, even if END_STREAM is reported later.
 void H2Stream::enter(Wire next) noexcept {
   if (wire_ == Wire::kOver) return;
   WEIR_ASSERT(next > wire_ && (wire_ == Wire::kOpen || next >= Wire::kEnded));
@@ -67,7 +67,7 @@ void H2Stream::begin(const http::h2::RequestHead& head, TimePoint now) {
   if (!held()) invite_body();
 }
 
-/// The client holds its body back until it is told to go on.
+/// Sends 100 Continue, which the client expects before its body.
 void H2Stream::invite_body() {
   if (request_ != Request::kExpect || response_ != Response::kNone) return;
   if (session_.wire().submit_head(wire_id_, {.status = 100, .fields = {}, .end = false}) ==
@@ -76,7 +76,7 @@ void H2Stream::invite_body() {
     enter(Request::kBody);
     session_.touch();
   } else {
-    session_.add_work(*this);  // no room for it now: tried again when the stream is looked at
+    session_.add_work(*this);  // no room now: retried when the stream is processed next
   }
 }
 
@@ -91,7 +91,7 @@ void H2Stream::receive(const http::BodyChunk& chunk) {
   if (!wants_events()) return;
   if (held() || !lease_.empty() || request_ == Request::kTrailersKept) {
     lease_.put(chunk.bytes());
-    return session_.wire().grant(wire_id_, 0);  // the peer is told of what still fits
+    return session_.wire().grant(wire_id_, 0);  // the window is what still fits
   }
   deliver(chunk.bytes(), chunk.last());
 }
@@ -206,8 +206,8 @@ void H2Stream::on_deadline(TimePoint now) {
   }
   const RateGuard::Rule rule = write_rule(config);
   if (!write_guard_.too_slow(now, rule)) return;
-  // Too little of this stream went out. Its own window is to blame, or the connection's, which let
-  // too little out for any_waiting; else it only waits for its turn.
+  // Too little of this stream was sent. The cause is its own window, or the connection's window,
+  // which let too little through for all streams; otherwise it only needs its turn.
   const bool nothing_moves = session_.put_bytes() - put_before_ < rule.bytes_needed();
   if (ring_ == Ring::kBlocked && (session_.wire().stream_window(wire_id_) <= 0 || nothing_moves)) {
     session_.wire().reset(wire_id_, http::h2::ErrorCode::kCancel);
@@ -274,7 +274,7 @@ H2Stream* H2StreamPool::acquire(H2Session& session, http::h2::StreamId wire_id, 
   if (!places_.take(access)) return nullptr;
   const std::lock_guard lock(mutex_);
   H2Stream* stream = slab_.get(slab_.acquire(session, wire_id));
-  WEIR_ASSERT(stream != nullptr);  // as many as places
+  WEIR_ASSERT(stream != nullptr);  // there is one per place
   return stream;
 }
 

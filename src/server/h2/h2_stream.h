@@ -24,34 +24,34 @@ namespace weir::inline v0::server {
 class H2Session;
 
 /// One request on an HTTP/2 connection, and its response. It has a place in the server's stream
-/// pool from the head of the request until the handler was told of its end.
+/// pool from the head of the request until on_finished() or on_abort().
 ///
-/// Input: bytes go to the handler as they come; while it has paused they wait in the stream's body
-/// lease, and the peer's window is no larger than what fits there.
+/// Input: bytes go to the handler as they arrive; while it has paused, they are kept in the
+/// stream's body lease, and the peer's window is no larger than the room there.
 /// Output: DATA is framed in the connection's write buffers as far as windows and buffers allow;
-/// what send_response() took and cannot go yet waits where it is (BodyLife::kStream), in the arena,
-/// or in write buffers of the connection's quota.
+/// what send_response() accepted and cannot be sent yet is kept where it is (BodyLife::kStream), in
+/// the arena, or in write buffers of the connection's quota.
 ///
 ///   request        meaning                                    leaves by
-///   kExpect        the client waits for 100                   100, or its body → kBody
+///   kExpect        the client expects 100 Continue            100, or its body → kBody
 ///   kBody          the body is incomplete                     its end → kEnded, kTrailersKept
-///   kTrailersKept  it ended; trailers wait in the lease       on_trailers → kEnded
-///   kEnded         … and its end was not told                 the last on_body → kWhole
+///   kTrailersKept  it ended; trailers are in the lease        on_trailers → kEnded
+///   kEnded         it ended; the last on_body is due          the last on_body → kWhole
 ///   kWhole         the handler has all of it                  on_complete → kComplete
-///   kComplete      the handler knows that this is all         –
+///   kComplete      on_complete was called                     –
 ///
 ///   response       meaning                                    leaves by
 ///   kNone          no final head was sent                     the head → kOpen
 ///   kOpen          head sent, body incomplete                 its end → kDone
 ///   kDone          the handler has sent all of it             on_finished, on_abort → kOver
-///   kOver          the handler was, or is being, told         –
+///   kOver          the handler's last callback has begun      –
 ///
-///   wire           meaning: of what we send, on the wire      leaves by
-///   kOpen          the codec has not been given END_STREAM    END_STREAM → kEnded
+///   wire           meaning, for what we send                  leaves by
+///   kOpen          the codec does not have END_STREAM yet     END_STREAM → kEnded
 ///   kEndDue        … and only that, in an empty frame, is due its turn → kEnded
 ///   kRefusalDue    … and the 503 that has it found no room    its turn → kEnded
 ///   kEnded         the codec has END_STREAM                   the client's → kOver
-///   kOver          the stream has ended both ways             –
+///   kOver          the stream has ended in both directions    –
 ///
 /// A reset leads from each wire state to kOver, and from each response state to kDone.
 class H2Stream final : public ServerStream, private ArenaWaiter::Owner {
@@ -86,9 +86,9 @@ class H2Stream final : public ServerStream, private ArenaWaiter::Owner {
   void begin(const http::h2::RequestHead& head, TimePoint now);
   void receive(const http::BodyChunk& chunk);
   void receive(const http::HeaderList& trailers);
-  /// Goes on after resume(), or when the arena came. True if anything was told.
+  /// Continues after resume(), or when an arena is granted. True if a callback was called.
   bool proceed();
-  /// The handler's last word: it was all for nothing.
+  /// Calls on_abort().
   void abandon(CloseReason reason);
   void finish();
 
@@ -96,29 +96,29 @@ class H2Stream final : public ServerStream, private ArenaWaiter::Owner {
   enum class Turn : std::uint8_t {
     kOver,     // nothing more to send now
     kAgain,    // it has more
-    kBlocked,  // it has more, the peer's windows are closed
-    kNoRoom,   // it has more, there is no write buffer
+    kBlocked,  // it has more, but the peer's windows are closed
+    kNoRoom,   // it has more, but no write buffer is free
   };
   [[nodiscard]] Turn take_turn(TimePoint now);
-  /// A paused handler learns that its output is nearly out.
+  /// Calls on_writable() of a paused handler: its output is nearly sent.
   void tell_drained();
   [[nodiscard]] bool wants_turn() const noexcept {
     return blocked_on_output_ || tail_pending() || wire_ == Wire::kEndDue ||
            wire_ == Wire::kRefusalDue;
   }
 
-  /// When one of its rates must be judged; TimePoint::max() for never.
+  /// When one of its rates must be checked; TimePoint::max() for never.
   [[nodiscard]] TimePoint deadline() const noexcept;
   void on_deadline(TimePoint now);
 
   [[nodiscard]] http::h2::StreamId wire_id() const noexcept { return wire_id_; }
 
   ListHook<H2Stream> all_hook;
-  ListHook<H2Stream> turn_hook;   // waits to send: for its turn, or for windows
-  ListHook<H2Stream> work_hook;   // has something to tell its handler
-  ListHook<H2Stream> end_hook;    // over on the wire, or said and not yet out
-  ListHook<H2Stream> drain_hook;  // paused, wants to know when its output is nearly out
-  std::uint64_t end_mark = 0;     // of the connection's output: out when that much is
+  ListHook<H2Stream> turn_hook;   // in a ring: ready, or blocked on windows
+  ListHook<H2Stream> work_hook;   // has events for its handler
+  ListHook<H2Stream> end_hook;    // ended on the wire, or complete and not yet sent
+  ListHook<H2Stream> drain_hook;  // paused; on_writable() is due when its output is nearly sent
+  std::uint64_t end_mark = 0;     // of the connection's output: finished when that much is sent
   CloseReason end_reason = CloseReason::kNone;  // why it was aborted, if it was
 
  private:
@@ -128,22 +128,22 @@ class H2Stream final : public ServerStream, private ArenaWaiter::Owner {
   enum class Wire : std::uint8_t { kOpen, kEndDue, kRefusalDue, kEnded, kOver };
   /// Which of the session's rings it is in.
   enum class Ring : std::uint8_t { kNone, kReady, kBlocked };
-  /// What the handler sends as body: kNone (HEAD, 204, 304) goes nowhere, kLength was announced.
+  /// How the body is sent: kNone (HEAD, 204, 304) drops it, kLength has an announced length.
   enum class Framing : std::uint8_t { kOpen, kLength, kNone, kTunnel };
 
   void enter(Request next) noexcept;
   void enter(Response next) noexcept;
   void enter(Wire next) noexcept;
   [[nodiscard]] bool open() const noexcept { return response_ != Response::kOver; }
-  /// Whether the handler still listens to the request.
+  /// Whether the handler still gets events of the request.
   [[nodiscard]] bool wants_events() const noexcept { return response_ < Response::kDone; }
-  /// Whether more of the body is to come.
+  /// Whether more of the body is to be received.
   [[nodiscard]] bool body_open() const noexcept { return request_ <= Request::kBody; }
-  /// Its body is incomplete, or the peer's windows block its response.
+  /// Its body is incomplete, or its response is blocked on the peer's windows.
   [[nodiscard]] bool awaits_peer() const noexcept {
     return ring_ == Ring::kBlocked || (body_open() && !held() && response_ == Response::kNone);
   }
-  /// Whether the request waits: for its handler, or for an arena.
+  /// Whether the request is paused by its handler, or pending.
   [[nodiscard]] bool held() const noexcept { return paused_ || arena_.waiting(); }
   [[nodiscard]] bool tail_pending() const noexcept { return !tail_.empty() || held_ != nullptr; }
 
@@ -168,11 +168,11 @@ class H2Stream final : public ServerStream, private ArenaWaiter::Owner {
   const std::uint64_t id_;
   BodyLease lease_;
   RateGuard body_guard_;
-  RateGuard write_guard_;         // runs while the peer's windows keep this stream waiting
-  std::uint64_t put_before_ = 0;  // what the connection had put out when that began
+  RateGuard write_guard_;         // runs while the stream is blocked on the peer's windows
+  std::uint64_t put_before_ = 0;  // put_bytes() of the session when that began
   StreamArena arena_;
 
-  std::string_view tail_;        // of send_response(): what is still to be sent, if it lives
+  std::string_view tail_;        // of send_response(): the unsent rest, if its memory stays valid
   WriteBuffer* held_ = nullptr;  // … or copies of it
   std::uint64_t body_received_ = 0;
   std::uint64_t body_sent_ = 0;
@@ -186,17 +186,17 @@ class H2Stream final : public ServerStream, private ArenaWaiter::Owner {
   http::Method method_ = http::Method::kOther;
   io::Access access_ = io::Access::kOrdinary;
   bool paused_ = false;             // by the handler
-  bool blocked_on_output_ = false;  // the handler waits for on_writable
+  bool blocked_on_output_ = false;  // on_writable() is due
 };
 
-/// Memory for the HTTP/2 streams of all connections and loops: as much as there are places.
+/// Memory for the HTTP/2 streams of all connections and loops: one per stream place.
 ///
-/// Thread-safety: any. Cost: a mutex pair.
+/// Thread-safety: any thread. Cost: a mutex pair.
 class H2StreamPool {
  public:
   H2StreamPool(StreamPlaces& places, std::uint32_t count) : places_(places), slab_(count) {}
 
-  /// nullptr when there is no place for this asker.
+  /// nullptr if no place is free for this access.
   [[nodiscard]] H2Stream* acquire(H2Session& session, http::h2::StreamId wire_id,
                                   io::Access access);
   void release(H2Stream& stream);

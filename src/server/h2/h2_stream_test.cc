@@ -1,4 +1,4 @@
-// What a handler can ask of an HTTP/2 stream beside sending: memory, precedence, a pause.
+// What a handler can do with an HTTP/2 stream besides sending: memory, precedence, a pause.
 #include "h2/h2_stream.h"
 
 #include <algorithm>
@@ -27,7 +27,7 @@ using testkit::ScriptedHandler;
 using testkit::small_config;
 namespace wire = http::h2::wire;
 
-/// GET takes an arena and keeps it until the test lets go; POST queues for one and collects.
+/// GET takes an arena and keeps it until the test ends it; POST queues for one and collects.
 struct ArenaHandler {
   struct State {
     BodyBuffer body;
@@ -60,8 +60,8 @@ struct ArenaHandler {
   std::atomic<int> holding{0};
 };
 
-/// Ten arenas, of which the streams of one connection hold nine: the next stream queues. On the
-/// same connection, because others would be turned away, or closed while they are idle.
+/// Ten arenas, of which the streams of one connection hold nine: the next stream is pending. It is
+/// on the same connection, because others would be refused, or closed while they are idle.
 struct ArenaQueue : testing::Test {
   void start(const ServerConfig& config) {
     server = std::make_unique<RunningServer>(
@@ -244,7 +244,7 @@ TEST(H2Stream, TrailersInsteadOfAnnouncedBytesAreAReset) {
           ASSERT_EQ(s.send_headers(head), SendResult::kSent);
           const ResponseField trailer{"x-sum", "1"};
           EXPECT_EQ(s.send_trailers({&trailer, 1}), SendResult::kClosed);
-          s.reset();  // once more changes nothing
+          s.reset();  // a second call has no effect
         };
         h.aborted = [&](ServerStream&, CloseReason reason) { why.set_value(reason); };
       }));

@@ -30,7 +30,7 @@ void ArenaPool::release(std::uint32_t loop, std::byte* arena) noexcept {
   serve(loop);
 }
 
-/// Gives free arenas to the oldest waiters while usage stays below the watermark.
+/// Gives free arenas to the longest pending streams while usage stays below the watermark.
 void ArenaPool::serve(std::uint32_t loop) noexcept {
   while (!waiting_.empty() && usage(blocks_.stats()) < high_watermark_) {
     std::byte* arena = blocks_.acquire(loop, io::Access::kOrdinary);
@@ -63,7 +63,7 @@ bool ArenaPool::enqueue(ArenaWaiter& waiter, TimePoint now) noexcept {
   waiter.since = now;
   waiter.granted = nullptr;
   waiting_.push_back(waiter);
-  serve(waiter.loop);  // one may have come back since the caller looked
+  serve(waiter.loop);  // an arena may have been released since the caller checked
   return true;
 }
 

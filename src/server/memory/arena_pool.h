@@ -55,8 +55,8 @@ class ArenaPool {
   /// False if the queue is full, which is counted.
   [[nodiscard]] bool enqueue(ArenaWaiter& waiter, TimePoint now) noexcept;
   void cancel(ArenaWaiter& waiter) noexcept;
-  /// Ends the wait of the oldest stream without an arena; its loop will answer it. False if none
-  /// waits.
+  /// Ends the oldest pending request without an arena; its loop answers the stream. False if none
+  /// is pending.
   bool drop_oldest() noexcept;
   /// Answers this loop's streams that were served or dropped.
   void answer(std::uint32_t loop);

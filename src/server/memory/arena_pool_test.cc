@@ -101,8 +101,8 @@ TEST_F(ArenaPoolTest, CancelledAfterBeingServedPassesTheArenaOn) {
   Waiting next;
   EXPECT_TRUE(pool.enqueue(leaver.waiter, now));
   EXPECT_TRUE(pool.enqueue(next.waiter, now));
-  pool.release(0, only);       // served, not told yet
-  pool.cancel(leaver.waiter);  // its client went away
+  pool.release(0, only);       // served, not answered yet
+  pool.cancel(leaver.waiter);  // its client disconnected
   pool.answer(0);
   EXPECT_EQ(leaver.told, 0);
   EXPECT_EQ(next.got, only);

@@ -17,7 +17,7 @@ bool BodyBuffer::reserve(std::size_t size) {
   return size <= capacity_ || grow(size);
 }
 
-/// Doubles, or takes exactly what is needed when doubling does not fit any more.
+/// Doubles the block, or takes exactly what is needed if doubling does not fit.
 bool BodyBuffer::grow(std::size_t needed) {
   const std::size_t doubled = std::max({needed, capacity_ * 2, kFirstBytes});
   for (const std::size_t wanted : {doubled, needed}) {

@@ -1,6 +1,6 @@
-// A server in a process of its own, every holder as full as clients can make it, TLS and HTTP/2
-// among them: what the kernel says it holds, beside what memory_budget() says it may. A program of
-// its own, because the TLS library's bound must be set before it allocates anything.
+// A server in its own process, with every holder as full as clients can make it, including TLS and
+// HTTP/2: the memory that the kernel reports, against memory_budget(). A separate program, because
+// the TLS library's bound must be set before it allocates anything.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -33,7 +33,7 @@ using testkit::small_config;
 using testkit::TlsClient;
 using testkit::touched_stack_bytes;
 
-constexpr std::uint32_t kPlain = 20;  // clients of each kind in the clear
+constexpr std::uint32_t kPlain = 20;  // clients of each kind in cleartext
 constexpr std::uint32_t kSecure = 40;
 constexpr std::uint32_t kSessions = 16;
 constexpr std::uint32_t kArenas = 8;
@@ -49,7 +49,7 @@ ServerConfig full_config(bool tls) {
   config.streams_max = 200;
   config.body_lease_pool_size = 32;
   config.connections_per_source_max = 160;
-  config.high_watermark = config.critical_watermark = 1.0;  // what is full stays full
+  config.high_watermark = config.critical_watermark = 1.0;  // full pools stay full
   config.stall_grace = config.write_timeout = config.body_timeout = std::chrono::hours(1);
   config.header_timeout = config.idle_timeout = std::chrono::hours(1);
   config.socket_send_buffer_size = 16 * 1024;
@@ -63,10 +63,10 @@ ServerConfig full_config(bool tls) {
   return config;
 }
 
-// Before main(), hence before any test touches OpenSSL; both ends are bounded by it.
+// Before main(), so that no test uses OpenSSL earlier; it bounds both ends.
 const bool kBounded = io::install_tls_memory(256U << 20U);
 
-/// What a process says of itself in /proc, in bytes.
+/// A value of this process in /proc, in bytes.
 std::uint64_t status_bytes(std::string_view key) {
   std::ifstream file("/proc/self/status");
   for (std::string line; std::getline(file, line);) {
@@ -76,8 +76,8 @@ std::uint64_t status_bytes(std::string_view key) {
 }
 
 struct Measured {
-  std::uint64_t before = 0;  // resident when the server was not made yet: code, libraries, test
-  std::uint64_t peak = 0;    // most that was ever resident
+  std::uint64_t before = 0;  // resident before the server was made: code, libraries, test
+  std::uint64_t peak = 0;    // most that was resident
   std::uint64_t tables_before = 0;
   std::uint64_t tables = 0;
   std::uint64_t stack = 0;  // the deepest of the loops
@@ -89,8 +89,8 @@ struct Measured {
   std::uint64_t connections = 0;
 };
 
-/// /bytes: more than any_waiting reads. /arena: an arena, all of it written to. /hold: nothing is
-/// taken. None is answered to the end.
+/// /bytes: more than any client reads. /arena: an arena, all of it written. /hold: the body is not
+/// read. No response is completed.
 void hold_everything(ScriptedHandler& h) {
   h.headers = [](ServerStream& s, const ServerRequest& r) {
     if (r.meta.path == "/hold") s.pause();
@@ -127,7 +127,7 @@ std::uint64_t deepest_stack(io::LoopThreads& loops) {
   return deepest;
 }
 
-/// The server's process. It tells its ports, waits for a byte, and tells what it has measured.
+/// The server's process. It sends its ports, waits for a byte, and sends what it has measured.
 [[noreturn]] void serve(const ServerConfig& config, int in, int out) {
   Measured measured;
   measured.before = status_bytes("VmRSS:");
@@ -136,7 +136,7 @@ std::uint64_t deepest_stack(io::LoopThreads& loops) {
   io::LoopThreads loops({.count = config.loops, .pin = false, .name = "ceiling"});
   loops.start();
   Server server(config, loops, every_loop(hold_everything));
-  server.set_critical_peers([](const io::Address&) { return true; });  // nobody is turned away
+  server.set_critical_peers([](const io::Address&) { return true; });  // no connection is refused
   if (!server.start().has_value()) ::_exit(3);
   const std::array<std::uint16_t, 2> ports{server.port(), server.tls_port()};
   if (::write(out, ports.data(), sizeof ports) < 0) ::_exit(4);
@@ -161,8 +161,8 @@ std::uint64_t deepest_stack(io::LoopThreads& loops) {
   ::_exit(0);
 }
 
-/// Runs the server, then `fill` against its ports (clear, TLS); what `fill` made lives until all is
-/// measured.
+/// Runs the server, then `fill` with its ports (cleartext, TLS); the result of `fill` is kept until
+/// all is measured.
 template <class Fill>
 Measured measure(const ServerConfig& config, Fill fill) {
   std::array<int, 2> to{};
@@ -195,7 +195,7 @@ std::string get(std::string_view path) {
   return "GET " + std::string(path) + " HTTP/1.1\r\nhost: t\r\n\r\n";
 }
 
-/// A request whose body nobody takes, and as much of it as a read region holds.
+/// A request whose body is not read, with as much of it as a read region holds.
 std::string held_body() {
   return "POST /hold HTTP/1.1\r\nhost: t\r\ncontent-length: 999999\r\n\r\n" +
          std::string(40'000, 'b');
@@ -229,7 +229,7 @@ void fill_plain(Held& held, std::uint16_t port) {
   for (auto& client : held.http2) client->get("/bytes");
 }
 
-/// Half of them ask for what they will not read, as soon as all are inside.
+/// When all are connected, half of them request responses that they do not read.
 void fill_secure(Held& held, std::uint16_t port) {
   for (std::uint32_t i = 0; i < kSecure; ++i) {
     held.secure.push_back(std::make_unique<TlsClient>(port));
@@ -272,13 +272,13 @@ TEST_P(Ceiling, HoldsWithEveryHolderFull) {
   const std::uint64_t fixed = addend(budget, "fixed");
   const std::uint64_t tables = addend(budget, "page tables");
   const std::uint64_t holders = budget.total_bytes() - fixed - tables;
-  // Filled at all.
+  // All pools were filled.
   EXPECT_EQ(got.arenas, config.arena_pool_size);
   EXPECT_EQ(got.buffers, config.tcp_write_buffer_pool_size);
   EXPECT_EQ(got.leases, config.body_lease_pool_size);
   EXPECT_EQ(got.sessions, kSessions);
   EXPECT_EQ(got.connections, clients_of(config));
-  // And within what was said: as a whole, and part by part.
+  // The memory stays within the budget: as a whole, and for each part.
   EXPECT_LE(got.peak, budget.total_bytes());
   EXPECT_LE(got.peak - got.before, holders) << "without code and libraries";
   EXPECT_LE(got.before, fixed);

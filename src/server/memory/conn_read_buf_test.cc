@@ -128,7 +128,7 @@ TEST_F(ConnReadBufTest, CompactResetsCounters) {
 }
 
 TEST_F(ConnReadBufTest, FullCycleEncryptDecrypt) {
-  // "Decryption" here is a bit flip, piece by piece, as records come.
+  // "Decryption" here is a bit flip, piece by piece, like records.
   std::string sent;
   std::string seen;
   for (int round = 0; round < 1000; ++round) {

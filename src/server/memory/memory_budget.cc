@@ -24,25 +24,25 @@ std::uint64_t loops_of(const ServerConfig& config) {
   return config.loops == 0 ? io::usable_cores() : config.loops;
 }
 
-// A block of a pool beside its bytes: its place in the free list, its mark.
+// What a pool needs for a block in addition to its bytes: an entry in the free list, a mark.
 constexpr std::uint64_t kBlockLink = sizeof(std::uint32_t) + sizeof(bool);
-// The same for a pool of all loops, with a place in every loop's ring of blocks handed to it.
+// The same for a pool of all loops, plus an entry in every loop's ring of assigned blocks.
 std::uint64_t shared_link(std::uint64_t loops) {
   return kBlockLink + loops * sizeof(std::byte*);
 }
 
-// What a loop's thread touches of its stack: 20 to 28 KB with HTTP/2 and TLS handshakes, measured
-// (stack_use_test.cc, ceiling_test.cc). Handlers of other programs may go deeper.
+// The stack memory that a loop's thread touches: 20 to 28 KB with HTTP/2 and TLS handshakes,
+// measured (stack_use_test.cc, ceiling_test.cc). Handlers of other programs may need more.
 constexpr std::uint64_t kStackBytes = 64 * 1024;
-// Page tables come in pages: one for each mapping of its own (pools, tables, stacks, the
-// allocator's arena of each thread) and one where it crosses into the next two megabytes.
+// Page tables are allocated in pages: one for each separate mapping (pools, tables, stacks, the
+// allocator's arena of each thread) and one more where it crosses a 2 MB boundary.
 constexpr std::uint64_t kPoolMappings = 16;
 constexpr std::uint64_t kLoopMappings = 4;
 
-// Code, relocations, allocator, C library, without any server: 3 MB in a program that holds the
-// server alone (ceiling_test.cc), 3.6 MB with TLS in use; 5.3 MB in the example server, 7 MB in the
-// gateway, counted while they serve. Resident code is shared and could be dropped; it is counted
-// all the same, because the kernel does.
+// Code, relocations, allocator, C library, without any server: 3 MB in a program with only the
+// server (ceiling_test.cc), 3.6 MB with TLS in use; 5.3 MB in the example server, 7 MB in the
+// gateway, measured while they serve. Resident code is shared and could be dropped; it is included
+// because the kernel counts it.
 constexpr std::uint64_t kFixedBytes = 12 * kMega;
 
 // Each thread that uses OpenSSL keeps freed buffers for its next use (io/tls_memory.cc).
@@ -61,8 +61,8 @@ std::uint64_t MemoryBudget::kernel_bytes() const noexcept {
 std::uint64_t tls_memory_bytes(const ServerConfig& c) {
   if (!c.tls.enabled()) return 0;
   if (c.tls.memory_budget > 0) return c.tls.memory_budget;
-  // Beside what it needs at rest: two record buffers of every connection, which are 36 KB and fit
-  // into the least the option allows together with the margin of an idle connection.
+  // In addition to the memory at rest: two record buffers per connection. They are 36 KB and fit
+  // into the option's minimum together with the margin of an idle connection.
   return c.tls_memory_least() + std::uint64_t{c.max_connections} * c.conn_encrypted_buf_size +
          (loops_of(c) + 1) * kTlsThread;
 }
@@ -75,10 +75,10 @@ void add(MemoryBudget& budget, std::string_view holder, std::uint64_t count, std
 }
 
 void add_tls(MemoryBudget& budget, const ServerConfig& c) {
-  // OpenSSL's objects, its record buffers, what its threads keep; bounded as a whole.
+  // OpenSSL's objects, its record buffers, what its threads keep; one bound for all.
   add(budget, "TLS library", 1, tls_memory_bytes(c),
       "max_connections × (20 KiB + conn_encrypted_buf_size) + handshake_slots × 112 KiB + fixed");
-  // Before OpenSSL: the ClientHello; beside it: our state per connection.
+  // Before OpenSSL: the ClientHello; in addition to it: our state per connection.
   add(budget, "TLS stages", c.max_connections, TlsShared::kStageBytes + kBlockLink,
       "half a ClientHello each");
   add(budget, "TLS connections", c.max_connections,
@@ -87,9 +87,9 @@ void add_tls(MemoryBudget& budget, const ServerConfig& c) {
       "max_connections × one slab place");
 }
 
-/// HTTP/2: each session's codec in a block of its own, streams of all connections, and what
-/// clients may send before their handlers take it. The connection window needs no memory: bytes
-/// leave the session for a handler or a lease as they come.
+/// HTTP/2: the codec of each session in its own block, the streams of all connections, and body
+/// bytes that handlers have not taken yet. The connection window needs no memory: bytes go to a
+/// handler or into a lease as they arrive.
 void add_http2(MemoryBudget& budget, const ServerConfig& c) {
   const std::uint64_t link = shared_link(loops_of(c));
   add(budget, "http2 sessions", c.http2_sessions(), H2Session::block_bytes(c.http2) + link,
@@ -101,12 +101,12 @@ void add_http2(MemoryBudget& budget, const ServerConfig& c) {
       "body_lease_pool_size × body_lease_size");
 }
 
-/// Beside ours: what the kernel may hold for the sockets.
+/// In addition to ours: memory that the kernel may hold for the sockets.
 void add_kernel(MemoryBudget& budget, const ServerConfig& c) {
   const auto kernel = [&](std::string_view holder, std::uint64_t each, std::string_view note) {
     budget.kernel.push_back({holder, c.max_connections, each, note});
   };
-  // The kernel doubles what it is told; unset, its own maximum for TCP (6 MB, 4 MB) applies.
+  // The kernel doubles the given size; if unset, its own maximum for TCP (6 MB, 4 MB) applies.
   kernel("receive buffers",
          c.socket_receive_buffer_size == 0 ? 6 * kMega
                                            : 2 * std::uint64_t{c.socket_receive_buffer_size},
@@ -140,24 +140,24 @@ MemoryBudget memory_budget(const ServerConfig& c) {
   add(budget, "connections", connections, sizeof(Connection) + 2 * sizeof(std::uint32_t),
       "max_connections × one slab place");
   if (c.http2_enabled) add_http2(budget, c);
-  // The pending queue and the backpressure list are links inside connections: no memory of theirs.
+  // The pending queue and the backpressure list are links inside connections: no extra memory.
   add(budget, "pending streams", c.pending_stream_pool_size, 0, "links inside connections");
   add(budget, "backpressure list", c.backpressure_list_max, 0, "links inside connections");
-  // Who has how many connections, when that is bounded.
+  // The number of connections per source, if it is bounded.
   if (c.connections_per_source_max > 0) {
     add(budget, "sources", SourceTable::places_for(c.max_connections), sizeof(SourceTable::Entry),
         "a hash table, at most half full");
   }
-  // Sockets that have no place and are answered 503.
+  // Sockets without a place, which are answered 503.
   add(budget, "refused connections", RefusedConnections::kPlaces, RefusedConnections::kBytesEach,
       "fixed");
-  // Tables per connection and loop: free regions, marks, arrivals on their way.
+  // Tables per connection and loop: free regions, marks, sockets that are handed over.
   add(budget, "per-loop tables", loops * connections,
       sizeof(std::uint32_t) + sizeof(std::uint8_t) + 2 * sizeof(void*),
       "region stack, marks, arrival ring");
   // What libuv keeps per descriptor: its watcher table.
   add(budget, "watchers", loops * (connections + 256), 2 * sizeof(void*), "libuv, by descriptor");
-  // One shard and loop each, its header views, its stack as far as it is ever touched.
+  // For each loop: shard and loop, header views, and the part of the stack that is touched.
   add(budget, "loops", loops,
       sizeof(LoopShard) + 64 * 1024 +
           std::uint64_t{std::max(c.header_count_max, c.trailer_count_max)} *

@@ -1,5 +1,5 @@
 // Load, bursts, slow clients, large bodies, churn: pools return to zero and memory stays below the
-// ceiling. Short here; with WEIR_STRESS_FULL as long as a stress test should be.
+// ceiling. A short run; with WEIR_STRESS_FULL a long one.
 #include <algorithm>
 #include <atomic>
 #include <fstream>
@@ -34,7 +34,7 @@ constexpr Duration kSustained = milliseconds(700);
 constexpr Duration kOthers = milliseconds(400);
 #endif
 
-/// "/N": N bytes back. POST: the body is collected in an arena (or 503) and its size answered.
+/// "/N": N bytes. POST: collects the body in an arena (or 503) and answers with its size.
 class Worker final : public Handler {
  public:
   struct State {
@@ -113,7 +113,7 @@ struct MemoryStress : testing::Test {
     return config;
   }
 
-  /// Threads of clients until the time is over; each calls `act(rng)` again and again.
+  /// Runs threads of clients until the time is over; each calls `act(rng)` repeatedly.
   void run(Duration how_long, unsigned threads, const std::function<void(Rng&)>& act) {
     const TimePoint end = io::monotonic_now() + how_long;
     std::vector<std::thread> crowd;
@@ -134,7 +134,7 @@ struct MemoryStress : testing::Test {
            std::string(bytes, 'b');
   }
 
-  /// Everything went back, and a newcomer is served.
+  /// Everything was given back, and a new client is served.
   void expect_recovered() {
     EXPECT_TRUE(server.eventually([](const ServerStats& s) {
       return s.connections.used == 0 && s.write_buffers.used == 0 && s.arenas.used == 0 &&
@@ -194,7 +194,7 @@ TEST_F(MemoryStress, BurstLoadRecovery) {
   const TimePoint end = io::monotonic_now() + kOthers;
   Rng rng(9);
   while (io::monotonic_now() < end) {
-    // All at once: more connections, more output and more arenas than there are.
+    // All at once: more connections, more output and more arenas than the pools have.
     std::vector<std::unique_ptr<Client>> burst;
     for (int i = 0; i < 200; ++i) {
       burst.push_back(std::make_unique<Client>(server.port(), 4096));
@@ -209,7 +209,7 @@ TEST_F(MemoryStress, BurstLoadRecovery) {
 }
 
 /// Two write buffers for each connection, as `weir check` advises: then slow readers alone do not
-/// raise the pressure, which would shed a share of newcomers.
+/// raise the pressure, which would shed some new connections.
 struct AdvisedPoolsStress : MemoryStress {
   AdvisedPoolsStress() : MemoryStress(advised_config()) {}
   static ServerConfig advised_config() {
@@ -220,7 +220,7 @@ struct AdvisedPoolsStress : MemoryStress {
 };
 
 TEST_F(AdvisedPoolsStress, SlowClientsMixedFast) {
-  // Half of the places are held by clients that read a little now and then.
+  // Half of the places are held by clients that read a little at a time.
   std::vector<std::unique_ptr<Client>> slow;
   for (std::uint32_t i = 0; i < config.max_connections / 2; ++i) {
     slow.push_back(std::make_unique<Client>(server.port(), 4096));
@@ -260,7 +260,7 @@ TEST_F(MemoryStress, LargeBodyStress) {
   std::atomic<std::uint64_t> whole{0};
   std::atomic<std::uint64_t> refused{0};
   run(kOthers, 4, [&](Rng& rng) {
-    // Up to the arena's size it fits; beyond, 503 in the middle of the body.
+    // Up to the arena's size it fits; beyond that, 503 in the middle of the body.
     const std::size_t size = rng.chance(0.5) ? 200'000 : 400'000;
     Client client(server.port());
     static_cast<void>(client.send(post(size)));
@@ -284,7 +284,7 @@ TEST_F(MemoryStress, ConnectionChurn) {
     ++opened;
     switch (rng.below(5)) {
       case 0:
-        break;  // not a word
+        break;  // sends nothing
       case 1:
         static_cast<void>(client.send("GET / HT"));
         break;

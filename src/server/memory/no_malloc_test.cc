@@ -1,4 +1,4 @@
-// After warm-up a request costs no heap allocation, in this code or in any library under it.
+// After warm-up a request needs no heap allocation, in this code or in any library it uses.
 #include <cstring>
 #include <string>
 #include <string_view>
@@ -68,12 +68,12 @@ class AllKinds final : public Handler {
   }
 };
 
-/// Sends and reads with memory of its own only.
+/// Sends and reads without allocating.
 class FrugalClient {
  public:
   explicit FrugalClient(std::uint16_t port) : client_(port) {}
 
-  /// Sends `request`, reads until `end` was seen; false on failure.
+  /// Sends `request` and reads until `end`; false on failure.
   bool exchange(std::string_view request, std::string_view end) {
     while (!request.empty()) {
       const ssize_t put = ::send(client_.fd(), request.data(), request.size(), MSG_NOSIGNAL);

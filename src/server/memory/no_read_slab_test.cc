@@ -1,4 +1,4 @@
-// Reading never waits for another connection: each has its region when it needs one.
+// Reading is never blocked on other connections: each has its region when it needs one.
 #include <memory>
 #include <string>
 #include <vector>
@@ -22,7 +22,7 @@ std::string post_head(std::size_t length) {
 }
 
 TEST(NoReadSlab, ReadsWorkWithoutSlab) {
-  // With every write buffer taken there is still memory to read into.
+  // If no write buffer is free, there is still memory to read into.
   ServerConfig config = small_config();
   config.tcp_write_buffer_pool_size = 1;
   RunningServer server(config, every_loop(count_body));
@@ -79,7 +79,7 @@ TEST(NoReadSlab, SlowClientDoesNotBlockOthers) {
 }
 
 TEST(NoReadSlab, ConnBufferBackpressure) {
-  // A handler that pauses: the region fills at most, then the kernel holds the client back.
+  // A handler that pauses: the region fills, then flow control stops the client.
   static std::promise<ServerStream*> stopped;
   stopped = {};
   const ServerConfig config = [] {

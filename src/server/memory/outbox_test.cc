@@ -20,7 +20,7 @@ struct OutboxTest : testing::Test {
     pool.blocks().flush(0);
     EXPECT_EQ(pool.blocks().free_count(), 6U) << "every buffer went back";
   }
-  /// What the kernel would get, at most `size` bytes of it.
+  /// The bytes that the kernel would get, at most `size`.
   std::string take(std::size_t size) {
     std::array<io::ConstBuffer, io::Socket::kGatherMax> pieces;
     const std::size_t count = out.gather(pieces);

@@ -36,14 +36,14 @@ void RegionStack::adopt() {
   const std::uint32_t region = pool_.take();
   bottom_ = (bottom_ == 0 ? capacity_ : bottom_) - 1;
   ring_[bottom_] = region;
-  touched_[region] = 1;  // perhaps, by another loop
+  touched_[region] = 1;  // perhaps, on another loop
   ++free_;
   ++free_min_;
   ++owned_;
 }
 
 void RegionStack::abandon() {
-  WEIR_ASSERT(free_ > 0);  // the connection has given its own back
+  WEIR_ASSERT(free_ > 0);  // the connection has released its region
   pool_.give(ring_[bottom_]);
   bottom_ = bottom_ + 1 == capacity_ ? 0 : bottom_ + 1;
   --free_;

@@ -50,7 +50,7 @@ TEST(RegionStack, LastReleasedIsLeasedFirst) {
     ASSERT_EQ(again.index, hot.index);
     stack.release(again);
   }
-  stack.adopt();  // a newcomer's region goes to the cold end
+  stack.adopt();  // a new connection's region goes to the cold end
   EXPECT_EQ(stack.lease().index, hot.index);
   stack.release(hot);
 }

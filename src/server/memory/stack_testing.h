@@ -12,7 +12,7 @@
 
 namespace weir::inline v0::server::testkit {
 
-/// Resident bytes of the calling thread's stack; 0 if it cannot be told.
+/// Resident bytes of the calling thread's stack; 0 if unknown.
 inline std::uint64_t touched_stack_bytes() {
   pthread_attr_t attributes;
   if (::pthread_getattr_np(::pthread_self(), &attributes) != 0) return 0;

@@ -1,4 +1,4 @@
-// How much of its stack a loop's thread touches, counted by the kernel, beside the addend for it.
+// How much of its stack a loop's thread touches, measured by the kernel, against its addend.
 #include <cstdint>
 #include <string>
 
@@ -29,7 +29,7 @@ std::uint64_t stack_addend() {
   return 0;
 }
 
-/// Handlers that say how much of their loop's stack was touched so far, and answer.
+/// Handlers that record how much of their loop's stack was touched so far, and answer.
 RunningServer::Make measuring(std::atomic<std::uint64_t>& touched) {
   return every_loop([&touched](ScriptedHandler& h) {
     h.complete = [&touched](ServerStream& s) {
@@ -56,7 +56,7 @@ struct StackUse : testing::Test {
 TEST_F(StackUse, LoopThreadsTouchLessThanTheirAddend) {
   std::atomic<std::uint64_t> touched{0};
   RunningServer server(small_config(), measuring(touched));
-  // Everything that goes deep: many fields, chunked bodies with trailers, pipelines, errors.
+  // Requests that need a deep stack: many fields, chunked bodies with trailers, pipelines, errors.
   std::string fields;
   for (int i = 0; i < 90; ++i) fields += "x-field-" + std::to_string(i) + ": some value\r\n";
   const std::string requests[] = {
@@ -71,7 +71,7 @@ TEST_F(StackUse, LoopThreadsTouchLessThanTheirAddend) {
     ASSERT_TRUE(client.send(request));
     ASSERT_NE(client.read().status, 0);
   }
-  // One that is answered 400 and goes on talking: what it says is read off.
+  // A client that is answered 400 and continues to send: its bytes are read and discarded.
   Client broken(server.port());
   ASSERT_TRUE(broken.send("GET / HTTP/1.1\r\nhost : t\r\n\r\n"));
   EXPECT_EQ(broken.read().status, 400);

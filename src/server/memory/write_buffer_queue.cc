@@ -25,7 +25,7 @@ void WriteBufferQueue::start() {
 void WriteBufferQueue::set_waiting(Connection& connection, bool waits) {
   bool was_in_line = connection.writer_hook.linked();
   const bool wanted_several = connection.several_hook.linked();
-  if (!waits && !was_in_line && !wanted_several) return;  // as good as always
+  if (!waits && !was_in_line && !wanted_several) return;  // the usual case
   const bool greedy = waits && connection.output().needed() > 1;
   const bool in_line = waits && !greedy;
   if (gatherer_ == &connection) {
@@ -51,8 +51,8 @@ void WriteBufferQueue::enter_line(Connection& connection) {
   }
 }
 
-/// The one who waits longest gathers, if nobody else in the server does. Who gives that up looks at
-/// several_count() afterwards, so one of the two sees the other.
+/// The longest blocked connection becomes the collector, if the server has none. A loop whose
+/// collector stops reads several_count() afterwards, so at least one of two loops sees the other.
 void WriteBufferQueue::gather() {
   if (gatherer_ != nullptr || several_.empty() || shared_.collecting.exchange(true)) return;
   gatherer_ = several_.pop_front();
@@ -68,7 +68,7 @@ void WriteBufferQueue::stop_gathering() noexcept {
     shared_.writes.release(index_, std::exchange(gathered_, gathered_->next));
   }
   shared_.collecting.store(false);
-  // The next loop first, this one last: all of them come to it.
+  // The next loop first, this one last: each loop gets its turn.
   const std::size_t loops = shared_.shards.size();
   for (std::size_t i = 1; i <= loops; ++i) {
     WriteBufferQueue& other = shared_.shards[(index_ + i) % loops]->writers();
@@ -76,8 +76,8 @@ void WriteBufferQueue::stop_gathering() noexcept {
   }
 }
 
-/// Hands out what came for this loop: as many as were waited for when it began, so that those who
-/// are hungry again let the sockets have a turn.
+/// Gives buffers to this loop's connections: as many as were wanted at the start, so that the
+/// sockets get a turn before connections that are blocked again.
 void WriteBufferQueue::serve() {
   for (std::uint32_t left = told_; left > 0; --left) {
     Connection* next = line_.front();
@@ -102,12 +102,12 @@ void WriteBufferQueue::flush_cache() {
   shared_.writes.blocks().flush(index_);
 }
 
-/// Tells the pool how many buffers are wanted here.
+/// Sets how many buffers this loop needs from the pool.
 void WriteBufferQueue::tell() {
   counters_.pending_writes.set(line_.size() + several_.size());
   auto wanted = static_cast<std::uint32_t>(line_.size());
   if (gatherer_ != nullptr) {
-    // One more at the least: what it needs may have shrunk, and it is told when a buffer comes.
+    // At least one more: its need may have shrunk, and it continues only when a buffer arrives.
     wanted += std::max(gatherer_->output().needed(), gathered_count_ + 1) - gathered_count_ - 1;
   }
   if (wanted == told_) return;

@@ -19,11 +19,11 @@ struct ServerShared;
 /// Most of them need one buffer to continue a stream. Each buffer that the pool assigns to this
 /// loop goes to the first connection in the queue, which queues again if it needs more. Some need
 /// several buffers at once (a response that must be sent whole). If many of them collected buffers,
-/// they could block each other for ever, so only one at a time collects in the whole server: it is
+/// they could block each other forever, so only one at a time collects in the whole server: it is
 /// in the queue like the others, and when it is first it stays there until it has enough.
 ///
-///   `line_`      each needs one buffer; the collector, if it is on this loop, needs several
-///   `several_`    connections that need several buffers and are not the collector yet
+///   `line_`     each needs one buffer; the collector, if it is on this loop, needs several
+///   `several_`  connections that need several buffers and are not the collector yet
 ///
 /// Promises: in both queues the longest blocked connection is served first; none has to wait for a
 /// tick; collected buffers that are no longer needed go back at once.

@@ -27,7 +27,7 @@ using testkit::RunningServer;
 using testkit::ScriptedHandler;
 using testkit::send_many;
 
-/// "/whole/N": N bytes, all of them or none. Anything else: as many as it names, as they fit.
+/// "/whole/N": N bytes, all or none. Otherwise as many bytes as the path says, as there is room.
 void send_whole_or_many(ScriptedHandler& h) {
   send_many(h);
   const auto headers = h.headers;
@@ -52,14 +52,14 @@ void send_whole_or_many(ScriptedHandler& h) {
   h.aborted = [forget](ServerStream& s, CloseReason) { forget(s); };
 }
 
-/// The tick never comes: whoever waits is resumed by those who give buffers back.
+/// Without a tick: blocked connections are resumed only by released buffers.
 ServerConfig tickless_config() {
   ServerConfig config = hoarded_config();
   config.tick = std::chrono::hours(1);
   return config;
 }
 
-/// So many requests were begun, and somebody waits for buffers.
+/// That many requests have begun, and a connection is blocked on the write pool.
 bool waits_after(const RunningServer& server, std::uint64_t requests) {
   return server.eventually([&](const ServerStats& s) {
     return s.requests == requests && s.pending_write_queue_len > 0;
@@ -90,7 +90,7 @@ TEST(WriteBufferQueue, WhatWasGatheredForOneWhoLeftGoesToTheNext) {
   ASSERT_TRUE(waits_after(server, 5));
   ASSERT_TRUE(second.send("whole/50000" + std::string(kRest)));
   ASSERT_TRUE(waits_after(server, 6));
-  hoarders.clients.pop_back();  // what it held is not enough for the first
+  hoarders.clients.pop_back();  // its buffers are not enough for the first
   ASSERT_TRUE(server.eventually([](const ServerStats& s) { return s.connections.used == 5; }));
   first.close();
   ASSERT_TRUE(server.eventually([](const ServerStats& s) { return s.connections.used == 4; }));
@@ -101,7 +101,7 @@ TEST(WriteBufferQueue, WhatWasGatheredForOneWhoLeftGoesToTheNext) {
   }));
 }
 
-/// Downloads without end, read as fast as they come.
+/// Endless downloads, read as fast as they arrive.
 class Downloads {
  public:
   Downloads(const RunningServer& server, int count) {
@@ -141,7 +141,7 @@ class Downloads {
   std::thread reader_;
 };
 
-/// Six downloads on four buffers: somebody waits for a single one all the time.
+/// Six downloads on four buffers: there is always one that is blocked on a single buffer.
 void expect_whole_responses_between_downloads(std::uint32_t loops) {
   constexpr std::size_t kAskers = 4;
   constexpr int kRounds = 10;
@@ -181,7 +181,7 @@ TEST(WriteBufferQueue, HttpTwoResponseIsKeptInTheBuffersItWaitedFor) {
   RunningServer server(tickless_config(), every_loop(send_whole_or_many));
   constexpr unsigned kInitialWindow = 4;
   H2Client client(server.port(), {.settings = {{kInitialWindow, 1000}}});
-  client.post("/0");  // without an end: the connection is not idle
+  client.post("/0");  // without END_STREAM: the connection is not idle
   ASSERT_TRUE(client.in_step());
   Hoarders hoarders(server, 4);
   const std::uint32_t id = client.get("/whole/60000");
@@ -193,7 +193,7 @@ TEST(WriteBufferQueue, HttpTwoResponseIsKeptInTheBuffersItWaitedFor) {
 
 TEST(WriteBufferQueue, ResponseThatThePoolCanNeverHoldIsInvalidNotStuck) {
   ServerConfig config = hoarded_config();
-  config.write_buffers_per_connection = 8;  // of which there are four, one of them kept back
+  config.write_buffers_per_connection = 8;  // there are only four, one of them reserved
   config.reserved_write_buffers = 1;
   EXPECT_EQ(config.write_quota(), 3U);
   RunningServer server(config, every_loop([](ScriptedHandler& h) {

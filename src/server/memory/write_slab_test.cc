@@ -1,4 +1,4 @@
-// The write slab under exhaustion: nothing is dropped, everybody gets on, memory stays bounded.
+// An exhausted write slab: nothing is dropped, all connections progress, memory stays bounded.
 #include <atomic>
 #include <memory>
 #include <string>
@@ -38,17 +38,17 @@ struct SlabCase {
 
 class WriteSlab : public testing::TestWithParam<SlabCase> {};
 
-/// Reads what is there, of any client, checking every byte, until all have all.
+/// Reads from all clients as bytes arrive and checks every byte, until all have received all.
 class Readers {
  public:
   Readers(const RunningServer& server, std::size_t count, std::uint64_t each) : each_(each) {
     for (std::size_t i = 0; i < count; ++i) {
       readers_.push_back({std::make_unique<Client>(server.port(), 32 * 1024), {}, 0});
     }
-    // All inside before the first byte is asked for: an exhausted slab turns newcomers away.
+    // All connect before the first request: new ones are refused when the slab is exhausted.
     EXPECT_TRUE(server.eventually([&](const ServerStats& s) { return s.accepted == count; }));
   }
-  /// Each asks for its bytes, on its own connection.
+  /// Each client sends its request, on its own connection.
   void ask() {
     for (Reader& reader : readers_) {
       reader.got = 0;
@@ -57,7 +57,7 @@ class Readers {
           reader.client->send("GET /" + std::to_string(each_) + " HTTP/1.1\r\nhost: t\r\n\r\n"));
     }
   }
-  /// False when one ended early, sent a wrong byte, or nothing came for ten seconds.
+  /// False if a connection ended early, a byte was wrong, or nothing arrived for ten seconds.
   bool read_until(const std::function<bool()>& enough) {
     while (!enough()) {
       std::vector<pollfd> waiting;
@@ -118,12 +118,12 @@ TEST_P(WriteSlab, HundredMegabytesPassThroughFewBuffersFairly) {
   config.loops = GetParam().loops;
   config.tcp_write_buffer_pool_size = GetParam().buffers;
   config.socket_send_buffer_size = 32 * 1024;
-  config.high_watermark = 1.0;  // few buffers must not look like an emergency here
+  config.high_watermark = 1.0;  // few buffers must not raise the pressure here
   config.critical_watermark = 1.0;
   config.stall_grace = std::chrono::seconds(10);
   RunningServer server(config, every_loop(send_many));
-  // When the first is done, each has at least 80 % of an equal share. With more loops than
-  // processors the kernel, too, decides who runs: a round that it spoiled is repeated.
+  // When the first is done, each has at least 80 % of an equal share. With more loops than cores,
+  // the kernel's scheduling counts too: an unfair round is repeated.
   Readers readers(server, kClients, kEach);
   std::uint64_t rounds = 0;
   bool fair = false;
@@ -240,7 +240,7 @@ TEST(WriteSlabExhaustion, WhatWasFoundElsewhereIsNotWaitedForLater) {
   EXPECT_EQ(client.ask("arena" + std::string(kRest)).body.size(), 50'000U);
   hoarders.reset();
   ASSERT_TRUE(server.eventually([](const ServerStats& s) { return s.write_buffers.used == 0; }));
-  ASSERT_TRUE(client.send("100000000" + std::string(kRest)));  // and reads nothing of it
+  ASSERT_TRUE(client.send("100000000" + std::string(kRest)));  // and reads nothing
   ASSERT_TRUE(server.eventually([](const ServerStats& s) { return s.backpressure.used == 1; }));
   EXPECT_LE(server.stats().write_buffers.used, hoarded_config().write_buffers_per_connection);
   EXPECT_EQ(server.stats().pending_write_queue_len, 0U) << "its own quota is all it waits for";

@@ -1,6 +1,6 @@
 #pragma once
 
-// Servers with few write buffers, and clients that take them.
+// Servers with few write buffers, and clients that use them up.
 
 #include <charconv>
 #include <memory>
@@ -13,7 +13,7 @@
 
 namespace weir::inline v0::server::testkit {
 
-/// Sends as many bytes as the path names, as fast as there is room. Byte i is 'a' + i % 23.
+/// Sends as many bytes as the path says, as fast as there is room. Byte i is 'a' + i % 23.
 inline void send_many(ScriptedHandler& h) {
   struct State {
     std::uint64_t at;
@@ -47,8 +47,8 @@ inline void send_many(ScriptedHandler& h) {
   h.complete = [&h](ServerStream& s) { h.writable(s); };
 }
 
-/// A client that is inside before the buffers are gone, and busy with half a head: neither turned
-/// away nor closed as idle.
+/// A client that connects before the buffers are used up and then sends half a head, so that it is
+/// neither refused nor closed as idle.
 class EarlyClient {
  public:
   explicit EarlyClient(const RunningServer& server) : client_(server.port()) {
@@ -57,7 +57,7 @@ class EarlyClient {
     EXPECT_TRUE(
         server.eventually([&](const ServerStats& s) { return s.read_regions.used == before + 1; }));
   }
-  /// The rest of the request, and half of the next.
+  /// Sends the rest of the request, and half of the next.
   Answer ask(const std::string& rest) {
     return client_.send(rest + "GET /") ? client_.read() : Answer{};
   }
@@ -71,7 +71,7 @@ class EarlyClient {
 
 inline constexpr const char* kRest = " HTTP/1.1\r\nhost: t\r\n\r\n";
 
-/// Clients that ask for much and read nothing, until every buffer is out.
+/// Clients that request large responses and read nothing, until no buffer is free.
 struct Hoarders {
   Hoarders(const RunningServer& server, std::uint32_t buffers) {
     const std::uint64_t before = server.stats().requests;
@@ -88,7 +88,7 @@ struct Hoarders {
   std::vector<std::unique_ptr<Client>> clients;
 };
 
-/// Four buffers, and nobody is dropped for holding them.
+/// Four buffers, and no connection is dropped for holding them.
 inline ServerConfig hoarded_config() {
   ServerConfig config = small_config();
   config.tcp_write_buffer_pool_size = 4;

@@ -53,7 +53,7 @@ void HandshakeSlots::leave(Entrant& entrant) {
   hand_out();
 }
 
-/// Free slots go to those in front.
+/// Gives free slots to the first in the queue.
 void HandshakeSlots::hand_out() {
   while (true) {
     const bool critical = !critical_.empty();
@@ -79,7 +79,7 @@ void HandshakeSlots::tell(std::uint32_t loop) {
       places_[loop].granted.remove(*next);
       next->state_ = Entrant::State::kInside;
     }
-    next->on_slot();  // of this loop, like this call: it cannot leave in between
+    next->on_slot();  // it belongs to this loop, so it cannot leave meanwhile
   }
 }
 

@@ -105,13 +105,13 @@ TEST(HandshakeSlots, OneWhoLeavesBeforeItIsToldPassesItsSlotOn) {
   EXPECT_TRUE(door.slots.enter(a));
   EXPECT_FALSE(door.slots.enter(b));
   EXPECT_FALSE(door.slots.enter(c));
-  door.slots.leave(a);  // b has it now, but was not told
+  door.slots.leave(a);  // b has it now, but on_slot() was not called
   door.slots.leave(b);
   door.turn();
   EXPECT_FALSE(b.told);
   EXPECT_TRUE(c.told);
   door.slots.leave(c);
-  door.slots.leave(c);  // twice does nothing
+  door.slots.leave(c);  // a second call has no effect
   EXPECT_EQ(door.slots.stats().used, 0U);
 }
 

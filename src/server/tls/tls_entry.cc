@@ -17,7 +17,7 @@ constexpr std::string_view kSpeaksTls =
     "connection: close\r\n\r\n"
     "This port speaks TLS: use https://.\r\n";
 
-/// Every HTTP method begins so, and so does the preface of HTTP/2.
+/// Every HTTP method and the HTTP/2 preface begin with a capital letter.
 bool looks_like_http(std::span<const std::byte> bytes) noexcept {
   const char first = static_cast<char>(bytes.front());
   return first >= 'A' && first <= 'Z';
@@ -93,7 +93,7 @@ bool TlsEntry::shake() {
   const std::size_t staged = input.decrypted().size();
   if (staged > 0) input.consume_decrypted(staged - transport_.stream().staged_left());
   if (step == io::TlsHandshake::kAgain) return false;
-  // OpenSSL takes the whole stage with its first read; nothing of it may be taken for HTTP.
+  // OpenSSL takes the whole stage with its first read; the rest must not be read as HTTP.
   if (step == io::TlsHandshake::kFailed || !input.empty()) {
     fail_handshake();
     return true;
@@ -111,13 +111,13 @@ void TlsEntry::fail_handshake() {
     return connection_.fail(CloseReason::kHandshake);
   }
   over(why == io::IoError::kNoMemory ? HandshakeResult::kNoMemory : HandshakeResult::kFailed);
-  // The alert is on its way: closing on unread bytes would take it back.
+  // The alert is not received yet: closing with unread bytes would discard it.
   connection_.use_cleartext();
   transport_.end();
   connection_.finish({.reason = CloseReason::kHandshake, .linger = true});
 }
 
-/// Counts it, once, and gives the slot to the next.
+/// Counts the result once, and gives back the slot.
 void TlsEntry::over(HandshakeResult result) noexcept {
   if (state_ == State::kOver) return;
   state_ = State::kOver;

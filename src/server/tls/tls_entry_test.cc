@@ -1,5 +1,5 @@
-// The way into TLS: what a connection costs before it has one, who gets a slot, and every way in
-// which a handshake can end.
+// Before and during the handshake: what a connection costs before it has a TLS object, which one
+// gets a slot, and every way in which a handshake can end.
 #include "tls/tls_entry.h"
 
 #include <string>
@@ -28,7 +28,7 @@ std::uint64_t ended(const ServerStats& stats, HandshakeResult result) {
   return stats.tls.handshakes_by(result);
 }
 
-/// The first bytes of a ClientHello of 512.
+/// The first bytes of a ClientHello of 512 bytes.
 std::string half_a_hello(std::size_t bytes) {
   std::string hello("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 11);
   hello.resize(bytes, 'r');
@@ -211,7 +211,7 @@ TEST(TlsEntry, HalfAClientHelloHoldsAtMostTwoKilobytes) {
     ASSERT_TRUE(halves.back().send(half_a_hello(300)));
   }
   ASSERT_TRUE(server.eventually([](const ServerStats& s) { return s.accepted == 16; }));
-  // A whole round trip behind them: the bytes of all have been read.
+  // After a whole round trip, the bytes of all of them have been read.
   TlsClient other(server->tls_port());
   ASSERT_TRUE(other.shake());
   ASSERT_EQ(other.get("/").status, 200);
@@ -242,7 +242,7 @@ TEST(TlsEntry, SlotsBoundHandshakesAndTheNextWaitsInOrder) {
   ServerConfig config = tls_config();
   config.handshake_slots = 2;
   RunningServer server(config, answer_path());
-  // Whole greetings, and then silence: each holds a slot.
+  // Complete ClientHellos without anything after them: each holds a slot.
   std::vector<std::unique_ptr<TlsClient>> silent;
   for (int i = 0; i < 2; ++i) {
     silent.push_back(std::make_unique<TlsClient>(server->tls_port()));
@@ -255,7 +255,7 @@ TEST(TlsEntry, SlotsBoundHandshakesAndTheNextWaitsInOrder) {
     ASSERT_FALSE(silent.back()->tcp().take(1).empty());
   }
   EXPECT_EQ(server.stats().tls.handshake_slots.used, 2U);
-  // Now somebody honest: it waits until one of them leaves.
+  // A correct client is queued until one of them leaves.
   auto honest = std::async(std::launch::async, [&] {
     TlsClient client(server->tls_port());
     return client.shake() ? client.get("/late").body : client.why();
@@ -327,7 +327,7 @@ TEST(TlsEntry, AClientThatLeavesInTheMiddleIsForgotten) {
 TEST(TlsEntry, AHelloWithGarbageInsideFailsTheHandshakeOnly) {
   RunningServer server(tls_config(), answer_path());
   Client broken(server->tls_port());
-  ASSERT_TRUE(broken.send(half_a_hello(517)));  // whole, and nonsense
+  ASSERT_TRUE(broken.send(half_a_hello(517)));  // complete, but invalid
   const std::string alert = broken.take(7);
   ASSERT_EQ(alert.size(), 7U);
   EXPECT_EQ(alert[0], '\x15') << "an alert";

@@ -1,4 +1,4 @@
-// TLS when the socket below it breaks, at any call of a handshake and of the first exchange.
+// TLS when its socket fails, at any call of a handshake and of the first exchange.
 #include <cerrno>
 #include <numeric>
 #include <string>
@@ -38,8 +38,8 @@ TEST_P(TlsFault, ASocketThatFailsAtAnyCallEndsItsConnectionAndNothingElse) {
   TlsClient standing(server.tls_port());
   ASSERT_TRUE(standing.shake());
   ASSERT_EQ(standing.get("/").status, 200);
-  int failed = 0;   // to shake hands
-  int cut_off = 0;  // later
+  int failed = 0;   // in the handshake
+  int cut_off = 0;  // after the handshake
   int lived = 0;
   std::uint64_t attempts = 1;
   for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {

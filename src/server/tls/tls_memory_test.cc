@@ -1,5 +1,5 @@
-// A server whose TLS library has a bound: what happens at it, and what an idle connection costs.
-// A program of its own: the bound must be set before OpenSSL allocates anything.
+// A server with a memory bound for the TLS library: what happens at the bound, and what an idle
+// connection costs. A separate program: the bound must be set before OpenSSL allocates anything.
 #include "weir/experimental/io/tls_memory.h"
 
 #include <memory>
@@ -19,7 +19,7 @@ using testkit::TlsClient;
 
 constexpr std::uint64_t kPlenty = 512U << 20U;
 
-// Before main(), hence before any test touches OpenSSL.
+// Before main(), so that no test uses OpenSSL earlier.
 const bool kInstalled = io::install_tls_memory(kPlenty);
 
 struct TlsServerMemory : testing::Test {
@@ -32,8 +32,8 @@ TEST_F(TlsServerMemory, WithoutMemoryHandshakesFailAndLaterOnesDoNot) {
   TlsClient standing(server->tls_port());
   ASSERT_TRUE(standing.shake());
   ASSERT_EQ(standing.get("/").status, 200);
-  // Memory for some: clients come and stay until nothing is left, at a different place each time.
-  // They live in this process too, so it may be their end that gets none.
+  // Memory for some: clients connect and stay until none is left, at a different point each time.
+  // They are in this process too, so the allocation that fails may be on their side.
   int failed = 0;
   for (std::uint64_t spare = 0; spare < 512 * 1024; spare += 128 * 1024 + 999) {
     std::vector<std::unique_ptr<TlsClient>> made;
@@ -44,7 +44,7 @@ TEST_F(TlsServerMemory, WithoutMemoryHandshakesFailAndLaterOnesDoNot) {
   }
   EXPECT_GT(failed, 5);
   EXPECT_GT(io::tls_memory_stats().refused, 5U);
-  // One that stood before goes on, and the next comes in.
+  // An established connection continues, and a new one is accepted.
   EXPECT_EQ(standing.get("/still").body, "/still");
   TlsClient next(server->tls_port());
   ASSERT_TRUE(next.shake()) << next.why();
@@ -54,7 +54,7 @@ TEST_F(TlsServerMemory, WithoutMemoryHandshakesFailAndLaterOnesDoNot) {
   }));
 }
 
-/// A whole ClientHello. Who sends it by hand needs no memory of OpenSSL: only the server does.
+/// A whole ClientHello. A client that sends these bytes itself needs no memory of OpenSSL.
 std::string client_hello() {
   SSL_CTX* context = SSL_CTX_new(TLS_client_method());
   SSL* ssl = SSL_new(context);
@@ -68,8 +68,8 @@ std::string client_hello() {
   return hello;
 }
 
-/// Less and less room for a handshake: wherever the refusal falls, its connection ends, once and
-/// for one reason, and what it had is given back.
+/// Handshakes with less and less memory: wherever an allocation fails, the connection ends once,
+/// with one reason, and its memory is freed.
 TEST_F(TlsServerMemory, EveryRefusedAllocationOfAHandshakeEndsItAlone) {
   RunningServer server(tls_config(), answer_path());
   TlsClient standing(server->tls_port());
@@ -77,7 +77,7 @@ TEST_F(TlsServerMemory, EveryRefusedAllocationOfAHandshakeEndsItAlone) {
   ASSERT_EQ(standing.get("/").status, 200);
   const std::string hello = client_hello();
   const std::uint64_t refused_before = io::tls_memory_stats().refused;
-  constexpr std::uint64_t kAtOnce = 8;  // as many as there are slots: what the loop kept is used up
+  constexpr std::uint64_t kAtOnce = 8;  // one per slot: uses up what the loop kept
   std::uint64_t attempts = 1;
   std::uint64_t after_first_sweep = 0;
   for (int sweep = 0; sweep < 2; ++sweep) {
@@ -133,7 +133,7 @@ TEST_F(TlsServerMemory, AnIdleConnectionHoldsLessThanTheBudgetCounts) {
     ASSERT_EQ(clients.back()->get("/").status, 200);
   }
   ASSERT_EQ(server.stats().connections.used, kCount);
-  // Both ends are in this process: what goes when the server's close is theirs.
+  // Both ends are in this process; closing the server's ends frees only their memory.
   const std::uint64_t open = io::tls_memory_stats().taken_bytes;
   ASSERT_TRUE(server->drain(std::chrono::seconds(10)));
   const std::uint64_t each = (open - io::tls_memory_stats().taken_bytes) / kCount;

@@ -21,13 +21,13 @@ io::TlsContext::Ptr TlsShared::context() const {
 
 void TlsShared::set_context(io::TlsContext::Ptr made) {
   const std::lock_guard lock(mutex_);
-  context_.swap(made);  // the old one dies after the lock, or with its last connection
+  context_.swap(made);  // the old one is freed after the lock, or with its last connection
 }
 
 TlsEntry& TlsShared::acquire(Connection& connection, LoopShard& shard) {
   const std::lock_guard lock(mutex_);
   TlsEntry* entry = entries_.get(entries_.acquire(connection, shard));
-  WEIR_ASSERT(entry != nullptr);  // as many as connections
+  WEIR_ASSERT(entry != nullptr);  // there is one per connection
   return *entry;
 }
 

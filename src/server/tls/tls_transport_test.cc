@@ -1,5 +1,4 @@
-// What goes on inside TLS once it stands: bodies both ways, endings, keys, certificates that
-// change.
+// TLS after the handshake: bodies in both directions, ends, key updates, replaced certificates.
 #include "io/tls_transport.h"
 
 #include <atomic>

@@ -28,7 +28,7 @@ struct ServerRequest {
   std::optional<std::uint64_t> body_length;  // 0 without a body; nullopt if not known yet
   http::Method method = http::Method::kOther;
   HttpVersion version = HttpVersion::k11;
-  bool expect_continue = false;  // the client waits for 100; sent when the body is read
+  bool expect_continue = false;  // the client expects 100 Continue; sent when the body is read
   bool upgrade = false;          // 101 is allowed: the stream becomes a tunnel
   bool te_trailers = false;      // the client accepts response trailers
   bool secure = false;           // received over TLS
@@ -41,8 +41,7 @@ struct ServerRequest {
 ///
 ///   on_headers, on_header* , (on_body | on_trailers)*, on_complete   the request
 ///   on_writable*                                                     when there is room again
-///   on_finished | on_abort                                           always exactly one, as the
-///   last
+///   on_finished | on_abort                                           exactly one, as the last
 ///
 /// The last on_body has chunk.last(). A request without a body gets no on_body; on_complete follows
 /// at once. After 101 (or 2xx to CONNECT) the stream is a tunnel: on_body has raw bytes, and
@@ -75,7 +74,7 @@ class Handler {
   /// The result of acquire_arena(ArenaWait::kQueue): the arena, or nullptr if the stream was
   /// pending for too long (the default implementation then answers 503).
   virtual void on_arena(ServerStream& stream, Arena* arena);
-  /// The last byte of the response was handed to the kernel, and the request has ended.
+  /// The kernel has accepted the last byte of the response, and the request has ended.
   virtual void on_finished(ServerStream& stream);
   /// The stream ended earlier: client disconnected, timeout, invalid request, reset(), shutdown.
   virtual void on_abort(ServerStream& stream, CloseReason reason);

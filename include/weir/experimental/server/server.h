@@ -38,7 +38,7 @@ struct StartError {
   std::string why;  // of a certificate or key; otherwise empty
 };
 
-/// A certificate that a reload has put in another's place.
+/// A certificate that a reload has replaced.
 struct RotatedCertificate {
   std::string file;
   std::string subject;  // "CN=name"
@@ -78,15 +78,15 @@ class Server {
   [[nodiscard]] std::vector<io::SocketName> tls_addresses() const;
   [[nodiscard]] std::uint16_t tls_port() const;
 
-  /// Reads certificates and keys again, as `next` says; handshakes from now on use them, and
-  /// sessions resume across it. On a fault, which is named, everything stays as it was. Where to
-  /// listen, and the bounds, stay as they are in any case. Gives the certificates that are others
-  /// now. From any thread.
+  /// Reads certificates and keys again, as configured in `next`. New handshakes use them; earlier
+  /// sessions can still be resumed. If there is an error, it is returned and nothing changes.
+  /// Listen addresses and bounds never change. Returns the certificates that were replaced. From
+  /// any thread.
   [[nodiscard]] Result<std::vector<RotatedCertificate>, ConfigError> reload_tls(
       const io::TlsConfig& next);
 
-  /// Stops accepting. Each connection is closed after its exchange, idle ones at once. True if none
-  /// is left before the time is over.
+  /// Stops accepting. Closes idle connections at once, the others after their exchange. True if all
+  /// are closed within `at_most`.
   bool drain(Duration at_most);
   /// Closes all connections and returns when no loop uses this server any more.
   void stop();

@@ -115,7 +115,7 @@ struct ServerConfig {
     const std::uint32_t half = http2_enabled ? body_lease_pool_size / 2 : 0;
     return reserved_streams < half ? reserved_streams : half;
   }
-  /// Write buffers that one connection may hold: at most what non-critical requests can use at all.
+  /// Write buffers that one connection may hold: at most what non-critical requests may use.
   [[nodiscard]] std::uint32_t write_quota() const noexcept {
     const std::uint32_t pool = tcp_write_buffer_pool_size - reserved_write_buffers;
     return write_buffers_per_connection < pool ? write_buffers_per_connection : pool;

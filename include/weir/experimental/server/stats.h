@@ -62,7 +62,7 @@ struct ServerStats {
   std::array<std::uint64_t, static_cast<std::size_t>(RefuseReason::kCount)> refused{};
 
   // HTTP/2.
-  std::uint64_t h2_connections = 0;  // ever
+  std::uint64_t h2_connections = 0;  // since start
   std::uint64_t h2_requests = 0;
   std::uint64_t h2_goaways = 0;               // sent with a last stream
   std::uint64_t h2_outbound_frames_peak = 0;  // most unsent frames ever in one session

@@ -95,15 +95,14 @@ class ServerStream {
   [[nodiscard]] virtual ArenaAnswer acquire_arena(ArenaWait wait = ArenaWait::kNo) = 0;
   [[nodiscard]] virtual Arena* arena() const noexcept = 0;
 
-  /// A critical request may use the reserved places of every pool from now on, another may not.
-  /// If this is never called, it is critical if its connection's peer is
-  /// (Server::set_critical_peers).
+  /// From now on the request may use the reserved places of every pool, or may not. Without a call,
+  /// it may if its connection's peer is critical (Server::set_critical_peers).
   virtual void set_critical(bool critical) noexcept = 0;
 
   /// The number of bytes that send_data() would accept now.
   [[nodiscard]] virtual std::size_t writable_bytes() const noexcept = 0;
-  /// Bytes of this response that wait in memory for the client; over HTTP/2 at most so many, since
-  /// streams share their connection's output.
+  /// Bytes of this response that the kernel has not accepted yet. For HTTP/2 this is an upper
+  /// bound, because streams share their connection's output.
   [[nodiscard]] virtual std::size_t unsent_bytes() const noexcept = 0;
   [[nodiscard]] virtual bool response_started() const noexcept = 0;
   [[nodiscard]] virtual std::uint64_t body_bytes_received() const noexcept = 0;

@@ -5,9 +5,9 @@
 
 namespace weir::inline v0::server {
 
-/// Reads the certificates and keys that a configuration names, as a server would: each must be
-/// there, hold what it should, be valid today, and each key must belong to its certificate. Names
-/// the first fault with its key and file; empty when there is none, or when TLS is not configured.
+/// Reads the certificates and keys of a configuration, as a server does. Each file must exist, have
+/// the right content and be valid today; each key must match its certificate. Returns the first
+/// error, with its key and file; empty if there is none or TLS is not configured.
 [[nodiscard]] ConfigErrors check_tls_files(const io::TlsConfig& config);
 
 }  // namespace weir::inline v0::server
