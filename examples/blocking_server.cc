@@ -1,10 +1,10 @@
-// A thread-per-request TCP server that keeps answering when it is asked for more than it can do.
+// A thread-per-request TCP server that keeps answering under overload.
 //
 //   blocking_server [LIMIT]    prints "port N"; then try: curl -i http://127.0.0.1:N/20
 //
-// Every request pretends to work for as many milliseconds as its path says. LIMIT of them (4) may
-// do so at once; the next ones wait in their threads for up to 50 ms, and whoever has no hope is
-// told at once to come back. SIGTERM ends it with its counts.
+// Each request simulates work for as many milliseconds as its path says. LIMIT of them (4) may run
+// at once; the next ones wait in their threads for up to 50 ms; a request that cannot be served in
+// time is refused at once with a retry hint. On SIGTERM it ends and prints its counts.
 #include <charconv>
 #include <cstdio>
 #include <string>
@@ -56,7 +56,7 @@ void refuse(const weir::io::Fd& connection, weir::AdmissionController& admission
          "come back later\n");
 }
 
-/// What your server does: here, "GET /20 …" takes 20 milliseconds.
+/// The work of your server: here, "GET /20 …" takes 20 milliseconds.
 std::string_view handle(std::string_view request) {
   const std::size_t path = request.find('/');
   const std::uint32_t ms = path < request.size() ? number_in(request.substr(path + 1), 0) : 0;
@@ -72,7 +72,7 @@ void serve(weir::AdmissionController& admission, const weir::io::Fd& connection)
   weir::AdmissionRequest request;
   request.priority = weir::Priority::kNormal;
 
-  ThreadParker parker;  // sleeps for up to 50 ms if there is no room now
+  ThreadParker parker;  // blocks for up to 50 ms if there is no room now
   auto permit = admission.admit(request, parker, monotonic_now());
   if (!permit) return refuse(connection, admission, permit.error());
 
@@ -110,7 +110,7 @@ int main(int argc, char** argv) {
       });
     }
     weir::io::MemoryReader reader;
-    // Ten times a second: windows close, waiters expire; twice a second a look at the memory.
+    // Ten times a second: close windows, expire waiters; twice a second: read the memory usage.
     for (int turn = 0; !end.came_within_a_tenth(); ++turn) {
       admission.expire(monotonic_now());
       if (turn % 5 != 0) continue;

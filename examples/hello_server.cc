@@ -1,12 +1,12 @@
-// A small server to measure and to attack: fixed answers, an echo, long and slow responses.
+// A small server for benchmarks and attack tests: fixed answers, an echo, long and slow responses.
 //
-//   hello_server --port 0 [--loops N] [--max-connections N] …    prints "port N" when it serves
-//   hello_server --tls-port 0 …        speaks TLS there too, with a certificate made at start
+//   hello_server --port 0 [--loops N] [--max-connections N] …    prints "port N" when it is ready
+//   hello_server --tls-port 0 …        also serves TLS, with a certificate generated at start
 //
-//   /            128 bytes               /echo      sends the body back as it comes
+//   /            128 bytes               /echo      sends the body back as it arrives
 //   /bytes/N     N bytes                 /slow/MS   answers after MS milliseconds
 //   /stats       counters as JSON        /arena     buffers the body in an arena, then echoes it
-//   /queue       the same, but waits in line when no arena is left
+//   /queue       the same, but stays pending while no arena is free
 #include <algorithm>
 #include <charconv>
 #include <csignal>
@@ -53,7 +53,7 @@ std::uint64_t number_in(std::string_view text) {
   return value;
 }
 
-/// Answers at once from a literal; says so again if no buffer was left.
+/// Answers at once from a literal; tries again if no buffer was free.
 class Hello final : public Handler {
  public:
   void on_headers(ServerStream&, const ServerRequest&) override {}
@@ -69,7 +69,7 @@ class Hello final : public Handler {
   std::string_view text_;
 };
 
-/// Sends every piece of the body back as it comes; what finds no room makes the client wait.
+/// Sends each piece of the body back as it arrives; without room for it, reading is paused.
 class Echo final : public Handler {
  public:
   struct State {
@@ -81,10 +81,10 @@ class Echo final : public Handler {
     static_cast<void>(start(stream));
   }
   void on_body(ServerStream& stream, const weir::http::BodyChunk& chunk) override {
-    // The view dies with this call, so it must be taken now or never: reset when it cannot be.
+    // The view is valid only during this call: reset if it cannot be sent now.
     if (!start(stream)) return stream.reset();
     if (stream.send_data(chunk.text()) < chunk.len) stream.reset();
-    // Not after the last one: nothing would be under way whose departure could end the pause.
+    // Not after the last piece: no sent byte would then end the pause.
     if (!chunk.last() && stream.writable_bytes() < 64 * 1024) stream.pause();
   }
   void on_complete(ServerStream& stream) override {
@@ -161,8 +161,8 @@ class Slow final : public Handler {
   }
 };
 
-/// Collects the body in an arena and echoes it whole: 503 when no arena is left. The arena is taken
-/// when the first byte of the body is there: a client that sends only a head holds none.
+/// Collects the body in an arena and echoes it whole: 503 if no arena is free. The arena is taken
+/// when the first byte of the body arrives: a client that sends only a head holds none.
 class Buffered final : public Handler {
  public:
   void on_headers(ServerStream& stream, const ServerRequest&) override {
@@ -185,8 +185,8 @@ class Buffered final : public Handler {
   }
 };
 
-/// The same, but it waits for an arena; the body is not read meanwhile. So it must ask before the
-/// body comes: a view cannot be kept until the answer.
+/// The same, but it waits for an arena and does not read the body meanwhile. It must request the
+/// arena before the body arrives, because a view cannot be kept.
 class Queued final : public Handler {
  public:
   void on_headers(ServerStream& stream, const ServerRequest&) override {
@@ -347,7 +347,7 @@ int main(int argc, char** argv) {
       return asked ? 0 : 2;
     }
   }
-  // Small pools may not hold the default reserves.
+  // Small pools may be too small for the default reserves.
   config.reserved_connections = std::min(config.reserved_connections, config.max_connections / 8);
   config.reserved_write_buffers =
       std::min(config.reserved_write_buffers, config.tcp_write_buffer_pool_size / 8);
@@ -386,7 +386,7 @@ int main(int argc, char** argv) {
   const auto callback = weir::io::Callback<int>::to<&Stopper::on_signal>(stopper);
   if (!interrupt.start(loop, SIGINT, callback) || !terminate.start(loop, SIGTERM, callback))
     return 1;
-  // Only now: whoever reads the port may send SIGTERM at once.
+  // Printed last: the reader of the port may send SIGTERM at once.
   std::printf("port %u\n", server.port());
   if (!tls_port.empty()) std::printf("tls-port %u\n", server.tls_port());
   std::printf("ceiling %llu\n", static_cast<unsigned long long>(weir::worst_case_bytes(config)));

@@ -1,12 +1,11 @@
 // Two handlers, two ways to treat a body:
 //
-//   POST /json     needs the whole body: collects it in an arena, parses it, sends it back
-//   minified.
-//                  No arena left: 503, nothing is buffered, the connection stays usable.
-//   POST /upload   needs no memory of its own: writes each piece to a file while the view is alive.
-//                  Goes on when every arena is taken.
+//   POST /json     needs the whole body: collects it in an arena, parses it, returns it minified.
+//                  No arena free: 503, nothing is buffered, the connection stays usable.
+//   POST /upload   needs no memory of its own: writes each piece to a file while the view is valid.
+//                  Works when every arena is taken.
 //
-//   json_and_upload --arenas N --file PATH      prints "port N" when it serves
+//   json_and_upload --arenas N --file PATH      prints "port N" when it is ready
 #include <charconv>
 #include <csignal>
 #include <cstdint>
@@ -35,7 +34,7 @@ void answer(ServerStream& stream, std::uint16_t status, std::string_view text) {
 }
 
 /// A JSON object or array without its blanks; empty if its brackets or quotes do not match. A real
-/// service would parse it; what matters here is that it needs the whole text.
+/// service would parse it; this example only shows that it needs the whole text.
 std::string minified(std::string_view text) {
   std::string out;
   std::string open;
@@ -55,7 +54,7 @@ std::string minified(std::string_view text) {
   return quoted || !open.empty() || (!out.starts_with('{') && !out.starts_with('[')) ? "" : out;
 }
 
-/// Buffers: an arena is taken when the head is there, and goes back when the stream ends.
+/// Buffers: an arena is taken after the head and returned when the stream ends.
 class JsonHandler final : public weir::Handler {
  public:
   void on_headers(ServerStream& stream, const ServerRequest&) override {
@@ -64,7 +63,7 @@ class JsonHandler final : public weir::Handler {
     stream.make_state<BodyBuffer>() = BodyBuffer(*got.arena);
   }
   void on_body(ServerStream& stream, const weir::http::BodyChunk& chunk) override {
-    if (stream.response_started()) return;  // refused above; the rest is thrown away
+    if (stream.response_started()) return;  // refused above; the rest is discarded
     if (!stream.state<BodyBuffer>().append(chunk)) answer(stream, 413, "larger than an arena\n");
   }
   void on_complete(ServerStream& stream) override {
@@ -99,7 +98,7 @@ class UploadHandler final : public weir::Handler {
     const State& state = stream.state<State>();
     if (state.file == nullptr) return;
     const std::uint64_t bytes = state.bytes;
-    // Closed before it is answered: who reads "Uploaded" may open the file and find all of it.
+    // Closed before the answer: a client that reads "Uploaded" may open the complete file.
     if (!close(stream)) return answer(stream, 507, "not all of it could be written\n");
     answer(stream, 200, "Uploaded " + std::to_string(bytes) + " bytes\n");
   }
@@ -109,7 +108,7 @@ class UploadHandler final : public weir::Handler {
   }
 
  private:
-  /// Whether everything that came is in the file.
+  /// Whether everything that arrived is in the file.
   static bool close(ServerStream& stream) {
     State& state = stream.state<State>();
     if (state.file == nullptr) return false;
@@ -173,7 +172,7 @@ int main(int argc, char** argv) {
   weir::io::SignalWatcher terminate;
   const auto stop = weir::io::Callback<int>::to<&Stopper::on_signal>(stopper);
   if (!terminate.start(loop, SIGTERM, stop)) return 1;
-  // Only now: whoever reads the port may send SIGTERM at once.
+  // Printed last: the reader of the port may send SIGTERM at once.
   std::printf("port %u\n", server.port());
   std::fflush(stdout);
   loop.run();

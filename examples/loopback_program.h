@@ -1,6 +1,6 @@
 #pragma once
 
-// What examples need and is not their subject: a port on loopback, and an end by signal.
+// Helpers of the examples: a port on loopback, and ending by signal.
 
 #include <csignal>
 #include <cstdio>
@@ -11,7 +11,7 @@
 
 #include "weir/experimental/io/fd.h"
 
-/// SIGTERM and SIGINT, taken when asked for. Made before any thread, which would get them else.
+/// Waits for SIGTERM and SIGINT. Construct it before any thread, which would else receive them.
 class EndSignals {
  public:
   EndSignals() {
@@ -20,7 +20,7 @@ class EndSignals {
     sigaddset(&set_, SIGINT);
     pthread_sigmask(SIG_BLOCK, &set_, nullptr);
   }
-  /// Sleeps for a tenth of a second, or until one came.
+  /// Sleeps for a tenth of a second, or until one arrives.
   [[nodiscard]] bool came_within_a_tenth() const {
     const timespec tenth{.tv_sec = 0, .tv_nsec = 100'000'000};
     return ::sigtimedwait(&set_, nullptr, &tenth) >= 0;
@@ -30,9 +30,9 @@ class EndSignals {
   sigset_t set_{};
 };
 
-/// A socket of this type (SOCK_STREAM, SOCK_DGRAM) on a loopback port of the system's choice, and
-/// a line that says which. Empty, with a line that says why, if there is none. Further datagram
-/// sockets of this program may be bound to the same port.
+/// A socket of this type (SOCK_STREAM, SOCK_DGRAM) on a loopback port that the system chooses;
+/// prints the port. On failure prints why and returns an empty Fd. Further datagram sockets of this
+/// program may be bound to the same port.
 inline weir::io::Fd bind_and_say_where(int type) {
   weir::io::Fd socket(::socket(AF_INET, type | SOCK_CLOEXEC, 0));
   sockaddr_in name{};

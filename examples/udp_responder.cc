@@ -1,13 +1,12 @@
-// A UDP service whose probes are answered whatever else is asked of it.
+// A UDP service that answers probes under any load.
 //
 //   udp_responder [LIMIT]    prints "port N"
 //
 // A datagram "P…" is a probe: it is critical, so it is never refused, and it is sent back as "A…".
 // A datagram "U…" is an update: it is low, takes 20 ms of a worker, and when LIMIT of them (64) are
-// in flight the next one is dropped without a word: nobody was promised an answer. SIGTERM ends it
-// with its counts.
+// in flight the next one is dropped without an answer. On SIGTERM it ends and prints its counts.
 //
-// Admission judges what was read, and the kernel drops what does not fit the socket's queue. So
+// Admission sees only what was read; the kernel drops what does not fit the socket's queue. So
 // probes have a socket of their own, on the same port: a flood of updates cannot fill its queue.
 #include <array>
 #include <atomic>
@@ -40,8 +39,8 @@ namespace {
 using weir::io::Fd;
 using weir::io::monotonic_now;
 
-/// Updates that were admitted and wait for a worker. It needs no bound of its own: every entry
-/// holds a permit, so admission bounds it.
+/// Updates that were admitted and are queued for a worker. It needs no bound of its own: every
+/// entry holds a permit, so admission bounds it.
 class Backlog {
  public:
   void put(weir::Permit permit) {
@@ -49,7 +48,7 @@ class Backlog {
     permits_.push_back(std::move(permit));
     changed_.notify_one();
   }
-  /// Empty at the end.
+  /// Returns an empty permit at the end.
   weir::Permit take() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return ended_ || !permits_.empty(); });
@@ -77,7 +76,7 @@ struct Sockets {
 };
 
 /// Two sockets on one port. The kernel chooses by a datagram's first byte: 'P' goes to the one that
-/// was bound first. An empty Fd, with a line that says why, if that failed.
+/// was bound first. On failure prints why and returns an empty Fd.
 Sockets bind_lanes() {
   Sockets lanes{bind_and_say_where(SOCK_DGRAM),
                 Fd(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0))};
@@ -105,7 +104,7 @@ Sockets bind_lanes() {
 struct Counts {
   std::uint64_t probes = 0;
   std::uint64_t answers = 0;
-  std::uint64_t answers_at_the_limit = 0;  // given while no further update would have been admitted
+  std::uint64_t answers_at_the_limit = 0;  // sent while no further update would have been admitted
   std::uint64_t updates = 0;
   std::uint64_t shed = 0;
 };
@@ -117,7 +116,7 @@ class Responder {
         limit_(config.limit.initial_limit),
         admission_(config, weir::Rng(weir::io::random_seed())) {}
 
-  /// What comes first within a tenth of a second: at most one datagram of each kind.
+  /// Waits up to a tenth of a second and reads at most one datagram of each kind.
   void receive() {
     std::array<pollfd, 2> ready{
         {{sockets_.probes.get(), POLLIN, 0}, {sockets_.updates.get(), POLLIN, 0}}};
@@ -156,7 +155,7 @@ class Responder {
     std::move(*permit).finish(weir::Outcome::kOk, monotonic_now());
   }
 
-  /// Works off updates until end().
+  /// Processes updates until end().
   void work() {
     weir::io::ThreadParker pretended_work;
     while (weir::Permit permit = backlog_.take()) {
@@ -186,7 +185,7 @@ class Responder {
   std::uint32_t limit_;
   weir::AdmissionController admission_;
   Backlog backlog_;
-  Counts counts_;  // by the receiving thread
+  Counts counts_;  // written by the receiving thread
   std::atomic<std::uint64_t> done_{0};
 };
 
@@ -198,7 +197,7 @@ int main(int argc, char** argv) {
   weir::AdmissionConfig config;
   config.limit.policy = weir::LimitKind::kFixed;
   config.limit.initial_limit = 64;
-  config.classes.share_low_permille = 1000;  // nobody but updates wants the limit
+  config.classes.share_low_permille = 1000;  // only updates use the limit
   if (argc > 1) {
     const std::string_view text = argv[1];
     std::from_chars(text.data(), text.data() + text.size(), config.limit.initial_limit);

@@ -1,5 +1,5 @@
-// Any bytes as weir.toml: an error with a text, or a configuration that prints and loads back as
-// itself. Nothing else may happen.
+// Any bytes as weir.toml: only an error with a text, or a configuration that prints and loads back
+// as itself, is allowed.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

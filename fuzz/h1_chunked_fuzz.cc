@@ -1,5 +1,5 @@
-// Any bytes as a chunked body, against a slow decoder written from the grammar of RFC 9112 §7.1
-// with this codec's bounds: same content, same trailers, same number of bytes, or both refuse.
+// Any bytes as a chunked body, compared with a slow decoder written from the grammar of RFC 9112
+// §7.1 with this codec's bounds: same content, same trailers, same number of bytes, or both refuse.
 
 #include <cstdint>
 #include <optional>
@@ -23,7 +23,7 @@ struct Outcome {
   bool operator==(const Outcome&) const = default;
 };
 
-/// A line without its CRLF; nullopt if there is none yet. Sets `bad` at a CR or LF out of place.
+/// A line without its CRLF; nullopt if there is none yet. Sets `bad` at a misplaced CR or LF.
 std::optional<std::string_view> take_line(std::string_view& rest, bool& bad) {
   for (std::size_t i = 0; i < rest.size(); ++i) {
     if (rest[i] == '\n') bad = true;
@@ -53,7 +53,7 @@ bool size_of_chunk(std::string_view line, std::uint64_t& size) {
   return size <= static_cast<std::uint64_t>(INT64_MAX);
 }
 
-/// Only for input without errors that are found before their line ends, so: whole lines.
+/// Reads whole lines, so it finds no error before the line ends.
 Outcome by_the_grammar(std::string_view bytes, const http::HttpLimits& limits) {
   Outcome out;
   std::string_view rest = bytes;
@@ -148,7 +148,7 @@ class Decoding {
 };
 
 void check(std::string_view bytes) {
-  http::HttpLimits limits;  // small, so that the bounds are met
+  http::HttpLimits limits;  // small, so that inputs reach the bounds
   limits.chunk_extension_bytes_max = 16;
   limits.message_extension_bytes_max = 40;
   limits.trailer_bytes_max = 80;
@@ -161,7 +161,7 @@ void check(std::string_view bytes) {
 
   const Outcome expected = by_the_grammar(bytes, limits);
   const Outcome& got = whole.outcome();
-  // The codec refuses as soon as it can, the grammar at the end of a line.
+  // The codec refuses as early as possible, the grammar at the end of a line.
   if (expected.kind == Outcome::kComplete) WEIR_ASSERT(got == expected);
   if (expected.kind == Outcome::kRefused) WEIR_ASSERT(got.kind == Outcome::kRefused);
   if (got.kind == Outcome::kComplete) WEIR_ASSERT(expected == got);

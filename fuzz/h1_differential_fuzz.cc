@@ -1,6 +1,6 @@
-// Whatever the codec accepts from a client must mean the same to http_parser: same requests, same
-// fields, same bodies, same byte where each ends. http_parser may accept more; it may refuse only
-// what is_known_refusal() lists.
+// Input that the codec accepts from a client must mean the same to http_parser: same requests, same
+// fields, same bodies, same end of each. http_parser may accept more; it may refuse only what
+// is_known_refusal() lists.
 
 #include <cstdint>
 #include <string>
@@ -11,7 +11,7 @@
 namespace weir::inline v0::http::h1 {
 namespace {
 
-/// It knows a closed list of methods and a narrower URL grammar.
+/// http_parser has a fixed list of methods and a narrower URL grammar.
 bool is_known_refusal(const fuzz::Judge& judge) {
   return judge.error() == HPE_INVALID_METHOD || judge.error() == HPE_INVALID_URL ||
          judge.refused_a_tab();
@@ -27,7 +27,7 @@ bool is_same_target(std::string_view raw, const SeenMessage& ours) {
   return raw == ours.authority + ours.path || (without_path && raw == ours.authority);
 }
 
-/// Compares ours with the message at the front of `bytes`; its size, or 0 if they may differ.
+/// Compares ours with the first message of `bytes`; returns its size, or 0 if they may differ.
 std::size_t compare(const SeenMessage& ours, std::string_view bytes) {
   if (fuzz::is_misread(ours)) return 0;
   fuzz::Judge judge(HTTP_REQUEST);
@@ -40,7 +40,7 @@ std::size_t compare(const SeenMessage& ours, std::string_view bytes) {
   fuzz::require_same_content(ours, theirs);
   WEIR_ASSERT(ours.method == theirs.method);
   WEIR_ASSERT(is_same_target(theirs.path, ours));
-  // "close" beside "keep-alive" in HTTP/1.0: it keeps alive, we close.
+  // "close" and "keep-alive" together in HTTP/1.0: http_parser keeps alive, we close.
   if (!ours.tunnel && ours.http11) WEIR_ASSERT(ours.keep_alive == theirs.keep_alive);
   return used;
 }

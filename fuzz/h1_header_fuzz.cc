@@ -1,5 +1,5 @@
-// Any two strings as name and value of a field: the checks say what RFC 9110 says byte by byte, and
-// what the writer lets through comes back as exactly that field.
+// Any two strings as name and value of a field: the checks agree with RFC 9110 byte by byte, and a
+// field that the writer accepts is parsed as exactly that field.
 
 #include <array>
 #include <cstdint>
@@ -76,7 +76,7 @@ void check_round_trip(std::string_view name, std::string_view value) {
   back.feed({buffer.data(), *size});
   if (back.error() == http::ParseError::kBadConnection ||
       back.error() == http::ParseError::kBadFieldName)
-    return;  // a Connection that names what it may not, framing with underscores
+    return;  // a Connection field with a forbidden name, framing with underscores
   WEIR_ASSERT(back.messages().size() == 1 && back.left_over().empty());
   const auto& fields = back.messages().front().fields;
   WEIR_ASSERT(fields.size() == 2);

@@ -1,5 +1,5 @@
-// Any bytes as a client's stream: the verdict does not depend on the cuts, and what was accepted,
-// written anew as a gateway does, is read as the same request again.
+// Any bytes as a client's stream: the result does not depend on how the bytes are cut, and an
+// accepted request, rewritten as a gateway does, is parsed as the same request again.
 
 #include <cstdint>
 #include <string>
@@ -35,7 +35,7 @@ void forward_and_compare(const SeenMessage& seen) {
   const auto size = writer.end();
   WEIR_ASSERT(size.has_value());
 
-  http::HttpLimits limits;  // a gateway adds fields of its own: give it room
+  http::HttpLimits limits;  // room for the fields that a gateway adds
   limits.header_count_max = 110;
   limits.head_bytes_max = 60 * 1024;
   RequestTranscript again(limits);

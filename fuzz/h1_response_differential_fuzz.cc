@@ -1,4 +1,4 @@
-// As h1_differential_fuzz, for what an upstream answers to a GET, up to and with the close of its
+// Like h1_differential_fuzz, for an upstream's response to a GET, including the close of its
 // connection.
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 namespace weir::inline v0::http::h1 {
 namespace {
 
-/// Compares ours with the message at the front of `bytes`; its size, or 0 if they may differ.
+/// Compares ours with the first message of `bytes`; returns its size, or 0 if they may differ.
 std::size_t compare(const SeenMessage& ours, std::string_view bytes) {
   if (fuzz::is_misread(ours)) return 0;
   fuzz::Judge judge(HTTP_RESPONSE);

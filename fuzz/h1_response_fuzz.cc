@@ -1,5 +1,5 @@
-// Any bytes as an upstream's stream, to each kind of request: cuts do not matter, views are sound,
-// and no input makes a message that the framing rules do not allow.
+// Any bytes as an upstream's stream, for each kind of request: the result does not depend on how
+// they are cut, views are valid, and no input yields a message that the framing rules forbid.
 
 #include <cstdint>
 #include <string_view>

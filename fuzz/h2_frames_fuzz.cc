@@ -1,5 +1,5 @@
-// The bytes choose frames, mostly sound ones, so that what lies behind the first error is reached:
-// streams in every state, blocks in pieces, windows, resets, all on one connection.
+// The input selects frames, mostly valid ones, so that code behind the first error is reached:
+// streams in every state, split header blocks, windows, resets, all on one connection.
 
 #include <cstdint>
 #include <string>

@@ -11,7 +11,7 @@
 
 #include "http/h2/session_testing.h"
 
-/// Plays a client's bytes against an HTTP/2 session and holds its promises against what happens.
+/// Feeds a client's bytes to an HTTP/2 session and checks its promises.
 
 namespace fuzz {
 
@@ -32,7 +32,7 @@ inline void hold_bounds(weir::http::h2::TestPeer& peer, const weir::http::H2Limi
   WEIR_ASSERT(stats.memory_used <= limits.session_bytes_max);
 }
 
-/// What got through is sound in HTTP/1.1 too.
+/// Accepted messages are valid in HTTP/1.1 too.
 inline void hold_messages(const weir::http::h2::SeenStream& stream) {
   WEIR_ASSERT(weir::http::is_valid_field_name(stream.method));
   WEIR_ASSERT(!stream.authority.empty());
@@ -46,8 +46,8 @@ inline void hold_messages(const weir::http::h2::SeenStream& stream) {
   if (stream.complete && stream.body_length) WEIR_ASSERT(stream.body.size() == *stream.body_length);
 }
 
-/// Windows open as bytes are taken: when, and in how many steps, depends on how they came. How far
-/// does not: nobody may be told to send more than `window`, and again what was taken of `sent`.
+/// Windows open as bytes are read; when, and in how many steps, depends on the cuts. The total does
+/// not: it never exceeds `window` plus the part of `sent` that was read.
 inline void hold_windows(const weir::http::h2::TestPeer& peer, std::uint64_t window,
                          std::size_t sent) {
   std::map<weir::http::h2::StreamId, std::uint64_t> granted;
@@ -58,8 +58,8 @@ inline void hold_windows(const weir::http::h2::TestPeer& peer, std::uint64_t win
   for (const auto& [stream, bytes] : granted) WEIR_ASSERT(bytes <= window + sent);
 }
 
-/// `next_cut` says how many bytes come with each read. Output is read only when the session asks
-/// for it and at the end, so that it depends on nothing but the input.
+/// `next_cut` returns the number of bytes of each read. Output is read only when the session asks
+/// for it and at the end, so that it depends only on the input.
 template <class Cut>
 H2Outcome play_h2(std::string_view bytes, Cut next_cut) {
   const weir::http::H2Limits limits;
@@ -72,7 +72,7 @@ H2Outcome play_h2(std::string_view bytes, Cut next_cut) {
   while (!bytes.empty() && peer.alive()) {
     const std::string_view piece = bytes.substr(0, next_cut());
     bytes.remove_prefix(piece.size());
-    const std::vector<char> copy(piece.begin(), piece.end());  // views kept too long are caught
+    const std::vector<char> copy(piece.begin(), piece.end());  // detects views kept too long
     peer.send({copy.data(), copy.size()});
     hold_bounds(peer, limits);
     while (peer.blocked) {

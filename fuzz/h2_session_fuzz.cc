@@ -1,5 +1,5 @@
-// Any bytes as an HTTP/2 client's stream: bounds hold, what gets through is sound in HTTP/1.1 too,
-// and nothing of it depends on how the bytes were cut.
+// Any bytes as an HTTP/2 client's stream: bounds hold, accepted messages are valid in HTTP/1.1 too,
+// and the result does not depend on how the bytes are cut.
 
 #include <cstdint>
 #include <string>
@@ -10,7 +10,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   std::string bytes(reinterpret_cast<const char*>(data), size);
-  // A recorded connection starts with its preface; anything else is taken for frames.
+  // A recorded connection starts with its preface; other input is treated as frames.
   if (!bytes.starts_with("PRI "))
     bytes.insert(0, weir::http::h2::wire::preface() + weir::http::h2::wire::settings());
   const fuzz::H2Outcome whole = fuzz::play_h2(bytes, [] { return std::string_view::npos; });

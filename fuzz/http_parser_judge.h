@@ -10,8 +10,8 @@
 
 #include "http/h1/transcript_testing.h"
 
-/// http_parser as a judge: written by others from the same RFCs. What it understood, in the shape
-/// of our own transcript; `path` is the raw target.
+/// http_parser as a reference: an independent implementation of the same RFCs. Its result has the
+/// form of our own transcript; `path` is the raw target.
 
 namespace fuzz {
 
@@ -26,8 +26,8 @@ class Judge {
   Judge(const Judge&) = delete;
   Judge& operator=(const Judge&) = delete;
 
-  /// Reads one message, byte by byte to stop exactly behind it; at the end of `bytes` the peer
-  /// closes if `closes`. Returns the bytes it took.
+  /// Parses one message, byte by byte, to stop exactly at its end; at the end of `bytes` the peer
+  /// closes if `closes`. Returns the bytes consumed.
   std::size_t read_one(std::string_view bytes, bool closes) {
     static const http_parser_settings settings = callbacks();
     std::size_t used = 0;
@@ -41,7 +41,7 @@ class Judge {
   }
   [[nodiscard]] http_errno error() const { return static_cast<http_errno>(parser_.http_errno); }
   [[nodiscard]] const SeenMessage& message() const { return message_; }
-  /// Behind a Content-Length, RFC 9110 allows tabs; it knows only spaces.
+  /// RFC 9110 allows tabs after a Content-Length; http_parser accepts only spaces.
   [[nodiscard]] bool refused_a_tab() const {
     return error() == HPE_INVALID_CONTENT_LENGTH && last_byte_ == '\t';
   }
@@ -77,7 +77,7 @@ class Judge {
         message.method = http_method_str(static_cast<http_method>(p->method));
       of(p).in_trailers_ = true;
       of(p).in_value_ = false;
-      // It leaves to its caller that a 304 has no body whatever its fields say: 1 means no body.
+      // http_parser leaves it to its caller that a 304 never has a body: 1 means no body.
       return p->type == HTTP_RESPONSE && p->status_code == 304 ? 1 : 0;
     };
     settings.on_body = [](http_parser* p, const char* at, std::size_t n) {
@@ -99,7 +99,7 @@ class Judge {
   bool in_trailers_ = false;
 };
 
-/// It keeps the blanks behind a value.
+/// http_parser keeps the blanks after a value.
 inline void require_same_fields(const SeenMessage::Fields& ours,
                                 const SeenMessage::Fields& theirs) {
   WEIR_ASSERT(ours.size() == theirs.size());
@@ -118,8 +118,8 @@ inline void require_same_content(const SeenMessage& ours, const SeenMessage& the
   require_same_fields(ours.trailers, theirs.trailers);
 }
 
-/// It takes a field whose name only begins with "transfer-encoding" for that field: a request with
-/// one is refused, a response read until close. Its error, not a meaning to agree on.
+/// http_parser treats a field whose name only begins with "transfer-encoding" as that field: it
+/// refuses such a request, and reads such a response until close. This is a bug of http_parser.
 inline bool is_misread(const SeenMessage& ours) {
   for (const auto& [name, value] : ours.fields)
     if (name.starts_with("transfer-encoding") && name != "transfer-encoding") return true;

@@ -8,14 +8,14 @@
 
 namespace fuzz {
 
-/// FNV-1a: the cuts follow from the bytes, so a finding replays.
+/// FNV-1a: the cuts are computed from the bytes, so a finding can be replayed.
 inline std::uint64_t seed_of(std::string_view bytes) {
   std::uint64_t hash = 0xcbf29ce484222325U;
   for (const char c : bytes) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
   return hash;
 }
 
-/// Gives the bytes to `feed` in pieces of mostly a few bytes.
+/// Passes the bytes to `feed` in pieces of mostly a few bytes.
 template <class Feed>
 void in_pieces(std::string_view bytes, Feed&& feed) {
   weir::Rng rng(seed_of(bytes));

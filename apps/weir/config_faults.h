@@ -2,12 +2,12 @@
 
 #include "weir/base/config_error.h"
 
-/// How every subcommand tells what is wrong with a configuration: on standard error, a line each.
+/// How every subcommand reports configuration errors: on standard error, one line each.
 namespace weir::app {
 
-/// Tells each fault with its place. True if there is none.
+/// Prints each error with its place. True if there is none.
 [[nodiscard]] bool good(const ConfigErrors& faults);
-/// The same for what is allowed, and yet hardly meant.
+/// The same for settings that are allowed but probably not intended.
 void warn(const ConfigErrors& faults);
 
 }  // namespace weir::app

@@ -33,7 +33,7 @@ constexpr int kReplicas = 3;
 config::Config demo_config(config::Config config, const DemoOptions& options,
                            const std::vector<std::string>& replicas) {
   config.server.listen = {"127.0.0.1:" + std::to_string(options.port)};
-  // A port of one's own choice, or any free one, wherever the other port is not the usual one.
+  // The TLS port: as chosen, or 8443 beside the default port 8080, otherwise any free port.
   const std::uint16_t beside = options.port == 8080 ? 8443 : 0;
   config.server.tls.listen = {"127.0.0.1:" + std::to_string(options.tls_port.value_or(beside))};
   const io::MadeCertificate made = io::make_certificate(
@@ -42,7 +42,7 @@ config::Config demo_config(config::Config config, const DemoOptions& options,
   config.server.tls.private_key_pem = made.key_pem;
   config.admin.listen = *parse_net_address("127.0.0.1:" + std::to_string(options.admin_port));
   config.admin.access_log = gateway::AccessLog::kOff;
-  // On this machine everybody is trusted, so that x-weir-priority can be tried.
+  // Everything on this machine is trusted, so that x-weir-priority can be tried.
   config.trust.peers = {*parse_ip_range("127.0.0.0/8")};
   config.admission.per_peer_limit = 4096;
   upstream::UpstreamConfig upstream;
@@ -78,8 +78,8 @@ void welcome(const gateway::Gateway& gateway, const config::Config& config) {
             << std::flush;
 }
 
-/// A line for every second in which something happened. Not written over: the gateway's own lines
-/// come between, and how the limit moves is worth seeing.
+/// One line for each second with traffic. Earlier lines are not overwritten: the gateway's own
+/// lines come between, and the history of the limit is of interest.
 class StatusLines {
  public:
   void show(const gateway::Gateway& gateway) {

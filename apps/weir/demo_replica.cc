@@ -15,7 +15,7 @@
 namespace weir::app {
 namespace {
 
-/// `workers` requests at once, the rest in line, first come first served: a service with a fixed
+/// `workers` requests at once, the others queued first come, first served: a service with a fixed
 /// capacity, as most are.
 class ReplicaHandler final : public Handler {
  public:
@@ -35,7 +35,7 @@ class ReplicaHandler final : public Handler {
   void on_abort(ServerStream& stream, CloseReason) override {
     std::erase(line_, &stream);
     for (Worker& worker : workers_) {
-      if (worker.stream == &stream) worker.stream = nullptr;  // it works on, for nobody
+      if (worker.stream == &stream) worker.stream = nullptr;  // the worker continues anyway
     }
   }
 

@@ -12,13 +12,13 @@ namespace weir::app {
 struct ReplicaManner {
   std::string name;
   Duration service_time = std::chrono::milliseconds(20);
-  std::uint32_t workers = 4;  // requests served at once; the others wait in line
+  std::uint32_t workers = 4;  // requests served at once; the others are queued
   /// For `slow_for` out of every `slow_every`, each request takes ten times as long; 0: never.
   Duration slow_every{};
   Duration slow_for{};
 };
 
-/// A small service inside this process, to have something worth protecting.
+/// A small service inside this process for the demo to protect.
 class DemoReplica {
  public:
   explicit DemoReplica(const ReplicaManner& manner);

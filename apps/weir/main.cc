@@ -18,7 +18,7 @@ constexpr const char* kFooter = R"(Start here:
 
 `weir COMMAND --help` says more.)";
 
-/// What is wrong when the first word is no command; empty if it is one, or an option.
+/// The error if the first argument is not a command; empty if it is one, or an option.
 std::string unknown_command(const CLI::App& program, int argc, char** argv) {
   if (argc < 2 || argv[1][0] == '-') return {};
   std::string names;
@@ -34,12 +34,12 @@ std::string unknown_command(const CLI::App& program, int argc, char** argv) {
 
 int main(int argc, char** argv) {
   weir::io::fill_standard_descriptors();
-  // Before OpenSSL allocates anything; the configuration says later how much it may have.
+  // Before OpenSSL allocates anything; the configuration sets the final bound later.
   constexpr std::uint64_t kUntilConfigured = 64 * 1024 * 1024;
   static_cast<void>(weir::io::install_tls_memory(kUntilConfigured));
   CLI::App program("Keeps a service answering when it is asked for more than it can do", "weir");
   program.set_version_flag("--version", "weir " + std::string(weir::gateway::version()));
-  program.require_subcommand(0, 1);  // none is told below: a wrong option first
+  program.require_subcommand(0, 1);  // none is reported below: a wrong option comes first
   program.footer(kFooter);
   int status = weir::app::kOk;
   weir::app::add_run(program, status);

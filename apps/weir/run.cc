@@ -26,7 +26,7 @@ struct RunOptions {
   std::string admin;
 };
 
-/// "8080" means the loopback address: a first try is not for the whole world.
+/// "8080" means the loopback address: a first try must not be open to the network.
 std::string with_host(const std::string& text) {
   const bool digits = text.find_first_not_of("0123456789") == std::string::npos;
   return digits && !text.empty() ? "127.0.0.1:" + text : text;
@@ -39,7 +39,7 @@ std::optional<NetAddress> address_in(const std::string& text, const char* option
   return std::nullopt;
 }
 
-/// --to: one upstream, one route that leads everything there.
+/// --to: one upstream, one route that sends everything there.
 bool apply_to(config::Config& config, const std::vector<std::string>& to) {
   upstream::UpstreamConfig upstream;
   upstream.name = "app";
@@ -110,11 +110,11 @@ std::optional<config::Config> configuration(const RunOptions& options) {
     return std::nullopt;
   }
   warn(loaded.unknown_variables);
-  warn(loaded.config.warnings());  // not as loaded: the command line may have put something right
+  warn(loaded.config.warnings());  // after the command line, which may have corrected something
   return loaded.config;
 }
 
-/// One line per fact, each with a key: people read it, and so do scripts.
+/// One line per fact, each with a key: for people and for scripts.
 void announce(const gateway::Gateway& gateway, const config::Config& config) {
   for (const std::string& address : gateway.listening()) {
     std::cerr << "weir: listening on " << address << "\n";

@@ -19,7 +19,7 @@
 namespace weir::app {
 namespace {
 
-/// The main thread's loop: signals, the drain, the second hand.
+/// The main thread's loop: signals, the drain, the status every second.
 class Master {
  public:
   Master(const config::Config& config, const Serving& serving)
@@ -29,8 +29,8 @@ class Master {
   }
 
   int run() {
-    // Signals first: one that comes while we start must not kill us half-way.
-    std::signal(SIGPIPE, SIG_IGN);  // whoever read what we say may leave; what we serve goes on
+    // Signals first: one that arrives during start must not end the process half-started.
+    std::signal(SIGPIPE, SIG_IGN);  // a closed standard output or error must not end the server
     const auto end = io::Callback<int>::to<&Master::on_end>(*this);
     const auto reload = io::Callback<int>::to<&Master::on_reload>(*this);
     const auto user = io::Callback<int>::to<&Master::on_user_signal>(*this);
@@ -61,7 +61,7 @@ class Master {
   }
 
  private:
-  /// Not to std::cerr: whoever should read that may have stopped reading, and we must go on.
+  /// Not to std::cerr: this thread must not block when the reader of standard error has stopped.
   void say(const std::string& line) { gateway_.say("weir: " + line); }
 
   void on_end(int) {

@@ -11,20 +11,20 @@ namespace weir::app {
 
 /// How a gateway is run in this process until a signal ends it.
 struct Serving {
-  /// What a SIGHUP reads; nothing, with its errors told, when that is not good. Unset: there is
-  /// nothing to read again.
+  /// Reads the configuration again on SIGHUP; nullopt, with its errors printed, if it is not valid.
+  /// Unset: there is nothing to read again.
   std::function<std::optional<config::Config>()> read_again{};
-  /// How the user chooses addresses.
+  /// The option with which the user chooses addresses.
   std::string listen_option = "--listen";
   std::string admin_option = "--admin";
-  /// Told once, when clients can connect.
+  /// Called once, when clients can connect.
   std::function<void(const gateway::Gateway&)> on_started{};
-  /// Told every second; unset: nobody looks.
+  /// Called every second, if set.
   std::function<void(const gateway::Gateway&)> on_second{};
 };
 
 /// Runs until SIGTERM or SIGINT, then drains: stops accepting, lets requests finish for at most
-/// admin.drain_timeout_ms, ends. A second signal ends at once. The exit status of the program.
+/// admin.drain_timeout_ms, ends. A second signal ends at once. Returns the exit status.
 int serve(const config::Config& config, const Serving& serving);
 
 }  // namespace weir::app

@@ -2,12 +2,12 @@
 
 #include <CLI/CLI.hpp>
 
-/// One file per subcommand. Each adds itself to the program; its callback leaves the exit status.
+/// One file per subcommand. Each adds itself to the program; its callback sets the exit status.
 namespace weir::app {
 
 inline constexpr int kOk = 0;
-inline constexpr int kFailed = 1;      // it was understood, and did not work
-inline constexpr int kUsageError = 2;  // a wrong option, a wrong configuration
+inline constexpr int kFailed = 1;      // the arguments were valid, but the operation failed
+inline constexpr int kUsageError = 2;  // a wrong option or configuration
 
 void add_run(CLI::App& program, int& status);
 void add_demo(CLI::App& program, int& status);

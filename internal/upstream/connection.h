@@ -18,10 +18,10 @@
 
 namespace weir::inline v0::upstream {
 
-/// One HTTP/1.1 connection to one endpoint: connecting, carrying one exchange, or idle.
+/// One HTTP/1.1 connection to one endpoint: connecting, serving one exchange, or idle.
 ///
-/// It reads into a region leased while bytes are there, and writes from the exchange's buffer, so
-/// that an idle connection holds no memory but its own 500 bytes.
+/// It reads into a region, leased while it has unprocessed bytes, and writes from the exchange's
+/// buffer, so an idle connection holds only its own 500 bytes of memory.
 /// Thread-safety: its loop's thread. Lifetime: in its pool's slab, until the socket is closed.
 class UpstreamConnection final : private io::SocketEvents {
  public:
@@ -31,27 +31,27 @@ class UpstreamConnection final : private io::SocketEvents {
   ~UpstreamConnection();
 
   [[nodiscard]] Result<void, io::IoError> open(io::Fd fd);
-  /// Takes up an exchange: a fresh connection sends when it is connected, an idle one at once.
+  /// Starts an exchange: a new connection sends when it is connected, an idle one at once.
   void carry(Exchange& exchange) noexcept;
-  /// Gives up the exchange (its owner does not want it any more) and closes.
+  /// Drops the exchange, which its owner cancelled, and closes.
   void abandon() noexcept;
   void close() noexcept;
-  /// Of an idle one: nothing came, not even an end. Costs a system call.
+  /// Of an idle connection: nothing was received, not even an end. Costs a system call.
   [[nodiscard]] bool still_quiet() noexcept;
 
-  /// Sends what the exchange holds. True if nothing is left.
+  /// Sends the bytes in the exchange's buffer. True if nothing is left.
   bool flush() noexcept;
-  /// Sends pieces straight from the caller, if nothing waits before them; how many bytes went out.
+  /// Sends pieces without buffering, if nothing is buffered before them; returns the bytes sent.
   [[nodiscard]] std::size_t write_through(std::span<const io::ConstBuffer> pieces) noexcept;
   void resume() noexcept;
   void rearm() noexcept;
-  /// The owner gave the last byte of its request.
+  /// The owner passed the last byte of its request.
   void request_ended() noexcept;
 
   [[nodiscard]] std::uint32_t endpoint_index() const noexcept { return endpoint_index_; }
   [[nodiscard]] bool reused() const noexcept { return exchanges_ > 1; }
 
-  ListHook<UpstreamConnection> hook;  // of the pool's idle list
+  ListHook<UpstreamConnection> hook;  // in the pool's idle list
 
  private:
   enum class State : std::uint8_t { kConnecting, kActive, kIdle, kClosing };
@@ -71,7 +71,7 @@ class UpstreamConnection final : private io::SocketEvents {
   void connect_failed(UpstreamFailure failure) noexcept;
   void on_end(bool reset) noexcept;
   void update_watch() noexcept;
-  /// How long the upstream may neither send nor take anything, as things stand.
+  /// How long the upstream may neither send nor accept anything in the current state.
   [[nodiscard]] Duration silence_allowed() const noexcept;
   [[nodiscard]] bool answer_due() const noexcept;
   void drop_region() noexcept;
@@ -91,7 +91,7 @@ class UpstreamConnection final : private io::SocketEvents {
   std::uint32_t end_ = 0;
   http::h1::ResponseParser parser_;
   http::h1::BodyDecoder decoder_;
-  std::string_view held_;  // of a piece that was not taken whole
+  std::string_view held_;  // the part of a piece that the owner did not accept
   TimePoint progress_at_{};
   std::uint64_t exchanges_ = 0;
   std::uint32_t endpoint_index_;

@@ -13,12 +13,12 @@
 
 namespace weir::inline v0::upstream {
 
-/// One replica as all loops see it: where it is, whether it answers, what became of its requests.
+/// One replica, shared by all loops: its address, its availability, the results of its requests.
 ///
-/// Health is passive: a failed connect, or kBadAnswersMax bad or missing answers in a row, closes
-/// it for 0.1 s, doubling up to 6.4 s; an answer opens it. A closed endpoint is passed over while
-/// another is open. What fails while it is closed was under way already, and doubles nothing: else
-/// one moment of a busy endpoint would close it for 6.4 s.
+/// Health is passive: a failed connect, or kBadAnswersMax bad or missing answers in a row, ejects
+/// it for 0.1 s, doubling up to 6.4 s; an answer makes it available. An ejected endpoint is skipped
+/// while another is available. Failures during an ejection come from requests sent before it and do
+/// not double it: otherwise one short failure of a busy endpoint would eject it for 6.4 s.
 /// Thread-safety: any member, any thread. Cost: atomics only.
 class Endpoint {
  public:
@@ -35,7 +35,7 @@ class Endpoint {
   [[nodiscard]] TimePoint ejected_until() const noexcept {
     return time_from_ns(ejected_until_ns_.load(std::memory_order_relaxed));
   }
-  /// It was passed over at least once, and has not answered since.
+  /// It was ejected at least once, and has not answered since.
   [[nodiscard]] bool failing() const noexcept {
     return failures_in_a_row_.load(std::memory_order_relaxed) > 0;
   }
@@ -53,7 +53,7 @@ class Endpoint {
     if (to_ns(now) < ejected_until) return;
     const std::uint32_t n = failures_in_a_row_.load(std::memory_order_relaxed);
     const std::int64_t next = to_ns(now) + (kFirstPauseNs << std::min(n, kDoublingsMax));
-    // Of several at once, one counts.
+    // Of several concurrent failures, one counts.
     if (!ejected_until_ns_.compare_exchange_strong(ejected_until, next,
                                                    std::memory_order_relaxed)) {
       return;
@@ -78,7 +78,7 @@ class Endpoint {
  private:
   static constexpr std::uint32_t kBadAnswersMax = 3;
   static constexpr std::int64_t kFirstPauseNs = 100'000'000;
-  static constexpr std::uint32_t kDoublingsMax = 6;  // 6.4 s, then 6.4 s again
+  static constexpr std::uint32_t kDoublingsMax = 6;  // up to 6.4 s
 
   io::SocketName name_;
   std::string label_;

@@ -20,20 +20,20 @@ class UpstreamConnection;
 class UpstreamPool;
 class Endpoint;
 
-/// Told by an exchange, on its loop. Any of them may call cancel(); then nothing more comes.
+/// Events of an exchange, called on its loop. Each may call cancel(); then no event follows.
 /// Order: on_upstream_head, on_upstream_body*, on_upstream_trailers?, on_upstream_complete;
-/// on_upstream_failed may end it at any point. on_upstream_writable any time between.
+/// on_upstream_failed may end it at any point. on_upstream_writable may come at any time between.
 class ExchangeEvents {
  public:
-  /// The final head (1xx but 101 are dropped). `head.tunnel`: raw bytes both ways from here on.
-  /// False: not taken, reading stops, and the same head comes again after resume().
+  /// The final head (1xx except 101 are dropped). `head.tunnel`: raw bytes both ways from here on.
+  /// False: not accepted; reading stops, and the same head is delivered again after resume().
   [[nodiscard]] virtual bool on_upstream_head(const http::h1::ResponseHead& head) = 0;
-  /// Returns how many bytes were taken; fewer than given: reading stops until resume().
+  /// Returns how many bytes were accepted; if fewer than given, reading stops until resume().
   [[nodiscard]] virtual std::size_t on_upstream_body(std::string_view bytes) = 0;
   /// False: as for the head.
   [[nodiscard]] virtual bool on_upstream_trailers(const http::HeaderList& trailers) = 0;
   virtual void on_upstream_complete() = 0;
-  /// What send_body() had to keep is on the wire.
+  /// The bytes that send_body() buffered have been sent.
   virtual void on_upstream_writable() = 0;
   virtual void on_upstream_failed(UpstreamFailure failure) = 0;
 
@@ -43,17 +43,16 @@ class ExchangeEvents {
 
 enum class RequestFraming : std::uint8_t { kNone, kLength, kChunked };
 
-/// One request to an upstream and its response: the part that its owner holds. It stays the same
-/// over several attempts on several connections.
+/// The owner's part of one request to an upstream and its response. It stays the same over several
+/// attempts on several connections.
 ///
 /// Use: pool.open(exchange) leases a buffer; write the request head into space(), commit(); then
-/// pool.start(exchange, …). Body: send_body() takes everything it is given (at most the piece_max
-/// that UpstreamMemory was made for) and says whether to stop; on_upstream_writable() says go on.
-/// While the head is still here a piece may not fit beside it: send_body({}, false) first, and if
-/// it says stop, the first piece after on_upstream_writable(). The buffer goes back to its pool as
-/// soon as the request is out and the answer has begun.
-/// Thread-safety: its loop's thread. Lifetime: idle (never started, ended or cancelled) when it
-/// dies.
+/// pool.start(exchange, …). Body: send_body() accepts everything it is given (at most the piece_max
+/// of UpstreamMemory) and returns whether to continue; if not, on_upstream_writable() reports when.
+/// While the head is still in the buffer a piece may not fit beside it: call send_body({}, false)
+/// first; if that returns false, send the first piece after on_upstream_writable(). The buffer
+/// returns to its pool as soon as the request is sent and the response has begun.
+/// Thread-safety: its loop's thread. Lifetime: never started, ended or cancelled when destroyed.
 class Exchange {
  public:
   explicit Exchange(ExchangeEvents& events) noexcept : events_(events) {}
@@ -62,29 +61,29 @@ class Exchange {
   ~Exchange();
 
   [[nodiscard]] std::span<char> space() noexcept;
-  /// `time_left_at`: where the head has kTimeLeftDigits digits for the milliseconds that the caller
-  /// has left (0: nowhere). They are filled in each time the head is about to be written.
+  /// `time_left_at`: position in the head of kTimeLeftDigits digits for the milliseconds that the
+  /// caller has left (0: none). They are filled in each time before the head is sent.
   static constexpr std::size_t kTimeLeftDigits = 8;
   void commit(std::size_t head_bytes, std::size_t time_left_at = 0) noexcept;
 
-  /// True: go on; false: kept, and nothing more may be given until on_upstream_writable().
+  /// True: continue. False: buffered, and nothing more may be passed until on_upstream_writable().
   [[nodiscard]] bool send_body(std::string_view bytes, bool last) noexcept;
   [[nodiscard]] bool send_trailers(std::span<const http::HeaderView> trailers) noexcept;
-  /// Takes up reading where on_upstream_body() took less than it was given.
+  /// Continues reading after on_upstream_body() accepted less than it was given.
   void resume() noexcept;
-  /// Ends it without a word to the events; the connection is closed unless it can be used again.
+  /// Ends it without further events; the connection is closed unless it can be reused.
   void cancel() noexcept;
 
   [[nodiscard]] bool active() const noexcept { return pool_ != nullptr; }
   [[nodiscard]] bool tunnel() const noexcept { return tunnel_; }
-  /// Request bytes that wait in memory of ours for the upstream to take them.
+  /// Request bytes in the buffer that the upstream has not accepted yet.
   [[nodiscard]] std::size_t held_bytes() const noexcept { return end_ - begin_; }
   [[nodiscard]] const Endpoint* endpoint() const noexcept { return endpoint_; }
   [[nodiscard]] std::uint32_t attempts() const noexcept { return attempts_; }
-  /// A timeout ended it while the upstream waited for its owner: for more of the request, or for
+  /// A timeout ended it while the upstream was blocked on the owner: on more of the request, or on
   /// room for the response.
   [[nodiscard]] bool waited_for_owner() const noexcept { return waited_for_owner_; }
-  /// From here on no deadline of ours ends it, however silent it is: event streams, tunnels.
+  /// From here on no timeout ends it, however long it is silent: event streams, tunnels.
   void lift_deadlines() noexcept;
 
  private:
@@ -95,9 +94,9 @@ class Exchange {
     http::Method method = http::Method::kGet;
     RequestFraming framing = RequestFraming::kNone;
     bool upgrade = false;
-    bool patient = false;         // silence is no failure
+    bool patient = false;         // silence is not a failure
     TimePoint deadline{};         // of the whole exchange; max: none
-    TimePoint caller_deadline{};  // the part of it that the caller set; zero: none
+    TimePoint caller_deadline{};  // the caller's own deadline; zero: none
   };
 
   void append(std::string_view bytes) noexcept;
@@ -105,7 +104,7 @@ class Exchange {
   void release_buffer() noexcept;
   void release_sent_buffer() noexcept;
 
-  ListHook<Exchange> wait_hook_;  // while it waits for a connection that another loop has idle
+  ListHook<Exchange> wait_hook_;  // while blocked on a connection that is idle on another loop
   TimePoint wait_until_{};
   ExchangeEvents& events_;
   UpstreamPool* pool_ = nullptr;
@@ -119,12 +118,12 @@ class Exchange {
   std::uint32_t attempts_ = 0;
   Plan plan_;
   io::Access access_ = io::Access::kOrdinary;
-  bool request_complete_ = false;  // the last byte was given to us
-  bool body_given_ = false;        // of a body, or the end of one: the head alone is not enough
+  bool request_complete_ = false;  // the owner passed the last byte
+  bool body_given_ = false;        // part or end of a body was passed
   bool response_started_ = false;
   bool tunnel_ = false;
   bool waited_for_owner_ = false;
-  bool owes_writable_ = false;  // send_body() said "stop"
+  bool owes_writable_ = false;  // send_body() returned false
 };
 
 }  // namespace weir::inline v0::upstream

@@ -9,8 +9,8 @@
 
 namespace weir::inline v0::upstream {
 
-// Every way an exchange with an upstream can fail, once: enumerator, stable name, status for the
-// client, what the limiter learns from it, a sentence for people.
+// The one list of failures of an exchange: enumerator, stable name, status for the client, outcome
+// for the limiter, a sentence for people.
 // clang-format off
 #define WEIR_UPSTREAM_FAILURES(X)                                                                 \
   X(kNone, "none", 200, kOk, "")                                                                  \

@@ -21,10 +21,10 @@
 
 namespace weir::inline v0::upstream {
 
-/// Memory that all pools of a process share: request heads and what waits behind them, and regions
-/// that responses are read into.
+/// Memory that all pools of a process share: buffers for request heads and bodies, and regions that
+/// responses are read into.
 struct UpstreamMemory {
-  /// `reserved` of both are kept for critical requests.
+  /// `reserved` of each are kept for critical requests.
   UpstreamMemory(std::uint32_t requests_max, std::uint32_t connections_max,
                  std::size_t request_bytes, std::size_t region_bytes, std::uint32_t loops,
                  std::uint32_t reserved = 0);
@@ -39,15 +39,14 @@ struct UpstreamMemory {
   io::SharedBlocks regions;
 };
 
-/// The connections of one loop to one upstream: kept alive, used again last-in-first-out, bounded
-/// together with those of the other loops.
+/// The connections of one loop to one upstream: kept alive, reused last-in-first-out, with one
+/// bound for all loops together.
 ///
-/// When the bound is reached while another loop keeps idle connections, an exchange waits (no
-/// longer than for a connect) until that loop has let go of one.
-/// A connection that fails to open is tried at the next endpoint, as often as there are endpoints
-/// (at most kAttemptsMax). One that was kept too long, and dies before the first byte of an answer,
-/// is tried once more if the request cannot have been seen (nothing of it was written) or may be
-/// seen twice (safe, no body).
+/// If the bound is reached while another loop has idle connections, an exchange is blocked (at most
+/// for the connect timeout) until that loop has closed one.
+/// If connecting fails, the next endpoint is tried, as often as there are endpoints (at most
+/// kAttemptsMax). If a reused connection closes before the first byte of a response, the request is
+/// retried once if nothing of it was written or it is repeatable (safe, no body).
 /// Thread-safety: its loop's thread. Cost: no allocation after construction.
 class UpstreamPool {
  public:
@@ -59,23 +58,22 @@ class UpstreamPool {
   UpstreamPool& operator=(const UpstreamPool&) = delete;
   ~UpstreamPool();
 
-  /// Leases the exchange's buffer; false when there is none. A critical one may take what is kept
-  /// back, here and later: a connection, a region for the response.
+  /// Leases the exchange's buffer; false if none is free. A critical exchange may use reserved
+  /// ones, here and later: also a connection, and a region for the response.
   [[nodiscard]] bool open(Exchange& exchange, io::Access access = io::Access::kOrdinary) noexcept;
 
   struct Start {
     http::Method method = http::Method::kGet;
     RequestFraming framing = RequestFraming::kNone;
     bool upgrade = false;
-    TimePoint deadline{};               // that the caller set; zero: none
+    TimePoint deadline{};               // set by the caller; zero: none
     std::optional<Duration> overall{};  // unset: the upstream's; 0: none
   };
-  /// Sends it. On failure the exchange has ended, and no event will come.
+  /// Sends the request. On failure the exchange has ended, and no event follows.
   [[nodiscard]] Result<void, UpstreamFailure> start(Exchange& exchange,
                                                     const Start& start) noexcept;
 
-  /// Closes idle connections now and the others when their exchange ends. `stopped()` once all are
-  /// gone.
+  /// Closes idle connections now and the others when their exchange ends; then stopped() is true.
   void stop() noexcept;
   [[nodiscard]] bool stopped() const noexcept {
     return connections_.stats().used == 0 && !give_.queued() && !serve_waiting_.queued();
@@ -85,8 +83,7 @@ class UpstreamPool {
   [[nodiscard]] io::Loop& loop() noexcept { return loop_; }
   [[nodiscard]] std::size_t idle() const noexcept { return idle_count_; }
 
-  // From any thread: another loop wants one of our idle connections; there may be room for those
-  // of ours who wait.
+  // From any thread: another loop needs an idle connection; blocked exchanges may have room now.
   void post_give() noexcept { loop_.post(give_); }
   void post_serve_waiting() noexcept { loop_.post(serve_waiting_); }
 
@@ -103,11 +100,11 @@ class UpstreamPool {
   void keep_idle(UpstreamConnection& connection) noexcept;
   void take_from_idle(UpstreamConnection& connection) noexcept;
   void gone(UpstreamConnection& connection) noexcept;
-  /// Tries again after a connection failed under it; ends the exchange if that is not possible.
+  /// Retries after a connection failed; ends the exchange if that is not possible.
   void retry(Exchange& exchange, UpstreamFailure failure) noexcept;
   void end(Exchange& exchange, UpstreamFailure failure) noexcept;
   void detach(Exchange& exchange) noexcept;
-  /// Counts an exchange that ends for want of a connection.
+  /// Counts an exchange that ends because it got no connection.
   void note_unserved(UpstreamFailure failure) noexcept;
   [[nodiscard]] bool wait_for_connection(Exchange& exchange) noexcept;
   void stop_waiting(Exchange& exchange) noexcept;

@@ -1,6 +1,6 @@
 #pragma once
 
-// A pool on a loop that the test steps, and an origin that the test plays by hand.
+// A pool on a loop that the test steps, and an origin that the test controls.
 
 #include <algorithm>
 #include <memory>
@@ -22,7 +22,7 @@
 
 namespace weir::inline v0::upstream {
 
-/// An origin server whose every move a test makes by hand, on a real socket.
+/// An origin server on a real socket, whose every step a test controls.
 class FakeOrigin {
  public:
   FakeOrigin() {
@@ -38,14 +38,14 @@ class FakeOrigin {
     connection_ = io::Fd(::accept(listening_.get(), nullptr, nullptr));
     ASSERT_GE(connection_.get(), 0);
   }
-  /// One more; those before it stay open, unheard.
+  /// Accepts one more; the connections before it stay open and are not read.
   void accept_another(io::Loop& loop) {
     others_.push_back(std::move(connection_));
     accept(loop);
   }
   [[nodiscard]] bool has_caller() const { return readable(listening_.get()); }
 
-  /// Steps the loop until so many bytes, or an end, came in.
+  /// Steps the loop until this many bytes, or an end, are received.
   std::string read(io::Loop& loop, std::size_t at_least) {
     std::string got;
     for (int i = 0; i < 2000 && got.size() < at_least; ++i) {
@@ -88,7 +88,7 @@ class FakeOrigin {
   std::vector<io::Fd> others_;
 };
 
-/// What an exchange told its owner.
+/// Records the events of an exchange.
 class ExchangeRecorder final : public ExchangeEvents {
  public:
   bool on_upstream_head(const http::h1::ResponseHead& head) override {
@@ -125,7 +125,7 @@ class ExchangeRecorder final : public ExchangeEvents {
   UpstreamFailure failure = UpstreamFailure::kNone;
 };
 
-/// An exchange and its owner.
+/// An exchange and its recorder.
 struct Asked {
   ExchangeRecorder seen;
   Exchange exchange{seen};
@@ -168,7 +168,7 @@ class UpstreamPoolTest : public ::testing::Test {
     origin.accept(loop);
     EXPECT_EQ(origin.read_head(loop), kGet);
   }
-  /// One exchange over a new connection, which is kept.
+  /// One exchange over a new connection, which then stays idle.
   void keep_one_idle(FakeOrigin& origin) {
     Asked asked;
     get_from(origin, asked.exchange);

@@ -18,35 +18,35 @@
 
 namespace weir::inline v0::upstream {
 
-/// How long we wait for an upstream, as it stands now.
+/// The timeouts of an upstream that are in force now.
 struct UpstreamTimeouts {
   Duration connect{};
   Duration first_byte{};
-  Duration inactivity{};  // a body that moves in neither direction
+  Duration inactivity{};  // a body without progress in either direction
   Duration overall{};     // 0: none
   Duration idle{};
 
   bool operator==(const UpstreamTimeouts&) const = default;
 };
 
-/// What a configuration says of it.
+/// The timeouts of a configuration.
 [[nodiscard]] UpstreamTimeouts timeouts_of(const UpstreamConfig& config) noexcept;
 
 class UpstreamPool;
 
-/// One upstream as all loops share it: its endpoints, its bounds, its timeouts.
+/// One upstream, shared by all loops: its endpoints, bounds and timeouts.
 ///
 /// Thread-safety: any member, any thread. Lifetime: outlives every pool made for it.
 class Upstream {
  public:
-  /// `endpoints` are the resolved addresses of config.endpoints.
-  /// `reserved` of config.max_connections are kept for critical requests, at most a quarter.
+  /// `endpoints` are the resolved addresses of config.endpoints. `reserved` of
+  /// config.max_connections, at most a quarter, are kept for critical requests.
   Upstream(UpstreamConfig config, const std::vector<io::SocketName>& endpoints,
            std::uint32_t reserved = 0);
   Upstream(const Upstream&) = delete;
   Upstream& operator=(const Upstream&) = delete;
 
-  /// As it was at start; what may change since is in timeouts().
+  /// As at start; the timeouts in force are in timeouts().
   [[nodiscard]] const UpstreamConfig& config() const noexcept { return config_; }
   [[nodiscard]] UpstreamTimeouts timeouts() const noexcept;
   void set_timeouts(const UpstreamTimeouts& timeouts) noexcept;
@@ -54,36 +54,34 @@ class Upstream {
   [[nodiscard]] Endpoint& at(std::size_t i) noexcept { return *endpoints_[i]; }
   [[nodiscard]] const Endpoint& at(std::size_t i) const noexcept { return *endpoints_[i]; }
 
-  /// The index of the next endpoint in turn that is open; if none is, of the one that opens first.
-  /// `turn` is the caller's own counter, so that loops do not share a line for it.
+  /// The index of the next available endpoint in turn; if all are ejected, of the one available
+  /// first. `turn` is the caller's own counter, so that loops do not share its cache line.
   [[nodiscard]] std::uint32_t choose(std::uint32_t& turn, TimePoint now) const noexcept;
 
-  /// One more connection, if the bound allows it.
+  /// Counts one more connection, if the bound allows it.
   [[nodiscard]] bool try_add_connection(io::Access access) noexcept;
-  /// Critical requests have opened connections that ordinary ones may not: one that is free is
-  /// closed and not kept, so that the next critical request finds room.
+  /// Critical requests hold reserved connections: a connection that becomes idle is closed, not
+  /// kept, so that the next critical request finds room.
   [[nodiscard]] bool reserve_in_use() const noexcept {
     return connections() > config_.max_connections - reserved_;
   }
-  /// One fewer; pools that wait for it are told.
+  /// Counts one fewer and wakes the pools that are blocked on a connection.
   void drop_connection() noexcept;
-  [[nodiscard]] std::uint32_t connections() const noexcept {
-    return connections_.held();
-  }
+  [[nodiscard]] std::uint32_t connections() const noexcept { return connections_.held(); }
   [[nodiscard]] bool all_ejected(TimePoint now) const noexcept;
   [[nodiscard]] bool all_failing() const noexcept;
 
-  // ---- the bound is one for all loops, idle connections are kept by each
+  // ---- the bound is shared by all loops; each loop keeps its own idle connections
   void add_pool(UpstreamPool& pool);
   void remove_pool(UpstreamPool& pool) noexcept;
-  /// Connections that some loop keeps unused.
+  /// Idle connections on all loops.
   [[nodiscard]] std::uint32_t idle() const noexcept;
-  /// Exchanges, on any loop, that wait for one of those.
+  /// Exchanges on all loops that are blocked on one of those.
   [[nodiscard]] std::uint32_t waiting() const noexcept {
     return waiting_.load(std::memory_order_relaxed);
   }
   void add_waiting(std::int32_t change) noexcept;
-  /// Asks the other loops to close an idle connection each.
+  /// Asks each other loop to close an idle connection.
   void ask_for_idle(const UpstreamPool& asker) noexcept;
 
  private:

@@ -7,9 +7,9 @@
 namespace weir::inline v0::gateway {
 
 /// Whether the admin endpoint answers a request for this Host (or :authority): an IP address,
-/// localhost, or one of `hosts`; the port does not matter. A page of a stranger, whose name is made
-/// to resolve to this machine (DNS rebinding), asks for the stranger's name and gets nothing.
-/// Without any Host, which only HTTP/1.0 allows, it is no browser, and is answered.
+/// localhost, or one of `hosts`; the port is ignored. This stops DNS rebinding: a foreign web page
+/// whose name resolves to this machine sends its own name as Host and gets nothing. A request
+/// without Host, which only HTTP/1.0 allows, does not come from a browser and is answered.
 /// Thread-safety: pure.
 [[nodiscard]] bool admin_host_allowed(std::string_view authority,
                                       std::span<const std::string> hosts);

@@ -191,15 +191,15 @@ AdminPage endpoints_page(const GatewayView& view, TimePoint now) {
   return json_page({{"endpoints", list}});
 }
 
-/// What is described, or why it cannot be read.
+/// The described request, or why it cannot be read.
 struct Description {
   AdmissionRequest request;
   std::size_t upstream = 0;
   std::string error;
 };
 
-/// What /explain does not understand in a query; empty if it understands all. A misspelt name would
-/// be answered for another request than was meant.
+/// The part of a query that /explain does not understand; empty if it understands all. Ignoring a
+/// misspelt name would explain a different request.
 std::string not_understood(std::string_view query) {
   constexpr std::array<std::string_view, 8> kKnown = {"class", "actor", "upstream",    "peer",
                                                       "bytes", "cost",  "deadline_ms", "attempt"};
@@ -215,7 +215,7 @@ std::string not_understood(std::string_view query) {
   return {};
 }
 
-/// The names must live as long as the description.
+/// The names must outlive the description.
 Description described(const GatewayView& view, const AdminRequest& asked, const std::string& actor,
                       const std::string& peer, TimePoint now) {
   Description said{.request = {}, .error = not_understood(asked.query)};

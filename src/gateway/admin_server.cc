@@ -12,10 +12,10 @@ namespace weir::inline v0::gateway {
 namespace {
 
 constexpr std::uint64_t kKilo = 1024;
-// Probes get their answer whatever else is asked for; there are only so many streams.
+// Smaller pages are never refused, so probes are always answered; the streams bound their number.
 constexpr std::size_t kSmallPage = 2 * kKilo;
 
-/// Makes a page when the head is there and sends it as fast as the client takes it.
+/// Builds a page when the head is complete and sends it as fast as the client reads.
 class AdminHandler final : public Handler {
  public:
   AdminHandler(AdminPages pages, std::uint64_t bytes_max)
@@ -56,7 +56,7 @@ class AdminHandler final : public Handler {
     if (reply == nullptr) return;
     const std::string_view body = reply->page.body;
     if (!reply->begun) {
-      // A browser takes a page for what it says it is, loads nothing for it, shows it in no frame.
+      // A browser must not guess the content type, load other resources, or show it in a frame.
       const std::array<ResponseField, 5> fields = {
           ResponseField{.name = "content-type", .value = reply->page.content_type},
           ResponseField{.name = "cache-control", .value = "no-store"},
@@ -83,7 +83,7 @@ class AdminHandler final : public Handler {
 
   AdminPages pages_;
   const std::uint64_t bytes_max_;
-  std::uint64_t bytes_ = 0;  // of all replies
+  std::uint64_t bytes_ = 0;  // of all pages not sent yet
 };
 
 std::string percent_decoded(std::string_view text) {
@@ -125,7 +125,7 @@ ServerConfig admin_server_config(const config::Config& config) {
   admin.arena_pool_size = 0;
   admin.reserved_arenas = 0;
   admin.pending_stream_pool_size = 0;
-  admin.body_lease_pool_size = 8;  // for those who send a body and are told that it is not wanted
+  admin.body_lease_pool_size = 8;  // for requests with a body, which are refused
   admin.http2_sessions_max = 8;
   admin.streams_max = 32;
   admin.reserved_streams = 0;
@@ -138,8 +138,8 @@ ServerConfig admin_server_config(const config::Config& config) {
 
 namespace {
 
-/// No page is larger: /metrics has 10 KB for each upstream, /endpoints 270 bytes for each endpoint,
-/// /config the words of each route, /actors up to 2000 rows.
+/// Upper bound of a page: /metrics has 10 KB per upstream, /endpoints 270 bytes per endpoint,
+/// /config the text of each route, /actors up to 2000 rows.
 std::uint64_t largest_page(const config::Config& config) noexcept {
   std::uint64_t endpoints = 0;
   for (const upstream::UpstreamConfig& upstream : config.upstreams)
@@ -157,7 +157,7 @@ std::uint64_t admin_worst_case_bytes(const config::Config& config) {
   const ServerConfig server = admin_server_config(config);
   const MemoryBudget budget = memory_budget(server);
   std::uint64_t total = admin_pages_bytes_max(config) + server.streams_max * kSmallPage;
-  // While one is made: a string that grows by doubling, and the tree it is printed from.
+  // While a page is built: a string that grows by doubling, and the tree it is printed from.
   total += 4 * largest_page(config);
   for (const MemoryAddend& addend : budget.addends) {
     if (addend.holder != kFixedHolder) total += addend.bytes();

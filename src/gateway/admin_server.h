@@ -21,7 +21,7 @@ struct AdminRequest {
   std::string_view method;
   std::string_view path;   // without query
   std::string_view query;  // without '?'
-  std::string_view host;   // with its port; empty: none was given
+  std::string_view host;   // with its port; empty: no Host
 };
 using AdminPages = std::function<AdminPage(const AdminRequest&)>;
 

@@ -16,11 +16,11 @@ std::string_view first_scope(const config::Config& config) {
 }  // namespace
 
 GatewaySizes::GatewaySizes(const config::Config& config) noexcept {
-  // A critical request finds what it needs at every step, as it finds a stream of the server.
+  // Places, buffers and regions are reserved for critical requests, as the server reserves streams.
   reserved = config.server.reserved_streams;
-  // A request has a stream of the server; some wait for a permit when their stream has gone.
+  // Each request has a stream of the server; some still wait for a permit after their stream ended.
   proxied = config.server.streams_max + reserved;
-  // A buffer is held until the answer begins: by those in flight and those who wait.
+  // A buffer is held until the response begins: by requests in flight and by waiting ones.
   const AdmissionConfig admission = config.admission_for_scopes();
   const std::uint64_t at_once = std::uint64_t{admission.max_concurrent} +
                                 std::uint64_t{admission.waiting_max} * admission.scopes_max;
@@ -28,7 +28,7 @@ GatewaySizes::GatewaySizes(const config::Config& config) noexcept {
       config.server.streams_max, std::max<std::uint64_t>(config.server.max_connections, at_once)));
   request_buffer_bytes = upstream::UpstreamMemory::request_bytes(
       config.server.head_bytes_max + kForwardHeadRoom, config.server.conn_decrypted_buf_size);
-  // Eight times what the server ends at any time: 4 kB a second unless it is told otherwise.
+  // Eight times the rate below which the server always ends a body: 4 kB/s by default.
   slow_body_rate = static_cast<std::uint32_t>(
       std::min<std::uint64_t>(std::uint64_t{8} * config.server.body_min_rate, UINT32_MAX));
   response_region_bytes = 4096;
@@ -55,7 +55,7 @@ GatewayCore::GatewayCore(const config::Config& configured,
   WEIR_ASSERT(endpoints.size() == configured.upstreams.size());
   for (std::size_t i = 0; i < configured.upstreams.size(); ++i) {
     const upstream::UpstreamConfig& upstream = configured.upstreams[i];
-    if (i > 0) {  // the first scope came with the controller
+    if (i > 0) {  // the constructor of the controller made the first scope
       const ScopeId scope = controller.add_scope(upstream.name, configured.limit_of(upstream));
       WEIR_ASSERT(scope == scope_of(i));
     }
@@ -66,7 +66,7 @@ GatewayCore::GatewayCore(const config::Config& configured,
     limits.head_bytes_max = upstream.response_head_bytes_max;
     response_limits.push_back(limits);
   }
-  // The loops call expire() at next_expiry(): later than this, nobody was served meanwhile.
+  // The loops call expire() at next_expiry(). If it is later than this, the process was paused.
   controller.forgive_pauses(std::chrono::milliseconds(5));
   for (std::uint32_t i = 0; i < loops; ++i) {
     counters.push_back(std::make_unique<LoopCounters>(upstreams.size()));

@@ -34,7 +34,7 @@ struct GatewaySizes {
   std::uint32_t response_regions = 0;     // of all loops
   std::size_t response_region_bytes = 0;  // a response head, or a piece of a body
   std::uint32_t connections = 0;          // to all upstreams
-  std::uint32_t slow_body_rate = 0;  // bytes per second: slower uploads end when places are needed
+  std::uint32_t slow_body_rate = 0;  // bytes/s: slower uploads are ended when places are needed
 };
 
 /// What all loops of a gateway share: admission, the upstreams, their memory, the logs.
@@ -53,7 +53,7 @@ struct GatewayCore {
     return static_cast<ScopeId>(upstream);
   }
 
-  /// As it stands: live options changed, the others as at start. From any thread.
+  /// The configuration in force: live options as changed, the others as at start. From any thread.
   [[nodiscard]] config::Config config_in_force() const {
     const std::scoped_lock lock(config_mutex_);
     return config_;

@@ -27,7 +27,7 @@ class Count {
   std::atomic<std::uint64_t> value_{0};
 };
 
-/// Who ended a request early.
+/// Which side ended a request early.
 enum class EndedBy : std::uint8_t { kClient, kUpstream, kServer };
 inline constexpr std::array<std::string_view, 3> kEndedByNames = {"client", "upstream", "server"};
 [[nodiscard]] constexpr std::string_view name_of(EndedBy who) noexcept {
@@ -62,7 +62,7 @@ struct LoopCounters {
   Count received;
   Count critical_shed;  // critical requests that the gateway itself refused; must stay 0
   std::atomic<std::uint32_t> proxied{0};        // in progress
-  std::atomic<std::uint32_t> passages_peak{0};  // most ever
+  std::atomic<std::uint32_t> passages_peak{0};  // maximum since start
   std::atomic<std::uint32_t> passages_exhausted{0};
   metrics::Histogram refusal{kOwnTimeBoundsSeconds};
   std::vector<std::unique_ptr<UpstreamCounters>> upstreams;
@@ -76,7 +76,7 @@ struct RequestTotals {
   std::uint64_t aborted = 0;
   std::uint64_t critical_shed = 0;
 
-  /// The counters are read one after the other, so more ends than beginnings may be seen.
+  /// The counters are read one after the other, so the ends may exceed the beginnings.
   [[nodiscard]] std::uint64_t active() const noexcept {
     const std::uint64_t ended = answered + refused + aborted;
     return received > ended ? received - ended : 0;

@@ -10,7 +10,7 @@
 
 namespace weir::inline v0::gateway {
 
-/// What the words of an explanation mention beside the steps themselves, at one instant.
+/// Numbers that the text of an explanation mentions in addition to the steps, at one instant.
 struct NumbersInForce {
   AdmissionConfig config;
   AdmissionStats all;
@@ -18,10 +18,10 @@ struct NumbersInForce {
   TimePoint now{};
 };
 
-/// The place of a check in the order of decisions, 1 to 7.
+/// The position of a check in the order of decisions, 1 to 7.
 [[nodiscard]] int step_number(Reason check) noexcept;
 
-/// What a step of AdmissionController::explain() found, in words for an operator.
+/// The result of a step of AdmissionController::explain(), as text for an operator.
 [[nodiscard]] std::string words_of(const DecisionStep& step, const AdmissionRequest& request,
                                    const NumbersInForce& numbers);
 

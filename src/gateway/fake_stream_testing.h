@@ -1,6 +1,6 @@
 #pragma once
 
-// A stream of no server: it keeps what a handler sends, and refuses to take it when a test says so.
+// A stream without a server: stores what a handler sends, or rejects it as the test decides.
 
 #include <algorithm>
 #include <cstddef>
@@ -18,13 +18,13 @@ class FakeStream final : public ServerStream {
  public:
   explicit FakeStream(io::Loop& loop) noexcept : loop_(loop) {}
 
-  // What the test decides.
+  // Set by the test.
   SendResult takes_head = SendResult::kSent;
   SendResult takes_trailers = SendResult::kSent;
   std::size_t room = ~std::size_t{0};
   std::uint64_t received = 0;
 
-  // What the handler did.
+  // Recorded from the handler.
   std::uint16_t status = 0;
   std::string fields;  // "name: value\n" each
   std::string body;

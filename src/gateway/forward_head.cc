@@ -20,7 +20,7 @@ constexpr std::uint64_t kOurs =
 constexpr std::uint64_t kOrigin =
     set_of(http::FieldId::kForwarded, http::FieldId::kXForwardedFor, http::FieldId::kXForwardedHost,
            http::FieldId::kXForwardedProto, http::FieldId::kXRealIp);
-/// Written anew, or answered here.
+/// Rewritten, or answered by the gateway.
 constexpr std::uint64_t kRewritten =
     set_of(http::FieldId::kHost, http::FieldId::kContentLength, http::FieldId::kTransferEncoding,
            http::FieldId::kExpect, http::FieldId::kTe, http::FieldId::kUpgrade,
@@ -43,12 +43,12 @@ bool starts_with_x(std::string_view name) noexcept {
   return name.size() >= 7 && plain(name[0]) == 'x' && plain(name[1]) == '-';
 }
 
-/// A name without an id of its own that stands for one of ours, or will behind us.
+/// Whether a name reads as an x-weir field; also one without a FieldId or with '_' for '-'.
 bool claims_ours(std::string_view name) noexcept {
   return starts_with_x(name) && starts_like(name, "x-weir-");
 }
 
-/// The same for where a request came from.
+/// The same for fields that name the origin of a request.
 bool claims_origin(std::string_view name) noexcept {
   return starts_with_x(name) && (starts_like(name, "x-forwarded-") ||
                                  (name.size() == 9 && starts_like(name, "x-real-ip")));
@@ -62,7 +62,7 @@ bool forwards(const http::HeaderView& field, std::uint64_t removed) noexcept {
   return keeps_origin || !claims_origin(field.name);
 }
 
-/// The addresses on the way here, ours last, in one line: some readers see only one.
+/// All addresses of the path, the sender's last, in one line: some applications read only one.
 void write_forwarded_for(http::h1::HeadWriter& writer, const ServerRequest& request,
                          const ForwardPlan& plan) {
   std::array<char, 1024> joined;
@@ -76,7 +76,7 @@ void write_forwarded_for(http::h1::HeadWriter& writer, const ServerRequest& requ
   if (plan.caller.proxy) {
     for (const http::HeaderView& field : *request.headers) {
       if (field.id == http::FieldId::kXForwardedFor && !add(field.value)) {
-        writer.field("x-forwarded-for", field.value);  // too long to be joined: before the rest
+        writer.field("x-forwarded-for", field.value);  // too long to join: its own line
       }
     }
   }
@@ -84,7 +84,7 @@ void write_forwarded_for(http::h1::HeadWriter& writer, const ServerRequest& requ
   if (size > 0) writer.field("x-forwarded-for", {joined.data(), size});
 }
 
-/// Where the request came from, for the upstream.
+/// The fields that name the origin of the request.
 void write_origin(http::h1::HeadWriter& writer, const ServerRequest& request,
                   const ForwardPlan& plan) {
   if (plan.forwarded == Forwarded::kOff) return;
@@ -93,7 +93,7 @@ void write_origin(http::h1::HeadWriter& writer, const ServerRequest& request,
   if (!told) writer.field("x-forwarded-proto", request.secure ? "https" : "http");
 }
 
-/// What we say of the request ourselves, for a gateway of our kind behind us.
+/// The x-weir fields, for another Weir gateway behind this one.
 void write_intent(http::h1::HeadWriter& writer, const ServerRequest& request,
                   const ForwardPlan& plan) {
   const Intent& intent = plan.intent;

@@ -20,7 +20,7 @@
 
 namespace weir::inline v0::gateway {
 
-/// 32 hexadecimal digits: the id of a request that has none.
+/// 32 hexadecimal digits: the id for a request that has none.
 class RequestId {
  public:
   static constexpr std::size_t kBytes = 32;
@@ -38,7 +38,7 @@ struct ForwardPlan {
   Forwarded forwarded = Forwarded::kSet;
   std::string_view request_id{};     // written if the request has none
   std::string_view fallback_host{};  // for an HTTP/1.0 request without Host
-  bool upgrade = false;              // asks for another protocol, and is allowed to
+  bool upgrade = false;              // the request asks for another protocol, and it is allowed
 };
 
 /// Writes the head of a request for the upstream.
@@ -54,18 +54,17 @@ struct ForwardPlan {
 [[nodiscard]] Result<std::size_t, http::h1::WriteError> write_request_head(
     std::span<char> out, const ServerRequest& request, const ForwardPlan& plan);
 
-/// If the intent has a deadline, x-weir-deadline-ms is the last field, with this many digits as
-/// place for what will be left when the head is sent. They end this many bytes before the head
-/// does.
+/// If the intent has a deadline, x-weir-deadline-ms is the last field, with room for this many
+/// digits: the time left when the head is sent. They end kTimeLeftEnd bytes before the head does.
 inline constexpr std::size_t kTimeLeftDigits = 8;
 inline constexpr std::size_t kTimeLeftEnd = 4;
 
 /// Bytes that write_request_head() may add to a head of `head_bytes_max`.
 inline constexpr std::size_t kForwardHeadRoom = 512;
 
-/// The fields of a response as the client gets them, without those of the hop behind us; framing
-/// and connection are the server's. x-request-id is the upstream's, else `request_id` unless that
-/// is empty. `storage` holds at least head.headers.size() + kResponseFieldsAdded entries.
+/// The fields of a response for the client, without the hop-by-hop fields of the upstream; the
+/// server adds framing and connection fields. x-request-id is the upstream's, else `request_id`
+/// unless that is empty. `storage` has at least head.headers.size() + kResponseFieldsAdded entries.
 [[nodiscard]] std::span<const ResponseField> response_fields(const http::h1::ResponseHead& head,
                                                              std::string_view request_id,
                                                              std::span<ResponseField> storage);

@@ -42,7 +42,7 @@ void run_on(io::Loop& loop, const std::function<void()>& work) {
   done.wait();
 }
 
-/// What must happen now and then: closing measurement windows, reading memory usage.
+/// Periodic work: closing measurement windows, reading memory usage.
 class Housekeeping {
  public:
   Housekeeping(GatewayCore& core, OperatorLog& log, io::Loop& loop, Duration memory_interval)
@@ -85,7 +85,7 @@ class Housekeeping {
   io::Timer memory_;
 };
 
-/// As the kernel says it, for a socket that shall listen; then what to do.
+/// The kernel's error for a listening socket, and the remedy.
 std::string why_no_listener(io::IoError error) {
   switch (error) {
     case io::IoError::kInUse:
@@ -117,8 +117,8 @@ bool is_loopback(const io::Address& address) noexcept {
   return address.family == io::Family::kV4 && address.ip[0] == 127;
 }
 
-/// Whether connecting to `there` comes out at a socket that listens on `own`. Where that is every
-/// address of this machine, only the loopback ones are known to be among them.
+/// Whether connecting to `there` reaches a socket that listens on `own`. If `own` is every address
+/// of this machine, only loopback addresses are known to be among them.
 bool leads_to(const io::SocketName& there, const io::SocketName& own) noexcept {
   if (there == own) return true;
   const bool everywhere = own.path.empty() && own.address.ip == io::Address{}.ip;
@@ -224,7 +224,7 @@ Result<void, GatewayError> Gateway::Impl::listen() {
                      [this](const std::shared_ptr<const Rules>& rules) {
                        each_loop([&](GatewayLoop& loop) { loop.set_rules(rules); });
                      }});
-  // Asked on the first loop, whose rules only it changes.
+  // Called on the first loop; only that loop changes its rules.
   server->set_critical_peers(
       [this](const io::Address& peer) { return loops[0]->rules().trust.is_peer(peer); });
   if (config.admin.listen) {
@@ -242,7 +242,7 @@ Result<void, GatewayError> Gateway::Impl::listen() {
   return check_no_circle();
 }
 
-/// A gateway in front of itself would answer every request by asking itself.
+/// A gateway that is its own upstream would forward every request to itself.
 Result<void, GatewayError> Gateway::Impl::check_no_circle() const {
   std::vector<io::SocketName> own = server->addresses();
   const std::vector<io::SocketName> secure = server->tls_addresses();
@@ -266,7 +266,7 @@ void Gateway::Impl::each_loop(const std::function<void(GatewayLoop&)>& work) {
   }
 }
 
-/// Returns when no request and no connection to an upstream is left on any loop.
+/// Returns when no loop has a request or an upstream connection left.
 void Gateway::Impl::wait_quiet() {
   io::ThreadParker parker;
   for (;;) {

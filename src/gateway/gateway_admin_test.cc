@@ -139,7 +139,7 @@ TEST(AdminReady, AnUpstreamWithoutAnAvailableEndpointCountsByOption) {
   EXPECT_EQ(gateway.page("/readyz"), "ready\n");
   config.admin.ready_needs_upstreams = true;
   EXPECT_TRUE(gateway->reload(config).ok());
-  // An ejection lasts 0.1 s at first, so it is made anew until the page was asked within it.
+  // The first ejection lasts 0.1 s, so it is repeated until the page is read within one.
   EXPECT_TRUE(eventually([&] {
     Client(gateway.port()).get("/");
     return gateway.page("/readyz") == "upstream app has no available endpoint\n";
@@ -195,7 +195,7 @@ TEST_F(AdminTest, AReloadThatOnlyARestartCouldCompleteIsRefused) {
   RunningGateway gateway(config);
   config::Config next = config;
   next.admission.max_concurrent = 16000;      // live …
-  next.admission.actor_table_size = 1 << 20;  // … but it needs this table, which is not
+  next.admission.actor_table_size = 1 << 20;  // … but it needs this table, which is not live
   ASSERT_EQ(next.validate(), ConfigErrors{});
   const ReloadReport report = gateway->reload(next);
   EXPECT_FALSE(report.ok());
@@ -211,7 +211,7 @@ TEST_F(AdminTest, AReloadWithMoreWaitingThanTheActorTableHoldsIsRefused) {
   RunningGateway gateway(config);
   config::Config next = config;
   next.admission.waiting_max = 1024;
-  next.admission.actor_table_size = 32768;  // only for the file to be valid
+  next.admission.actor_table_size = 32768;  // only to make the file valid
   ASSERT_EQ(next.validate(), ConfigErrors{});
   const ReloadReport report = gateway->reload(next);
   EXPECT_FALSE(report.ok());

@@ -1,4 +1,4 @@
-// Who is admitted, who waits, who is refused, and on whose account.
+// Which requests are admitted, wait or are refused, and which actor they are charged to.
 #include <atomic>
 #include <barrier>
 #include <chrono>
@@ -217,7 +217,7 @@ TEST(Gateway, ABodyBeyondTheRoutesBoundIs413) {
 TEST(Gateway, BytesBeyondAnActorsBudgetEndTheRequest) {
   Origin origin([](ScriptedHandler& handler) {
     handler.headers = [](ServerStream& stream, const ServerRequest& request) {
-      if (request.method == http::Method::kPost) stream.pause();  // and takes nothing of the body
+      if (request.method == http::Method::kPost) stream.pause();  // and does not read the body
     };
     handler.complete = [](ServerStream& stream) { reply(stream, 200, "ok"); };
   });

@@ -22,7 +22,7 @@ std::uint64_t loops_of(const config::Config& config) {
   return config.server.loops == 0 ? io::usable_cores() : config.server.loops;
 }
 
-/// The few that matter, largest first, and the sum of the others.
+/// The largest addends, largest first, and the sum of the others.
 std::vector<MemoryAddend> largest(std::vector<MemoryAddend> addends) {
   constexpr std::size_t kShown = 6;
   std::stable_sort(
@@ -55,10 +55,10 @@ MemoryBudget gateway_budget(const config::Config& config) {
                        std::string_view note) {
     budget.addends.push_back({holder, count, each, note});
   };
-  // Requests: one place each; a place once used stays touched, on every loop.
+  // One place per request; a place that was used stays resident, on every loop.
   add("gateway requests", loops * sizes.proxied, sizeof(ProxiedRequest) + 2 * sizeof(std::uint32_t),
       "loops × requests at once");
-  // Towards the upstreams: a head, or a piece of a body that they have not taken yet.
+  // To the upstreams: a head, or a piece of a body that the upstream has not accepted yet.
   add("gateway request buffers", sizes.request_buffers, sizes.request_buffer_bytes,
       "head_bytes_max or conn_decrypted_buf_size, and framing");
   // From the upstreams: leased while bytes are pending.
@@ -91,7 +91,7 @@ MemoryBudget gateway_budget(const config::Config& config) {
 
 std::uint64_t gateway_descriptors(const config::Config& config) {
   constexpr std::uint64_t kOfItsOwn = 64;  // listeners, logs, certificates, signals
-  constexpr std::uint64_t kRefused = 256;  // sockets that are told 503
+  constexpr std::uint64_t kRefused = 256;  // sockets being refused with 503
   constexpr std::uint64_t kPerLoop = 8;    // libuv's
   std::uint64_t sum = kOfItsOwn + kRefused + kPerLoop * loops_of(config);
   sum += config.server.max_connections + GatewaySizes(config).connections;
@@ -102,7 +102,7 @@ std::uint64_t gateway_descriptors(const config::Config& config) {
 std::uint64_t gateway_descriptors_min(const config::Config& config) {
   constexpr std::uint64_t kPerLoop = 4;    // libuv's: epoll, wake-up, a pipe for signals
   constexpr std::uint64_t kOfItsOwn = 16;  // logs, /proc, certificates, a client and an upstream
-  const std::uint64_t loops = loops_of(config) + 2;  // the admin endpoint's, and that for signals
+  const std::uint64_t loops = loops_of(config) + 2;  // plus the loops of admin and signals
   return kPerLoop * loops + kOfItsOwn + config.server.listen.size() +
          config.server.tls.listen.size();
 }

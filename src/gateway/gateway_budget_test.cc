@@ -88,7 +88,7 @@ TEST(GatewayBudget, TheCgroupsLimitIsTheSmallestAroundTheProcess) {
   EXPECT_EQ(own_cgroup_limit({root.string()}), std::nullopt);
   put("sys/fs/cgroup/slice/weir/memory.max", "67108864\n");
   put("sys/fs/cgroup/slice/weir/memory.current", "1048576\n");
-  put("sys/fs/cgroup/slice/memory.max", "1073741824\n");  // wider, but fuller
+  put("sys/fs/cgroup/slice/memory.max", "1073741824\n");  // larger, but with more in use
   put("sys/fs/cgroup/slice/memory.current", "1000000000\n");
   const auto limit = own_cgroup_limit({root.string()});
   fs::remove_all(root);

@@ -64,7 +64,7 @@ TEST(GatewayBytes, WhatCanNeverFitIs413BeforeItsBodyIsAskedFor) {
   for (const auto& [length, key] : cases) {
     const std::string more = std::string(key) + "expect: 100-continue\r\n";
     const Answer answer = Client(gateway.port()).ask(post_head(length, more));
-    EXPECT_EQ(answer.status, 413);  // and no 100 before it
+    EXPECT_EQ(answer.status, 413);  // without a 100 before it
     EXPECT_TRUE(answer.has("x-weir-reason: too_large\r\n"));
     EXPECT_FALSE(answer.has("retry-after"));
   }
@@ -77,7 +77,7 @@ TEST(GatewayBytes, AnAnnouncedLengthIsReservedToTheEnd) {
   RunningGateway gateway(announced(origin.address()));
   Client first(gateway.port());
   ASSERT_TRUE(first.send(post(600, kKey)));
-  ASSERT_TRUE(origin.wait_for(1));  // the service has the whole body; it counts all the same
+  ASSERT_TRUE(origin.wait_for(1));  // the service has the whole body, and it still counts
   EXPECT_EQ(held_bytes(gateway), 600U);
   const Answer second = Client(gateway.port()).ask(post_head(600, kKey));
   EXPECT_EQ(second.status, 429);

@@ -1,4 +1,4 @@
-// Ordinary clients hold every place there is; critical requests are served all the same.
+// Ordinary clients hold every place; critical requests are still served.
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -38,7 +38,7 @@ constexpr std::string_view kCriticalHold =
     "GET /hold HTTP/1.1\r\nhost: t\r\nx-weir-priority: critical\r\n\r\n";
 const wire::Fields kCritical = {{"x-weir-priority", "critical"}};
 
-/// Answers at once, but not what asks for /hold.
+/// Answers at once, except /hold.
 void hold_some(ScriptedHandler& handler) {
   handler.headers = [](ServerStream& stream, const ServerRequest& request) {
     stream.user_data = request.meta.path == "/hold" ? &stream : nullptr;
@@ -49,7 +49,7 @@ void hold_some(ScriptedHandler& handler) {
   };
 }
 
-/// Room for 20 ordinary requests, 16 ordinary connections, 2 sessions and 4 bodies of HTTP/2.
+/// Room for 20 ordinary requests, 16 ordinary connections, 2 sessions and 4 HTTP/2 bodies.
 config::Config tight(const std::string& origin) {
   config::Config config = with_fixed_limit(gateway_config({origin}), 64);
   ServerConfig& bounds = config.server;
@@ -73,18 +73,18 @@ config::Config tight(const std::string& origin) {
   return config;
 }
 
-/// Ordinary clients that hold all that is theirs to hold.
+/// Ordinary clients that hold everything available to ordinary requests.
 struct Crowd {
   explicit Crowd(RunningGateway& to) : gateway(to) {
     for (std::size_t i = 0; i < 8; ++i) hold_one([&] { return add_h1(); });
     for (std::size_t i = 0; i < 4; ++i) hold_one([&] { return add_tls(); });
-    // More sessions, bodies and streams than are ordinary clients': each takes what it gets.
+    // More sessions, bodies and streams than ordinary clients may have: each gets what is free.
     for (std::size_t i = 0; i < 4; ++i) {
       h2.push_back(std::make_unique<H2Client>(gateway.port()));
       static_cast<void>(h2.back()->in_step());
     }
     for (auto& client : h2) {
-      for (int i = 0; i < 4; ++i) client->post("/hold");  // no body comes: it holds a lease
+      for (int i = 0; i < 4; ++i) client->post("/hold");  // no body is sent: it holds a lease
       static_cast<void>(client->in_step());
     }
     for (auto& client : h2) {
@@ -175,7 +175,7 @@ TEST(GatewayCritical, ARefusalForWantOfAPlaceIsCounted) {
   for (int i = 0; i < 4; ++i) holder.ask(wire::with(wire::get("/hold"), kCritical));
   ASSERT_TRUE(eventually([&] { return origin.server().stats().requests == 24; }));
   EXPECT_EQ(gateway.stats()["admission"]["critical_shed"], 0);
-  Client fifth(gateway.port());  // the places for critical requests are held, too
+  Client fifth(gateway.port());  // the reserved places are held, too
   EXPECT_EQ(fifth.ask(kCriticalHold).status, 503);
   EXPECT_EQ(gateway.stats()["admission"]["critical_shed"], 1);
 }

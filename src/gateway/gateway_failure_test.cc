@@ -1,4 +1,4 @@
-// Origins that are gone, silent, or say what they should not.
+// Origins that are gone, silent, or send invalid responses.
 #include <chrono>
 #include <string>
 

@@ -10,7 +10,7 @@
 
 namespace weir::inline v0::gateway {
 
-/// The server owns it and calls it; what it knows is the loop's.
+/// The server owns it and calls it; its state is in the loop.
 class GatewayLoop::FrontHandler final : public Handler {
  public:
   explicit FrontHandler(GatewayLoop& loop) noexcept : loop_(loop) {}
@@ -148,9 +148,9 @@ void GatewayLoop::on_expiry(TimePoint now) {
   if (next != TimePoint::max()) watch_expiry(std::max(next, now));
 }
 
-// Otherwise clients that drip their bodies, each just fast enough for the server, would hold every
-// place of an upstream. Of those that are fast enough only the first few are looked at: the oldest.
-// A limit that fell may be short of many places: as many are freed as the newcomer has to wait for.
+// Without this, clients that send bodies slowly, but fast enough for the server, could hold every
+// place of an upstream. Of the uploads that are fast enough, only the kLooks oldest are examined.
+// After the limit fell, many places may be missing: it ends uploads until the newcomer gets one.
 void GatewayLoop::short_of_places(std::uint16_t upstream, const ProxiedRequest& newcomer) {
   constexpr int kLooks = 16;
   const SlowUploadRule slow{.bytes_per_second = core_.sizes.slow_body_rate};
@@ -161,7 +161,7 @@ void GatewayLoop::short_of_places(std::uint16_t upstream, const ProxiedRequest& 
       continue;
     }
     if (!newcomer.waits_for_a_permit()) return;
-    proxied = uploads_.front();  // its connection may have taken others with it
+    proxied = uploads_.front();  // ending one may have ended others on its connection
     looks = -1;
   }
 }

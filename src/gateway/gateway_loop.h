@@ -41,7 +41,7 @@ class GatewayLoop {
   /// Whether no request of this loop is in progress.
   [[nodiscard]] bool quiet() const noexcept;
 
-  // For proxied.
+  // For ProxiedRequest.
   [[nodiscard]] GatewayCore& core() noexcept { return core_; }
   [[nodiscard]] io::Loop& loop() noexcept { return loop_; }
   [[nodiscard]] TimePoint now() noexcept { return loop_.now(); }
@@ -56,7 +56,7 @@ class GatewayLoop {
   [[nodiscard]] const Rules& rules() const noexcept { return *rules_; }
   [[nodiscard]] std::span<ResponseField> field_storage() noexcept { return fields_; }
   [[nodiscard]] Handler& front_handler() noexcept { return *front_handler_; }
-  /// A waiter of this loop expires at that time.
+  /// A waiter of this loop expires at this time.
   void watch_expiry(TimePoint at) noexcept;
   void release(ProxiedRequest& proxied) noexcept;
   /// Requests whose bodies are not complete, oldest first.
@@ -66,7 +66,7 @@ class GatewayLoop {
   void short_of_places(std::uint16_t upstream, const ProxiedRequest& newcomer);
   /// The time after which a refused client should try again.
   [[nodiscard]] Duration retry_hint(std::size_t upstream) noexcept;
-  /// The gateway itself refuses a critical request; admission and server count their own refusals.
+  /// Counts a critical request refused by the gateway itself; admission and server count theirs.
   void count_critical_shed() noexcept { counters_.critical_shed.add(); }
   /// Called before a refusal is sent, so that a client that has read it finds it counted.
   void count_refusal(std::size_t upstream, GatewayReason refusal) noexcept;
@@ -90,7 +90,7 @@ class GatewayLoop {
   std::shared_ptr<const Rules> rules_;
   RequestLog log_;
   Slab<ProxiedRequest> proxied_;
-  std::uint64_t kept_back_ = 0;  // ordinary requests refused for the places of critical ones
+  std::uint64_t kept_back_ = 0;  // ordinary requests refused to keep places for critical ones
   Uploads uploads_;
   std::vector<std::unique_ptr<upstream::UpstreamPool>> pools_;
   std::vector<ResponseField> fields_;

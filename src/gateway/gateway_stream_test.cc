@@ -1,4 +1,4 @@
-// Streams, tunnels, and sides that are slower than the other.
+// Streams, tunnels, and one side slower than the other.
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -138,7 +138,7 @@ TEST(Gateway, ASlowReaderHoldsTheUpstreamBackAndGetsEverything) {
   Client client(gateway.port(), 16 * 1024);
   ASSERT_TRUE(client.send(kGet));
   std::size_t before = 1;
-  ASSERT_TRUE(eventually([&] {  // it comes to a stop by itself
+  ASSERT_TRUE(eventually([&] {  // the transfer stops by itself
     const std::size_t now = produced;
     const bool stopped = now == before && now > 0;
     before = now;

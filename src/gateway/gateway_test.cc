@@ -71,7 +71,7 @@ TEST(Gateway, AHeadAnswerWithoutALengthIsGivenNone) {
   });
   RunningGateway gateway(gateway_config({origin.address()}));
   Client client(gateway.port());
-  for (int i = 0; i < 2; ++i) {  // and the connection is in step
+  for (int i = 0; i < 2; ++i) {  // the connection is still in step
     ASSERT_TRUE(client.send("HEAD / HTTP/1.1\r\nhost: t\r\n\r\n"));
     const Answer answer = client.read(true);
     EXPECT_EQ(answer.status, 200);

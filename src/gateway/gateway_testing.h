@@ -1,6 +1,6 @@
 #pragma once
 
-// A gateway on port 0 in front of origins that a test scripts, and what it counted.
+// A gateway on port 0 in front of origins that a test scripts, and its counters.
 
 #include <atomic>
 #include <functional>
@@ -48,7 +48,7 @@ inline bool eventually(const std::function<bool()>& what) {
   return true;
 }
 
-/// An origin that says exactly the bytes a test gives it, one connection after another.
+/// An origin that sends exactly the bytes that a test gives it, one connection after another.
 class RawOrigin {
  public:
   using Script = std::function<void(int fd, const std::string& head)>;
@@ -116,7 +116,7 @@ class Origin {
 
 inline constexpr std::string_view kGet = "GET / HTTP/1.1\r\nhost: t\r\n\r\n";
 
-/// An origin that answers when the test says so.
+/// An origin that answers when the test tells it to.
 class HeldOrigin {
  public:
   HeldOrigin()
@@ -138,7 +138,7 @@ class HeldOrigin {
   bool wait_for(std::size_t count) {
     return eventually([&] { return held() == count; });
   }
-  /// Sends a GET that is then held here, alone.
+  /// Sends a GET, which is then the only request held here.
   bool hold(Client& client) { return client.send(kGet) && wait_for(1); }
   void let_go() {
     const std::scoped_lock lock(mutex_);
@@ -154,7 +154,7 @@ class HeldOrigin {
   Origin origin_;
 };
 
-/// Where an origin was, and nobody is.
+/// The address of a closed origin: nothing listens there.
 inline std::string unused_address() {
   return RawOrigin([](int, const std::string&) {}).address();
 }
@@ -191,7 +191,7 @@ inline void echo(ScriptedHandler& handler) {
   handler.aborted = [drop](ServerStream& stream, CloseReason) { drop(stream); };
 }
 
-/// One upstream "app" with these endpoints, everything led there, two loops, small pools.
+/// One upstream "app" with these endpoints, one route for everything, two loops, small pools.
 inline config::Config gateway_config(const std::vector<std::string>& endpoints) {
   config::Config config;
   config.server.listen = {"127.0.0.1:0"};
@@ -200,7 +200,7 @@ inline config::Config gateway_config(const std::vector<std::string>& endpoints) 
   config.server.tcp_write_buffer_pool_size = 512;
   config.admin.listen = *parse_net_address("127.0.0.1:0");
   config.admin.access_log = AccessLog::kOff;
-  config.admin.hosts = {"t"};  // as Client::get() calls every server
+  config.admin.hosts = {"t"};  // the Host that Client::get() sends
   upstream::UpstreamConfig upstream;
   upstream.name = "app";
   upstream.max_connections = 256;
@@ -214,7 +214,7 @@ inline config::Config gateway_config(const std::vector<std::string>& endpoints) 
   return config;
 }
 
-/// Nobody waits.
+/// Without a waiting room.
 inline config::Config with_fixed_limit(config::Config config, std::uint32_t limit) {
   config.admission.limit.policy = LimitKind::kFixed;
   config.admission.limit.initial_limit = limit;
@@ -238,7 +238,7 @@ class RunningGateway {
   }
   [[nodiscard]] nlohmann::json stats() const { return nlohmann::json::parse(page("/stats")); }
   [[nodiscard]] int waiting() const { return stats()["upstreams"]["app"]["waiting"]; }
-  /// Everything that came in has ended, and is counted once.
+  /// Every request has ended and is counted once.
   [[nodiscard]] bool settled() const {
     return eventually([this] {
       const GatewayStatus s = gateway_.status();

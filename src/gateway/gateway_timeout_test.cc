@@ -40,7 +40,7 @@ config::Config trusting(config::Config config) {
   return config;
 }
 
-/// A gateway that logs every request, and the one line of the one request it served.
+/// A gateway that logs every request, and the log line of the one request it served.
 class Logged {
  public:
   explicit Logged(config::Config config) : gateway_(with_log(std::move(config), path())) {}
@@ -119,7 +119,7 @@ TEST(GatewayDeadline, ThoseThatAPeerSetsTooShortDoNotShrinkTheLimit) {
 }
 
 TEST(GatewayTimeout, AnUploadAndADownloadThatMoveAreNotCut) {
-  // Every single timeout is shorter than the transfer.
+  // Each timeout is shorter than the transfer.
   constexpr Duration kEach = milliseconds(500);
   constexpr std::size_t kPieces = 25;
   RawOrigin origin([](int fd, const std::string& head) {
@@ -138,7 +138,7 @@ TEST(GatewayTimeout, AnUploadAndADownloadThatMoveAreNotCut) {
   });
   config::Config config = gateway_config({origin.address()});
   config.server.body_timeout = config.server.write_timeout = kEach;
-  config.server.body_min_rate = config.server.write_min_rate = 0;  // anything is progress
+  config.server.body_min_rate = config.server.write_min_rate = 0;  // any byte is progress
   config.server.backpressure_timeout = kEach;
   config.upstreams[0].first_byte_timeout = config.upstreams[0].inactivity_timeout = kEach;
   Logged gateway(config);

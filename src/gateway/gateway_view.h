@@ -36,7 +36,7 @@ struct NamedPool {
   std::string_view name;
   PoolStats stats;
 };
-/// All bounded pools of the process, with the names in metrics and /pools.
+/// All bounded pools of the process, with their names in metrics and /pools.
 [[nodiscard]] std::vector<NamedPool> pools_of(const GatewayView& view, const ServerStats& server);
 
 }  // namespace weir::inline v0::gateway

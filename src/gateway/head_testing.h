@@ -28,7 +28,7 @@ class TestHead {
   TestHead& operator=(const TestHead&) = delete;
 
   [[nodiscard]] const http::HeaderList& list() const noexcept { return list_; }
-  /// A request with these fields; change what the test is about.
+  /// A request with these fields; the test changes what it is about.
   [[nodiscard]] ServerRequest request(std::string_view method = "GET",
                                       std::string_view path = "/") const {
     ServerRequest request;

@@ -5,7 +5,7 @@
 namespace weir::inline v0::gateway {
 namespace {
 
-/// Moves a hash into a space of its own, one for each kind of name.
+/// Moves a hash into a separate space, one per kind of name.
 Identity in_space(Identity identity, std::uint64_t space) noexcept {
   identity.key.high ^= space * 0x9E3779B97F4A7C15U;
   return identity;

@@ -32,8 +32,8 @@ class IdentityFinder {
   explicit IdentityFinder(std::string api_key_header)
       : api_key_header_(std::move(api_key_header)), api_key_id_(http::field_id(api_key_header_)) {}
 
-  /// The first of `kinds` that the request contains. `scratch` holds the text of an address while
-  /// the identity is used.
+  /// The first of `kinds` that the request contains. `scratch` holds the text of an address; it
+  /// must outlive the use of the identity.
   [[nodiscard]] Actor actor_of(const http::HeaderList& headers, const Caller& caller,
                                std::span<const IdentityKind> kinds,
                                const AdmissionController& controller, IpText& scratch) const;
@@ -57,7 +57,7 @@ class IdentityFinder {
 /// The token of "Bearer <token>"; empty for anything else.
 [[nodiscard]] std::string_view bearer_token(std::string_view authorization) noexcept;
 
-/// The address that identifies a client; for v6 the /64, because one site has all of its addresses.
+/// The address that identifies a client; for IPv6 the /64, because one site owns all of it.
 [[nodiscard]] IpAddress billing_address(const IpAddress& client) noexcept;
 
 }  // namespace weir::inline v0::gateway

@@ -13,7 +13,7 @@
 
 namespace weir::inline v0::gateway {
 
-/// What a request says about itself, as far as its sender is trusted.
+/// The class, actor and deadline that a request asks for, as far as its sender is trusted.
 struct Intent {
   Priority priority = Priority::kNormal;
   std::optional<Duration> time_left;  // x-weir-deadline-ms
@@ -26,17 +26,17 @@ struct Intent {
 [[nodiscard]] Intent read_intent(const http::HeaderList& headers, const Caller& caller,
                                  const Route& route) noexcept;
 
-/// What admission needs to know beside the route and the intent.
+/// What admission needs in addition to the route and the intent.
 struct RequestFacts {
   ScopeId scope = ScopeId::kFirst;
   Identity peer{};
   Identity actor{};
   TimePoint received_at{};
-  std::optional<std::uint64_t> body_length = 0;  // nothing: a body of unknown length
+  std::optional<std::uint64_t> body_length = 0;  // nullopt: a body of unknown length
 };
 
-/// What admission is asked for one request; /explain asks the same. A hedge is not billed to the
-/// actor. `bytes` is zero on routes that charge held bytes: those are charged as they come.
+/// The admission request for one HTTP request; /explain uses the same. A hedge is not billed to the
+/// actor. `bytes` is zero on routes that charge held bytes: those are charged as they arrive.
 [[nodiscard]] AdmissionRequest admission_request_for(const Route& route, const Intent& intent,
                                                      const RequestFacts& facts) noexcept;
 

@@ -47,7 +47,7 @@ TEST(AdmissionRequestFor, CarriesWhatRouteIntentAndRequestSay) {
   EXPECT_EQ(ask.cost, 3U);
   EXPECT_TRUE(ask.peer.present() && ask.actor.present());
   EXPECT_EQ(ask.deadline, TimePoint(milliseconds(15)));
-  EXPECT_EQ(ask.bytes, 0U);  // held bytes are charged as they come
+  EXPECT_EQ(ask.bytes, 0U);  // held bytes are charged as they arrive
   Intent hedge;
   hedge.hedge = true;
   EXPECT_FALSE(admission_request_for(route, hedge, {.actor = who}).actor.present());

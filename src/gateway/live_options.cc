@@ -54,7 +54,7 @@ void LiveOptions::apply(config::OptionApply which, const config::Config& now) {
     case config::OptionApply::kOnUse:
       return;
     case config::OptionApply::kAdmission:
-      core_.controller.reconfigure(now.admission_for_scopes());  // valid: objection_to()
+      core_.controller.reconfigure(now.admission_for_scopes());  // valid: objection_to() checked it
       return;
     case config::OptionApply::kLimits:
       for (std::size_t i = 0; i < core_.names.size(); ++i) {
@@ -71,8 +71,8 @@ void LiveOptions::apply(config::OptionApply which, const config::Config& now) {
   }
 }
 
-/// Why the live part of `next`, which makes the configuration `now`, cannot be put in force without
-/// the rest of it; empty if it can.
+/// Why the live options of `next`, which yield the configuration `now`, cannot be applied without
+/// the other options of `next`; empty if they can.
 std::string LiveOptions::objection_to(const config::Config& next, const config::Config& now) const {
   for (const RouteConfig& route : next.routes) {
     if (std::find(core_.names.begin(), core_.names.end(), route.upstream) == core_.names.end()) {

@@ -17,11 +17,11 @@
 
 namespace weir::inline v0::gateway {
 
-/// Puts the live options of a new configuration in force: for each OptionApply that a changed row
-/// names, exactly the function of that name.
+/// Puts the live options of a new configuration in force: for each OptionApply of a changed row, it
+/// calls exactly the function of that name.
 ///
-/// Promises: refuses as a whole or applies as a whole; afterwards core.config, and what each
-/// consumer holds, are those of a fresh start with the same live options, the learned limits apart.
+/// Promises: applies everything or nothing. Afterwards core.config and the values that each
+/// consumer holds are those of a fresh start with the same live options, except the learned limits.
 /// Thread-safety: the thread that reloads.
 class LiveOptions {
  public:

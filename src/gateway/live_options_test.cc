@@ -1,5 +1,5 @@
-// Reloads against the consumers of live options, without a socket: what each of them holds after a
-// reload is compared with what a fresh start gives it.
+// Reloads without a socket: what each consumer of live options holds after a reload is compared
+// with what a fresh start gives it.
 #include "live_options.h"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ using ::testing::HasSubstr;
 
 constexpr TimePoint kStart = time_from_ns(1'000'000'000);
 
-/// Two upstreams, the first with limits of its own, TLS, one route; small pools.
+/// Two upstreams, the first with its own limits, TLS, one route; small pools.
 config::Config base_config() {
   config::Config config;
   config.server.streams_max = 64;
@@ -46,7 +46,7 @@ config::Config base_config() {
   return config;
 }
 
-/// What the consumers of live options hold.
+/// The values that the consumers of live options hold.
 struct Held {
   AdmissionConfig admission;
   std::vector<std::optional<LimitConfig>> limits;
@@ -87,7 +87,7 @@ class Running {
              .rules = *rules_,
              .tls = tls_,
              .admin = core_.config_in_force().admin};
-    out.admission.actor_table_size = 0;  // laid out at start, with room for all who wait then
+    out.admission.actor_table_size = 0;  // sized at start, with room for the waiters allowed then
     for (std::size_t i = 0; i < core_.names.size(); ++i) {
       const auto limit = core_.controller.limit_config(core_.scope_of(i));
       const ScopeStats stats = scope(i);
@@ -156,8 +156,7 @@ config::RawValue value_for(const config::Option<Owner>& option, Rng& rng) {
   return {};
 }
 
-/// `config` with another value of one option of `owner_of(config)`; itself when none was found that
-/// fits with the rest.
+/// `config` with another valid value of one option of `owner_of(config)`; unchanged without one.
 template <class Owner, class OwnerOf>
 config::Config with_other_value(const config::Config& config, const config::Option<Owner>& option,
                                 OwnerOf owner_of, Rng& rng) {
@@ -208,7 +207,7 @@ TEST(LiveOptions, EveryLiveRowIsPutInForceByTheFunctionThatItNames) {
       if (next == before) continue;
       Running running(before);
       const ReloadReport report = running.reload(next);
-      if (!report.ok()) continue;  // it needs larger tables, which are laid out at start
+      if (!report.ok()) continue;  // it needs larger tables, which are allocated at start
       ASSERT_EQ(report.applied.size(), 1U);
       EXPECT_TRUE(report.deferred.empty());
       EXPECT_EQ(running.held(), Running(next).held()) << report.applied[0].after;
@@ -270,7 +269,7 @@ TEST(LiveOptions, TheMinimumShownIsThatOfTheUpstream) {
   EXPECT_EQ(running.scope(1).limit_min, 6U);
 }
 
-/// One window in which the service said "overload".
+/// One window in which the service reported overload.
 void overload(AdmissionController& controller, ScopeId scope, int second) {
   const TimePoint at = kStart + std::chrono::seconds(second);
   controller.expire(at);

@@ -64,7 +64,7 @@ LocalAnswerText::LocalAnswerText(const LocalAnswer& answer, AnswerForm form) noe
     add_field("retry-after", number(retry_s_, retry_after_seconds(*answer.retry_after)));
   }
   if (status_ == 405) add_field("allow", "GET, HEAD, POST, PUT, DELETE, PATCH, OPTIONS");
-  // Reasons and sentences are ours: nothing in them needs escaping.
+  // Reasons and sentences are constants of this program: nothing in them needs escaping.
   if (json) {
     add_body(R"({"reason":")");
     add_body(answer.reason);

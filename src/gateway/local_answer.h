@@ -15,7 +15,7 @@
 
 namespace weir::inline v0::gateway {
 
-// What the gateway refuses by itself, besides admission: enumerator, then its ReasonFacts.
+// The gateway's own reasons to refuse, besides admission: enumerator, then its ReasonFacts.
 // clang-format off
 #define WEIR_GATEWAY_REFUSALS(X)                                                                  \
   X(kNoRoute, "no_route", 404, 12, false, false, "",                                              \
@@ -72,13 +72,13 @@ class GatewayReason {
   std::uint8_t index_;
 };
 
-/// One answer that the gateway makes itself: a refusal, or the failure of an upstream.
+/// One answer that the gateway itself produces: a refusal, or the failure of an upstream.
 struct LocalAnswer {
   std::uint16_t status = 503;
   std::string_view reason;              // x-weir-reason
   std::string_view sentence;            // for people
   std::optional<Duration> retry_after;  // a hint, if a retry makes sense
-  std::string_view request_id{};        // empty: not told
+  std::string_view request_id{};        // empty: not sent
 };
 
 [[nodiscard]] LocalAnswer answer_for(GatewayReason refusal,
@@ -90,7 +90,7 @@ enum class AnswerForm : std::uint8_t { kText, kJson };
 /// JSON if Accept names it, otherwise text.
 [[nodiscard]] AnswerForm wanted_form(const http::HeaderList& headers) noexcept;
 
-/// The head's fields and the body of a local answer, in place.
+/// Builds the header fields and the body of a local answer in place.
 class LocalAnswerText {
  public:
   LocalAnswerText(const LocalAnswer& answer, AnswerForm form) noexcept;
@@ -115,8 +115,8 @@ class LocalAnswerText {
   std::uint16_t status_;
 };
 
-/// Sends an answer of the gateway itself. It never fails: if no write buffer is free, it sends the
-/// server's fixed 503, which needs none. False: the fixed 503 was sent, without the reason.
+/// Sends an answer that the gateway itself produces. It never fails: if no write buffer is free, it
+/// sends the server's fixed 503, which needs none, and returns false: the reason was not sent.
 bool send_local(ServerStream& stream, const LocalAnswer& answer, AnswerForm form) noexcept;
 
 }  // namespace weir::inline v0::gateway

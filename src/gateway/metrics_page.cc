@@ -19,7 +19,7 @@ constexpr std::array<std::string_view, 4> kOutcomeNames = {"ok", "ignored", "ove
 constexpr std::string_view kNone = "none";  // no upstream was chosen
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// One scrape: what was read once and serves several families.
+/// Values read once per scrape and used by several families.
 class Scrape {
  public:
   Scrape(const GatewayView& view, TimePoint now, std::span<char> buffer)
@@ -60,7 +60,7 @@ class Scrape {
       }
     }
   }
-  /// A sum over the loops' counters of one upstream; the last one stands for "none".
+  /// A sum over the loops' counters of one upstream; the last index means "none".
   template <class Pick>
   [[nodiscard]] std::uint64_t sum(std::size_t upstream, Pick pick) const {
     std::uint64_t total = 0;
@@ -242,7 +242,7 @@ void Scrape::memory_and_pools() {
   page_.single(metrics::Metric::kMemoryCeiling, view_.budget.total_bytes());
 }
 
-/// The reasons for which a connection is turned away, as against a request.
+/// The reasons for which a connection, not a request, is refused.
 bool at_accept(RefuseReason reason) noexcept {
   switch (reason) {
     case RefuseReason::kConnections:

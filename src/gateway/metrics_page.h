@@ -8,7 +8,7 @@
 
 namespace weir::inline v0::gateway {
 
-/// The page /metrics: all families of the table that a gateway has, in Prometheus' text format.
+/// The page /metrics: all metric families of a gateway, in the Prometheus text format.
 [[nodiscard]] std::string metrics_page(const GatewayView& view, TimePoint now);
 
 }  // namespace weir::inline v0::gateway

@@ -1,4 +1,4 @@
-// Once it is warm, the gateway serves, refuses and lets wait without a single allocation.
+// After warm-up, the gateway serves, refuses and queues requests without an allocation.
 #include <array>
 #include <cstring>
 #include <string_view>
@@ -16,7 +16,7 @@ using testkit::Origin;
 using testkit::RunningGateway;
 using testkit::ScriptedHandler;
 
-/// A client that allocates nothing itself: the probe counts the whole process.
+/// A client that allocates nothing: the probe counts the whole process.
 class BareClient {
  public:
   explicit BareClient(std::uint16_t port) : client_(port) {}
@@ -77,7 +77,7 @@ TEST(GatewayAllocations, ThereAreNoneOnceItIsWarm) {
 TEST(GatewayAllocations, RefusingAndWaitingNeedNoneEither) {
   if (!allocations_are_counted()) GTEST_SKIP() << "the sanitizer counts its own";
   Origin origin([](ScriptedHandler& handler) {
-    handler.complete = [](ServerStream&) {};  // keeps its one place for ever
+    handler.complete = [](ServerStream&) {};  // keeps its one place forever
   });
   config::Config config = gateway_config({origin.address()});
   config.server.loops = 1;

@@ -8,7 +8,7 @@
 namespace weir::inline v0::gateway {
 namespace {
 
-/// A line in place: events come on threads that must not allocate.
+/// A line in a fixed buffer: events arrive on threads that must not allocate.
 template <class... Args>
 std::string_view formatted(std::array<char, 320>& out, const char* format, Args... args) noexcept {
   const int size = std::snprintf(out.data(), out.size(), format, args...);

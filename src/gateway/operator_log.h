@@ -32,7 +32,7 @@ class OperatorLog final : public EventSink {
   void on_class_warning(const ClassWarning& warning) noexcept override;
   void on_memory(const MemoryNotice& notice) noexcept override;
 
-  /// Every endpoint of an upstream became unavailable, or one is available again.
+  /// Logs that every endpoint of an upstream became unavailable, or that one is available again.
   void on_upstream(std::string_view name, std::size_t endpoints, bool unavailable) noexcept;
 
   struct Moves {
@@ -57,7 +57,7 @@ class OperatorLog final : public EventSink {
   struct Scope {
     std::atomic<std::uint64_t> up{0};
     std::atomic<std::uint64_t> down{0};
-    std::atomic<std::uint32_t> told{0};  // limit
+    std::atomic<std::uint32_t> told{0};  // the limit last logged
     Pace limit_pace;
     Pace warning_pace;
     std::array<Pace, kReasonCount> refusal_paces;

@@ -12,7 +12,7 @@ namespace weir::inline v0::gateway {
   return -1;
 }
 
-/// The byte that `text` begins with, if that is percent-encoded: 'r' for "%72eports".
+/// The byte that `text` begins with, if it is percent-encoded: 'r' for "%72eports".
 [[nodiscard]] constexpr std::optional<char> percent_code(std::string_view text) noexcept {
   if (text.size() < 3 || text[0] != '%') return std::nullopt;
   const int high = hex_value(text[1]);

@@ -19,7 +19,7 @@ bool names_overload(std::string_view reason) noexcept {
   return known && facts_of(*known).overload;
 }
 
-/// What the limiter learns from a response.
+/// The outcome that a response reports to the limiter.
 Outcome outcome_of(const http::h1::ResponseHead& head) noexcept {
   if (head.status == 503) return Outcome::kOverload;
   if (head.status == 429 && names_overload(head.headers.value(http::FieldId::kXWeirReason))) {
@@ -45,7 +45,7 @@ std::optional<std::uint64_t> announced_length(const http::h1::ResponseHead& head
   return length;
 }
 
-/// Who ended a stream that the server aborted for this reason.
+/// Which side ended a stream that the server aborted for this reason.
 EndedBy ended_by(CloseReason reason) noexcept {
   switch (reason) {
     case CloseReason::kShutdown:
@@ -58,14 +58,14 @@ EndedBy ended_by(CloseReason reason) noexcept {
   }
 }
 
-/// The client neither sent nor took enough.
+/// The client neither sent nor read fast enough.
 bool is_slowness(CloseReason reason) noexcept {
   return reason == CloseReason::kBodyTimeout || reason == CloseReason::kWriteTimeout ||
          reason == CloseReason::kBackpressure;
 }
 
 bool wants_tunnel(const ServerRequest& request) noexcept {
-  // To speak HTTP/2 to us in cleartext is nothing that an upstream could grant.
+  // An upstream cannot grant an upgrade to cleartext HTTP/2 with the gateway.
   return request.upgrade &&
          !http::equals_ignore_case(request.headers->value(http::FieldId::kUpgrade), "h2c");
 }
@@ -142,7 +142,7 @@ void ProxiedRequest::begin(const ServerRequest& request, const Route& route, con
       state_ = State::kWaiting;
       break;
   }
-  // Written now even if it waits: the views of the head do not live longer.
+  // Written now even if the request waits: the views of the head are valid only during this call.
   if (!write_head(request, caller, intent, id)) return;
   if (state_ == State::kWaiting) {
     stream_->pause();
@@ -152,7 +152,7 @@ void ProxiedRequest::begin(const ServerRequest& request, const Route& route, con
   launch();
 }
 
-/// False: it could not be written, and the request has been answered.
+/// False: the head could not be written, and the request has been answered.
 bool ProxiedRequest::write_head(const ServerRequest& request, const Caller& caller,
                                 const Intent& intent, const RequestId& id) {
   const bool critical = priority_ == Priority::kCritical;
@@ -177,11 +177,11 @@ bool ProxiedRequest::write_head(const ServerRequest& request, const Caller& call
   return true;
 }
 
-/// The waiter was decided: on our loop, a moment after the thread that decided it.
+/// The waiter was decided. Runs on this loop, in a task that the deciding thread posted.
 void ProxiedRequest::on_ready() {
   Result<Permit, Reason> decided = home_.core().controller.collect(waiter_, home_.now());
   if (state_ == State::kLeaving) {
-    decided = unexpected(Reason::kAdmitted);  // gives the permit back before the place
+    decided = unexpected(Reason::kAdmitted);  // returns the permit before the place is released
     return home_.release(*this);
   }
   WEIR_ASSERT(state_ == State::kWaiting);
@@ -199,7 +199,7 @@ void ProxiedRequest::launch() {
   if (!started) return fail(started.error());
   launched_at_ = home_.now();
   if (has_body_ && !start_.upgrade) home_.uploads().push_back(*this);
-  // The body is asked for when the head is out: until then there is room for the head only.
+  // The body is requested after the head is sent: until then there is only room for the head.
   if (has_body_ && !exchange_.send_body({}, false)) {
     stream_->pause();
   } else {
@@ -211,7 +211,7 @@ void ProxiedRequest::launch() {
 // ---- the request's body
 
 void ProxiedRequest::on_headers(ServerStream&, const ServerRequest&) {
-  WEIR_ASSERT(false);  // the front_handler judges heads
+  WEIR_ASSERT(false);  // only the front handler receives heads
 }
 
 void ProxiedRequest::on_body(ServerStream& stream, const http::BodyChunk& chunk) {
@@ -252,7 +252,7 @@ bool ProxiedRequest::yield_if_slow(const SlowUploadRule& rule) {
                                              rule);
   if (verdict != UploadVerdict::kTooSlow) return false;
   slow_ = EndedBy::kClient;
-  finish_permit(Outcome::kError);  // not `ignored`: its slowness tells nothing about the service
+  finish_permit(Outcome::kError);  // no sample: a slow client says nothing about the service
   refuse(GatewayRefusal::kSlowBody);
   return true;
 }
@@ -277,14 +277,14 @@ bool ProxiedRequest::on_upstream_head(const http::h1::ResponseHead& head) {
       head_taken(head);
       return true;
     case SendResult::kBlocked:
-      return false;  // once more when there is a buffer
+      return false;  // retried when a write buffer is free
     case SendResult::kInvalid:
       fail(upstream::UpstreamFailure::kBadResponse);
       return true;
     case SendResult::kClosed:
       break;
   }
-  exchange_.cancel();  // on_abort is on its way
+  exchange_.cancel();  // on_abort follows
   return true;
 }
 
@@ -301,7 +301,7 @@ void ProxiedRequest::head_taken(const http::h1::ResponseHead& head) {
 std::size_t ProxiedRequest::on_upstream_body(std::string_view bytes) {
   const std::size_t taken = stream_->send_data(bytes, false);
   untaken_ = bytes.size() - taken;
-  charge();  // and this may be over
+  charge();  // may end the request
   return taken;
 }
 
@@ -313,7 +313,7 @@ bool ProxiedRequest::on_upstream_trailers(const http::HeaderList& trailers) {
   }
   const SendResult sent = stream_->send_trailers(fields.first(count));
   if (sent == SendResult::kBlocked) return false;
-  // Trailers are optional, the end of the body is not: on_upstream_complete() makes up for it.
+  // Trailers are optional, the end of the body is not: on_upstream_complete() sends it instead.
   response_ended_ = sent != SendResult::kInvalid;
   return true;
 }
@@ -365,7 +365,7 @@ void ProxiedRequest::refuse(GatewayReason refusal) {
   log({.status = refusal.facts().http, .reason = refusal.name()});
   GatewayLoop& home = home_;
   const TimePoint from = received_at_ + waited_;
-  answer(answer_for(refusal, hint));  // and this proxied is over
+  answer(answer_for(refusal, hint));  // this object may be destroyed now
   home.time_refusal(from);
 }
 
@@ -376,13 +376,13 @@ void ProxiedRequest::answer(LocalAnswer answer) {
   leave();
 }
 
-/// The stream is over, or somebody else's: gives back the rest.
+/// Releases everything but the stream, which has ended or is no longer used.
 void ProxiedRequest::leave() {
   stream_ = nullptr;
   end_upload();
   exchange_.cancel();
   if (state_ == State::kWaiting && !home_.core().controller.cancel(waiter_)) {
-    state_ = State::kLeaving;  // decided a moment ago: on_ready() is on its way
+    state_ = State::kLeaving;  // already decided: on_ready() follows
     return;
   }
   home_.release(*this);
@@ -402,7 +402,7 @@ void ProxiedRequest::on_abort(ServerStream& stream, CloseReason reason) {
   EndedBy by = ended_by(reason);
   if (is_slowness(reason)) slow_ = EndedBy::kClient;
   if (failure_ != upstream::UpstreamFailure::kNone) by = slow_.value_or(EndedBy::kUpstream);
-  if (reason == CloseReason::kBodyTimeout && status_ == 0) status_ = 408;  // as the server said
+  if (reason == CloseReason::kBodyTimeout && status_ == 0) status_ = 408;  // as the server answered
   home_.counters(upstream_).aborted[static_cast<std::size_t>(by)].add();
   finish_permit(Outcome::kIgnored);
   log({.status = status_,

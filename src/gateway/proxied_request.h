@@ -49,8 +49,7 @@ class ProxiedRequest final : public Handler, public upstream::ExchangeEvents {
   void begin(const ServerRequest& request, const Route& route, const Caller& caller,
              const Intent& intent);
 
-  /// Ends the request if judge_upload() finds its client too slow. True if it did; the object is
-  /// destroyed then.
+  /// Ends the request if judge_upload() finds its client too slow. True: this object is destroyed.
   bool yield_if_slow(const SlowUploadRule& rule);
   [[nodiscard]] bool waits_for_a_permit() const noexcept {
     return waiter_.state() == Waiter::State::kWaiting;
@@ -75,13 +74,13 @@ class ProxiedRequest final : public Handler, public upstream::ExchangeEvents {
   void on_upstream_writable() override;
   void on_upstream_failed(upstream::UpstreamFailure failure) override;
 
-  // Before the upstream.
+  // Before the exchange with the upstream.
   [[nodiscard]] bool write_head(const ServerRequest& request, const Caller& caller,
                                 const Intent& intent, const RequestId& id);
   void on_ready();
   void launch();
 
-  // Ends.
+  // Ways to end.
   void refuse(GatewayReason refusal);
   void fail(upstream::UpstreamFailure failure);
   void answer(LocalAnswer answer);
@@ -96,7 +95,7 @@ class ProxiedRequest final : public Handler, public upstream::ExchangeEvents {
 
   void end_upload() noexcept;
   void head_taken(const http::h1::ResponseHead& head);
-  /// Charges the bytes that count now. False: they do not fit a budget, and the request is ending.
+  /// Charges the bytes that count now. False: they exceed a budget, and the request is ending.
   bool charge() noexcept;
   [[nodiscard]] std::uint64_t bytes_to_charge() const noexcept;
   void over_budget(Reason reason);
@@ -115,18 +114,18 @@ class ProxiedRequest final : public Handler, public upstream::ExchangeEvents {
   Duration upstream_time_{};
   std::uint64_t max_body_ = 0;
   std::uint64_t reserved_ = 0;  // announced bytes of the request's body
-  std::uint64_t untaken_ = 0;   // response bytes that the client's connection had no room for
+  std::uint64_t untaken_ = 0;   // response bytes that did not fit the client's connection
   std::uint16_t upstream_;
   std::uint16_t status_ = 0;  // of the upstream's response
   State state_ = State::kJudged;
   Priority priority_ = Priority::kNormal;
   Outcome outcome_ = Outcome::kIgnored;
   upstream::UpstreamFailure failure_ = upstream::UpstreamFailure::kNone;
-  std::optional<EndedBy> slow_;     // who was, if a timeout ended it
+  std::optional<EndedBy> slow_;     // the slow side, if a timeout ended it
   Reason cut_ = Reason::kAdmitted;  // the budget that ended it after its response had begun
   AnswerForm form_ = AnswerForm::kText;
   bool has_body_ = false;
-  bool announced_ = false;  // the whole body counts, not what is held of it
+  bool announced_ = false;  // the whole body counts, not only the bytes held
   bool request_ended_ = false;
   bool response_ended_ = false;
   RequestNote note_;

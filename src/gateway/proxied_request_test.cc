@@ -17,15 +17,15 @@
 #include "rules.h"
 #include "upstream/pool_testing.h"
 
-// One request through the gateway with a stream of no server. The upstream's part of an exchange is
-// played by calling its events: the origin only accepts connections.
+// One ProxiedRequest with a stream without a server. The test calls the exchange's events in place
+// of the upstream; the origin only accepts connections.
 
 namespace weir::inline v0::gateway {
 namespace {
 
 using testkit::FakeStream;
 
-/// The gateway's part of one loop, which the test steps by hand.
+/// The gateway's part of one loop, which the test steps.
 class PassageTest : public ::testing::Test {
  protected:
   void start(const std::function<void(config::Config&)>& change = {}) {
@@ -43,7 +43,7 @@ class PassageTest : public ::testing::Test {
     front_handler_ = home_->make_front_handler();
   }
   void TearDown() override { stop(); }
-  /// Everything of every request must have ended.
+  /// Every request must have ended.
   void stop() {
     if (!home_) return;
     home_->stop();
@@ -54,7 +54,7 @@ class PassageTest : public ::testing::Test {
     loop.run_once();
   }
 
-  /// The server has read a head.
+  /// Acts as the server that has read a head.
   void ask(FakeStream& stream, std::optional<std::uint64_t> body_length = 0) {
     const TestHead head{{"host", "t"}};
     ServerRequest request = head.request(body_length == std::uint64_t{0} ? "GET" : "POST");
@@ -63,7 +63,7 @@ class PassageTest : public ::testing::Test {
     stream.set_handler(*front_handler_);
     front_handler_->on_headers(stream, request);
   }
-  /// The upstream's side of the exchange that this stream's request has.
+  /// The events of the exchange of this stream's request.
   static upstream::ExchangeEvents& upstream_of(const FakeStream& stream) {
     return static_cast<ProxiedRequest&>(stream.handler());
   }
@@ -80,7 +80,7 @@ class PassageTest : public ::testing::Test {
                  .len = text.size(),
                  .status = last ? http::BodyStatus::kComplete : http::BodyStatus::kContinue});
   }
-  /// A whole answer, and the server's word that it is out.
+  /// Sends a complete response and reports to the handler that it is sent.
   static void answer(FakeStream& stream) {
     ASSERT_TRUE(upstream_of(stream).on_upstream_head(head_of(204, {})));
     upstream_of(stream).on_upstream_complete();
@@ -174,7 +174,7 @@ TEST_F(PassageTest, APermitThatWasGrantedAfterTheClientLeftIsGivenBack) {
   FakeStream second(loop);
   ask(first);
   ask(second);
-  answer(first);  // grants the permit; the second request learns of it in the next turn
+  answer(first);  // grants the permit; the second request sees it in the next turn
   second.handler().on_abort(second, CloseReason::kClientAbort);
   EXPECT_EQ(under_way(), 1U) << "the permit is still to be collected";
   loop.run_once();

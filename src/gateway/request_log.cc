@@ -10,7 +10,7 @@
 namespace weir::inline v0::gateway {
 namespace {
 
-/// Appends to a span; stops for good when something does not fit.
+/// Appends to a span; stops permanently at the first value that does not fit.
 class JsonLine {
  public:
   explicit JsonLine(std::span<char> out) noexcept : out_(out) { put('{'); }
@@ -25,7 +25,7 @@ class JsonLine {
     name(key);
     put_number(value);
   }
-  /// As text: readers of JSON round large numbers.
+  /// As text, because JSON readers round large numbers.
   void number_text(std::string_view key, std::uint64_t value) noexcept {
     name(key);
     put('"');
@@ -60,7 +60,7 @@ class JsonLine {
       put(c);
     } else if (byte >= 0x20 && byte < 0x7f) {
       put(c);
-    } else {  // the log is ASCII: other bytes by their value
+    } else {  // the log is ASCII: other bytes as \u escapes
       for (const char e : {'\\', 'u', '0', '0', kHex[byte >> 4U], kHex[byte & 15U]}) put(e);
     }
   }
@@ -81,7 +81,7 @@ class JsonLine {
   std::size_t used_ = 0;
 };
 
-/// As ALPN has it.
+/// The ALPN name.
 std::string_view name_of(HttpVersion version) noexcept {
   switch (version) {
     case HttpVersion::k10:

@@ -36,14 +36,14 @@ class ShortText {
   std::uint8_t size_ = 0;
 };
 
-/// What the log needs of a request after its head is gone. Nothing secret enters: no query, no
-/// credentials, of an actor who brought one only a number.
+/// What the log needs of a request after its head is gone. Contains nothing secret: no query, no
+/// credentials; an actor identified by a credential appears only as a number.
 struct RequestNote {
-  /// The request's own id, else the one that was `made` for it.
+  /// The request's own id, else `made`, which was generated for it.
   void take_id(const http::HeaderList& headers, std::string_view made) noexcept;
   /// The rest, after take_id().
   void take(const ServerRequest& request, const Caller& caller);
-  /// What the client is told; empty if its own was too long to be kept.
+  /// The id sent to the client; empty if the client's own id was too long to store.
   [[nodiscard]] std::string_view request_id() const noexcept {
     return id_whole ? id.view() : std::string_view{};
   }
@@ -66,12 +66,12 @@ struct RequestNote {
 /// One request that has ended.
 struct LogEntry {
   const RequestNote& note;
-  std::uint16_t status = 0;  // 0: no response was begun
+  std::uint16_t status = 0;  // 0: no response started
   std::string_view upstream;
   std::string_view endpoint;
   std::string_view reason;   // of a refusal or a failure
-  std::string_view aborted;  // by whom
-  std::string_view slow{};   // who was, if a timeout ended it
+  std::string_view aborted;  // the side that aborted
+  std::string_view slow{};   // the slow side, if a timeout ended it
   Priority priority = Priority::kNormal;
   std::uint32_t attempts = 0;
   std::uint64_t bytes_in = 0;
@@ -89,9 +89,9 @@ struct LogEntry {
 /// The access log as one loop writes it.
 ///
 ///   off      nothing
-///   errors   answers from 500 on, broken ones, and of the refusals at most kRefusalsPerSecond for
-///            each upstream and reason (a few of them may share it)
-///   sampled  the share that was asked for
+///   errors   responses from status 500 on, aborted ones, and at most kRefusalsPerSecond refusals
+///            per upstream and reason (a few pairs may share one counter)
+///   sampled  the configured share of requests
 ///   all      every request
 ///
 /// Thread-safety: its loop's thread. Cost: none if off; otherwise about a microsecond per line.
@@ -115,7 +115,7 @@ class RequestLog {
   }
   void record(const LogEntry& entry) noexcept;
 
-  /// The decision alone; `second` is the current one.
+  /// Only the decision; `second` is the current one.
   [[nodiscard]] bool wants(const LogEntry& entry, std::int64_t second) noexcept;
 
  private:

@@ -24,7 +24,7 @@ std::uint32_t bit_of(http::Method method) noexcept {
   return 1U << static_cast<unsigned>(method);
 }
 
-/// The bytes of `segment` up to "." and "..", with %2e read as a dot.
+/// Whether `segment` is "." or "..", with %2e read as a dot.
 bool is_dots(std::string_view segment) noexcept {
   std::size_t dots = 0;
   while (!segment.empty()) {
@@ -47,7 +47,7 @@ bool is_unreserved(char c) noexcept {
 }
 
 /// Reads a path as RFC 3986 §6.2.2 compares it: "%72" is "r", "%2f" is "%2F". Otherwise a client
-/// could choose its class, or what it is charged, by the way it spells a path.
+/// could choose its class, or what it is charged, by the spelling of a path.
 class PathReader {
  public:
   explicit PathReader(std::string_view path) noexcept : rest_(path) {}
@@ -77,7 +77,7 @@ class PathReader {
   }
 
   std::string_view rest_;
-  int digits_ = 0;  // of a code that stays one
+  int digits_ = 0;  // remaining digits of a code that stays encoded
 };
 
 std::string as_compared(std::string_view path) {

@@ -18,8 +18,8 @@ namespace weir::inline v0::gateway {
 /// The settings of a route for its requests.
 struct Route {
   std::uint16_t upstream = 0;  // index
-  std::uint16_t index = 0;     // of the route itself, for explanations
-  RouteConfig config;          // its attributes; identity is never empty unless actors are off
+  std::uint16_t index = 0;     // of the route itself, for /explain
+  RouteConfig config;          // `identity` is empty only if actors are off
 
   bool operator==(const Route&) const = default;
 };
@@ -56,7 +56,7 @@ class RouteTable {
     std::string host;  // lower case; kBelow: with its leading dot
     std::string path;
     std::uint32_t methods = 0;               // bit per Method; 0: any
-    std::vector<std::string> method_tokens;  // those that have no Method value
+    std::vector<std::string> method_tokens;  // methods without a Method value
     Route route;
 
     bool operator==(const Entry&) const = default;

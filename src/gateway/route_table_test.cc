@@ -13,7 +13,7 @@ RouteConfig to(std::string upstream) {
   return route;
 }
 
-/// Index of the route that fits, -1 for none.
+/// Index of the route that matches, -1 for none.
 int matched(const std::vector<RouteConfig>& routes, std::string_view authority,
             std::string_view path, std::string_view method = "GET") {
   const RouteTable table(routes, kUpstreams, {});

@@ -65,7 +65,7 @@ Caller TrustTable::judge(const io::Address& socket, const http::HeaderList& head
 std::optional<IpAddress> TrustTable::client_behind(const http::HeaderList& headers) const noexcept {
   std::optional<IpAddress> nearest;
   const std::span<const http::HeaderView> fields = headers.all();
-  // NOLINTNEXTLINE(modernize-loop-convert): clang 14 does not take std::ranges::reverse_view
+  // NOLINTNEXTLINE(modernize-loop-convert): clang 14 does not accept std::ranges::reverse_view
   for (auto field = fields.rbegin(); field != fields.rend(); ++field) {
     if (field->id != http::FieldId::kXForwardedFor) continue;
     std::string_view list = field->value;
@@ -73,7 +73,7 @@ std::optional<IpAddress> TrustTable::client_behind(const http::HeaderList& heade
       const std::size_t comma = list.rfind(',');
       const std::size_t start = comma == std::string_view::npos ? 0 : comma + 1;
       const auto hop = parse_hop(trimmed(list.substr(start)));
-      if (!hop) return nearest;  // whoever wrote this cannot be followed further
+      if (!hop) return nearest;  // entries before an invalid one cannot be verified
       nearest = hop->normalized();
       if (!any_contains(proxies_, *nearest)) return nearest;
       list = comma == std::string_view::npos ? std::string_view{} : list.substr(0, comma);

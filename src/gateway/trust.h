@@ -17,7 +17,7 @@ namespace weir::inline v0::gateway {
 /// The sender of a request, as far as it is known.
 struct Caller {
   std::optional<IpAddress> socket;  // the other end of the connection; none for Unix sockets
-  std::optional<IpAddress> client;  // as trusted proxies report it; otherwise the socket's
+  std::optional<IpAddress> client;  // as trusted proxies report it; otherwise the socket's address
   std::string_view certificate;     // subject of its verified certificate; valid in on_headers
   bool peer = false;                // its x-weir headers are used
   bool proxy = false;               // its X-Forwarded-For is used

@@ -60,7 +60,7 @@ TEST(TrustTable, AProxyNamesTheClientAndIsNoPeer) {
   EXPECT_FALSE(caller.peer);
   EXPECT_TRUE(caller.proxy);
   EXPECT_EQ(client_of(caller),
-            "198.51.100.1");  // what stands before it, any_waiting may have written
+            "198.51.100.1");  // the entries before it may be forged
 }
 
 TEST(TrustTable, TheAddressListMayStandInSeveralLines) {

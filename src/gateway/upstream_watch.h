@@ -11,12 +11,11 @@
 
 namespace weir::inline v0::gateway {
 
-/// Tells the operator when every endpoint of an upstream is unavailable, and when one answers
-/// again.
+/// Logs when every endpoint of an upstream is unavailable, and when one answers again.
 ///
-/// Unavailable: ejected, and no answer since. The end of an ejection is not yet an answer, so that
-/// an upstream that stays down is one line, not one for every attempt.
-/// Promises: one line per change, at most one a second per upstream; the last state is always told.
+/// Unavailable: ejected, and no answer since. The end of an ejection does not count as an answer,
+/// so an upstream that stays down causes one line, not one per attempt.
+/// Promises: one line per change, at most one per second and upstream; always logs the last state.
 /// Thread-safety: one thread. Cost: a few loads per endpoint.
 class UpstreamWatch {
  public:

@@ -16,24 +16,23 @@ namespace weir::inline v0::sim {
 
 enum class CallEnd : std::uint8_t;
 
-/// Where an attempt is. One event at most is pending for it, and its token says which.
+/// The state of an attempt. It has at most one pending event, which its token identifies.
 enum class AttemptState : std::uint8_t {
   kFree,
   kToService,   // on the link
   kWaiting,     // for a permit
   kQueued,      // admitted, no worker yet
-  kServing,     // a worker has it
-  kCalling,     // waits for a service that its service calls
-  kTurnedAway,  // the service is down; the refusal is on its way
+  kServing,     // a worker serves it
+  kCalling,     // blocked on a service that its service calls
+  kTurnedAway,  // the service is down; the refusal is on the link
   kToCaller,    // the answer is on the link
   kBackingOff,  // between two attempts
 };
 
 inline constexpr std::uint32_t kNoAttempt = ~std::uint32_t{0};
 
-/// One attempt of a call, and the state of the call it belongs to: retries reuse the place, unless
-/// the service still works on an attempt that its caller gave up (then that one lives on alone,
-/// without a caller).
+/// One attempt of a call, and the state of its call: retries reuse the place, unless the service
+/// still works on an attempt that its caller abandoned (that attempt continues without a caller).
 struct Attempt {
   std::uint32_t index = 0;
   std::uint32_t token = 0;  // of the pending event
@@ -54,7 +53,7 @@ struct Attempt {
   std::uint32_t load = kNoAttempt;  // none for calls between services
   std::uint32_t parent = kNoAttempt;
   std::uint32_t child = kNoAttempt;
-  std::uint32_t previous = kNoAttempt;  // in the service's queue, or among its running
+  std::uint32_t previous = kNoAttempt;  // in the service's queue or running list
   std::uint32_t next = kNoAttempt;
   std::uint32_t actor = kNoAttempt;  // index into the load's names
   std::uint32_t peer = kNoAttempt;
@@ -65,7 +64,7 @@ struct Attempt {
   TimePoint dispatched_at{};
   TimePoint serving_from{};
   TimePoint deadline{};
-  Duration paused_before{};  // pauses of the service it has made up for
+  Duration paused_before{};  // pauses of the service already added to its service time
   Duration paused_at_start{};
   Duration hint{};
   void* world = nullptr;
@@ -74,7 +73,7 @@ struct Attempt {
 
   Attempt(Waiter::Ready on_ready, void* owner) noexcept : world(owner), waiter(on_ready, this) {}
 
-  /// Takes over the call of another attempt, from its caller's point of view.
+  /// Takes over the call of another attempt, as its caller sees it.
   void inherit(const Attempt& other) noexcept {
     priority = other.priority;
     number = other.number;
@@ -89,7 +88,7 @@ struct Attempt {
     bytes = other.bytes;
     called_at = other.called_at;
   }
-  /// Forgets what the last user of the place left.
+  /// Resets the values of the previous use of the place.
   void reset() noexcept {
     has_caller = true;
     fails = lost = counted = holds_worker = false;
@@ -102,7 +101,7 @@ struct Attempt {
   }
 };
 
-/// Places for attempts: grows in blocks, never moves, reuses the place freed last.
+/// Storage for attempts: grows in blocks, never moves them, reuses the place freed last.
 class AttemptPool {
  public:
   AttemptPool(Waiter::Ready on_ready, void* world) noexcept : on_ready_(on_ready), world_(world) {}

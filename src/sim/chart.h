@@ -10,12 +10,12 @@ struct ChartLine {
   std::string label{};
   std::string color{};
   std::string dash{};
-  bool filled = false;  // the area below it too
+  bool filled = false;  // also fill the area below it
   bool stepped = false;
-  std::vector<double> values{};  // one per point in time; negative: nothing there
+  std::vector<double> values{};  // one per point in time; negative: no value
 };
 
-/// A span of time worth a mark on every panel: a fault, a phase of the load.
+/// A span of time to mark on every panel: a fault, a phase of the load.
 struct ChartMark {
   double from = 0;  // seconds
   double to = 0;
@@ -30,7 +30,7 @@ struct ChartPanel {
   std::vector<ChartLine> lines{};
 };
 
-/// Diagrams below each other, over the same time, as an SVG document that needs nothing else.
+/// Diagrams below each other, over the same time, as a self-contained SVG document.
 struct Chart {
   std::string title{};
   std::string subtitle{};
@@ -41,7 +41,7 @@ struct Chart {
   [[nodiscard]] std::string to_svg() const;
 };
 
-/// Round numbers for an axis from 0 to at least `top`: their distance.
+/// The distance of round numbers for an axis from 0 to at least `top`.
 [[nodiscard]] double nice_step(double top, int steps) noexcept;
 
 }  // namespace weir::inline v0::sim

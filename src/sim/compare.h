@@ -11,10 +11,10 @@
 
 namespace weir::inline v0::sim {
 
-/// Which limiter to put in a scenario's place: a policy by name, `fixed:64`, or `none`.
+/// Which limiter replaces a scenario's own: a policy by name, `fixed:64`, or `none`.
 struct LimiterChoice {
   LimitKind kind = LimitKind::kAuto;
-  bool none = false;        // no admission at all: everybody gets in
+  bool none = false;        // no admission: every request is let in
   std::uint32_t fixed = 0;  // for fixed only; 0: the scenario's initial limit
 };
 
@@ -43,7 +43,7 @@ struct CompareRow {
 [[nodiscard]] std::string compare_table(const Scenario& scenario,
                                         const std::vector<CompareRow>& rows);
 
-/// What the best fixed limit would have done, and how the scenario's own limiter compares.
+/// The result of the best fixed limit, and how the scenario's own limiter compares.
 struct FixedSearch {
   std::uint32_t limit = 0;  // the smallest with (almost) the best goodput
   double goodput = 0;

@@ -32,7 +32,7 @@ TEST(Compare, NoneTakesAdmissionAway) {
   const Scenario bare = with_limiter(s, none);
   EXPECT_FALSE(bare.services[0].admission.has_value());
   const RunResult result = run_scenario(bare);
-  EXPECT_EQ(result.balance.ended[1], 0U);  // nobody is refused
+  EXPECT_EQ(result.balance.ended[1], 0U);  // no request is refused
   EXPECT_NE(compare_table(s, {row_of(bare, result, "none")}).find(" - "), std::string::npos);
 }
 
@@ -49,8 +49,8 @@ TEST(Compare, RowsShowWhatFailed) {
 }
 
 TEST(Compare, TheSearchFindsTheLimitThatIsBestByConstruction) {
-  // Callers leave after 60 ms: a limit much above 8 × 60/10 makes every answer come too late, one
-  // below 8 leaves workers idle.
+  // Callers leave after 60 ms: a limit much above 8 × 60/10 makes every answer late, one below 8
+  // leaves workers idle.
   const Scenario s =
       scenario_of(kPlain, {"duration=15s", "settle=3s", "load.web.rate=2000",
                            "load.web.timeout=60ms", "load.web.cancels=false",

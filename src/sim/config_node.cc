@@ -165,8 +165,8 @@ std::string ConfigNode::printed() const {
   return std::string(name_of(kind));
 }
 
-// The gateway's reader looks at the text first: it knows where the library would end the process
-// instead of reporting an error.
+// The gateway's reader checks the text first: it detects input for which the library would end the
+// process instead of reporting an error.
 Result<ConfigNode, ConfigError> parse_config(std::string_view text, const std::string& file) {
   config::RawConfig checked = config::read_toml(text, file);
   if (!checked.syntax.empty()) {

@@ -17,7 +17,7 @@ double as_double(Duration d) noexcept {
   return static_cast<double>(d.count());
 }
 
-// The area under e^-x cut into layers of equal area, from the bottom, which has the tail in it, up.
+// The area under e^-x in layers of equal area, from the bottom layer, which includes the tail, up.
 struct Ziggurat {
   static constexpr std::size_t kCount = 256;
   static constexpr double kTail = 7.69711747013104972;  // where the tail begins
@@ -33,11 +33,11 @@ struct Ziggurat {
     for (std::size_t i = 0; i <= kCount; ++i) height[i] = replay_exp(-right[i]);
   }
 
-  std::array<double, kCount + 1> right{};   // how far a layer reaches
+  std::array<double, kCount + 1> right{};   // right end of a layer
   std::array<double, kCount + 1> height{};  // e^-right: its lower edge
 };
 
-// The polar method; its second value is dropped, so that a draw has no memory.
+// The polar method; its second value is dropped, so that a draw has no state.
 double draw_normal(Rng& rng) noexcept {
   for (;;) {
     const double x = 2 * rng.unit() - 1;
@@ -68,8 +68,8 @@ LatencyHistogram sample_of(const Distribution& d) {
 
 }  // namespace
 
-// Marsaglia and Tsang's ziggurat. 99 of 100 draws lie inside a layer whatever the height, and cost
-// one word, one multiplication and one comparison.
+// Marsaglia and Tsang's ziggurat. 99 of 100 draws lie completely inside a layer and cost one random
+// word, one multiplication and one comparison.
 double draw_unit_exponential(Rng& rng) noexcept {
   static const Ziggurat kLayers;
   for (;;) {

@@ -27,7 +27,7 @@ enum class DistributionKind : std::uint8_t {
 ///   bimodal      a, or b with probability `share`
 ///   pareto       at least a, tail exponent `shape`, cut at b
 ///   empirical    one of `values`, each as likely; or, with `shares`, the value at that share of
-///                all, geometric in between: what a dashboard shows as p50, p90, p99
+///                all, geometric interpolation between: what a dashboard shows as p50, p90, p99
 ///
 /// Promises: replayable (see replay_math.h); never negative. Thread-safety: const is shareable.
 /// Cost: up to about 30 ns a draw; no allocation.
@@ -56,14 +56,14 @@ struct Distribution {
     return kind == DistributionKind::kConstant && a.count() == 0;
   }
   [[nodiscard]] Duration draw(Rng& rng) const;
-  /// The mean, by formula where there is a short one, else by a fixed sample of its own.
+  /// The mean, by formula where there is a short one, else by a fixed sample.
   [[nodiscard]] Duration mean() const;
-  /// The value below which a share q lies; same remark.
+  /// The value below which a share q lies; computed likewise.
   [[nodiscard]] Duration quantile(double q) const;
 };
 
-/// One draw of the unit exponential distribution: the time to the next event of a Poisson stream of
-/// rate one.
+/// One draw of the unit exponential distribution: the time to the next event of a Poisson process
+/// of rate one.
 [[nodiscard]] double draw_unit_exponential(Rng& rng) noexcept;
 
 }  // namespace weir::inline v0::sim

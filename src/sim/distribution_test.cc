@@ -47,7 +47,7 @@ TEST(Distribution, ExponentialHasItsMeanAndItsMedian) {
   EXPECT_NEAR(ms(Distribution::exponential(milliseconds(10)).quantile(0.99)), 46.05, 0.01);
 }
 
-// Two million draws against e^-x at every tenth, far into the tail beyond the lowest layer.
+// Compares two million draws with e^-x at every tenth, far into the tail beyond the lowest layer.
 TEST(Distribution, ExponentialFollowsItsCurveEverywhere) {
   constexpr int kDraws = 2'000'000;
   constexpr std::size_t kCells = 100;

@@ -9,8 +9,8 @@
 
 namespace weir::inline v0::sim {
 
-/// What happens at an instant: a kind, the thing it concerns, and a token by which the thing knows
-/// whether the event still matters (cancelling an event is forgetting its token).
+/// An event: a kind, its subject, and a token by which the subject recognises whether the event is
+/// still valid (to cancel an event, change the token).
 struct SimEvent {
   TimePoint at{};
   std::uint8_t kind = 0;
@@ -18,10 +18,10 @@ struct SimEvent {
   std::uint32_t token = 0;
 };
 
-/// The future, in order: a 4-ary heap by (time, order of scheduling), so that events of the same
-/// instant happen in the order in which they were made, always.
+/// The pending events in order: a 4-ary heap by (time, order of scheduling), so that events of the
+/// same instant always happen in the order in which they were scheduled.
 ///
-/// Promises: a total, replayable order. Memory grows with the events pending, not with time.
+/// Promises: a total, replayable order. Memory grows with the pending events, not with time.
 /// Thread-safety: none. Cost: O(log n) each, 24 bytes per event; amortised no allocation.
 class EventQueue {
  public:
@@ -36,7 +36,7 @@ class EventQueue {
 
   [[nodiscard]] bool empty() const noexcept { return heap_.empty(); }
   [[nodiscard]] std::size_t size() const noexcept { return heap_.size(); }
-  /// The instant of the next event. Not when empty.
+  /// The instant of the next event. Must not be empty.
   [[nodiscard]] TimePoint next_at() const noexcept { return time_from_ns(heap_.front().at_ns); }
 
   SimEvent pop() {

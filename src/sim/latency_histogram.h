@@ -54,7 +54,7 @@ class LatencyHistogram {
                        : Duration(static_cast<std::int64_t>(sum_ns_ / static_cast<double>(count_)));
   }
 
-  /// The value below which a share q of all lie, interpolated inside its bin; zero when empty.
+  /// The value below which a share q of all lies, interpolated inside its bin; zero if empty.
   [[nodiscard]] Duration quantile(double q) const noexcept {
     if (count_ == 0) return Duration(0);
     const double rank = q * static_cast<double>(count_);

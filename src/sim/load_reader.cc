@@ -97,8 +97,8 @@ bool parse_number(std::string_view text, T& out) {
 
 using ActorNumbers = std::unordered_map<std::string_view, std::uint32_t>;
 
-// time (seconds), class, actor, bytes, cost; the last four may be left out. Returns what is allowed
-// where it is wrong, or nothing.
+// time (seconds), class, actor, bytes, cost; the last four are optional. Returns what is allowed
+// where the row is wrong, or nothing.
 std::string_view parse_row(std::string_view line, ActorNumbers& actors, Duration not_before,
                            TraceRow& row) {
   double seconds = 0;

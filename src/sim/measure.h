@@ -10,7 +10,7 @@
 
 namespace weir::inline v0::sim {
 
-/// What a measure is about, and so which keys of a verdict make sense for it.
+/// What a measure describes, which decides the keys that a verdict may have.
 enum class MeasureOf : std::uint8_t { kCalls, kService, kRun };
 
 enum class MeasureUnit : std::uint8_t { kPerSecond, kRatio, kMillis, kCount, kSeconds };
@@ -21,7 +21,7 @@ struct MeasureFacts {
   MeasureUnit unit = MeasureUnit::kRatio;
 };
 
-/// In the order of the enumerators; the one list of names.
+/// In the order of the enumerators; the only list of names.
 inline constexpr std::array kMeasures = {
     MeasureFacts{"offered", MeasureOf::kCalls, MeasureUnit::kPerSecond},
     MeasureFacts{"goodput", MeasureOf::kCalls, MeasureUnit::kPerSecond},

@@ -1,4 +1,4 @@
-// Breaking a rule of policy or control makes a scenario fail.
+// A broken rule of policy or control makes a scenario fail.
 
 #include <algorithm>
 #include <memory>
@@ -13,7 +13,7 @@
 namespace weir::sim {
 namespace {
 
-/// A limiter with a broken rule: it never takes anything back, or never gives anything.
+/// A limiter with a broken rule: it never lowers the limit, or never raises it.
 class OneWay final : public LimitPolicy {
  public:
   OneWay(const LimitConfig& config, Rng rng, bool up)
@@ -60,7 +60,7 @@ TEST(Mutation, ALimiterThatMovesOneWayOnlyIsCaught) {
 TEST(Mutation, ABaselineThatNeverRisesIsCaught) {
   const Scenario s = scenario_of(scenario_file("slower-after-deploy"), {"duration=75s"});
   EXPECT_EQ(failures(run_scenario(s)), "");
-  // Vegas keeps the lowest latency it ever saw.
+  // Vegas keeps the lowest latency that it has measured.
   EXPECT_NE(failures(run_scenario(
                 scenario_of(scenario_file("slower-after-deploy"),
                             {"duration=75s", "service.api.admission.limit.policy=vegas"}))),
@@ -70,19 +70,19 @@ TEST(Mutation, ABaselineThatNeverRisesIsCaught) {
 TEST(Mutation, ClassesWithoutPrecedenceAreCaught) {
   const std::string text = scenario_file("low-class-spike-12x");
   EXPECT_EQ(failures(run_scenario(scenario_of(text))), "");
-  // Low gets the whole limit, and high no waiting room: first come, first served.
+  // Low may fill the whole limit, and high has no waiting room: first come, first served.
   const RunResult broken =
       run_scenario(scenario_of(text, {"service.store.admission.priority.share_low_permille=1000",
                                       "service.store.admission.high_wait_max_ms=0"}));
   EXPECT_NE(failures(broken), "");
 }
 
-// Every rule of admission, switched off, is missed by the scenario that is about it.
+// If a rule of admission is off, the scenario that tests it fails.
 TEST(Mutation, ARuleThatIsOffIsCaught) {
   struct Row {
     const char* rule;
     const char* scenario;
-    std::vector<std::string> set;  // shorter
+    std::vector<std::string> set;  // to shorten the run
   };
   const Row rows[] = {{"deadline", "late-arrivals", {}},
                       {"memory", "memory-tiers", {}},

@@ -15,12 +15,12 @@
 
 namespace weir::inline v0::sim {
 
-/// Reads the keys of one table into plain variables and collects every fault: a wrong kind, a value
-/// out of range, a key nobody asked for. A variable whose key is missing keeps its value.
+/// Reads the keys of one table into plain variables and collects all faults: a wrong kind, a value
+/// out of range, an unknown key. A variable whose key is missing keeps its value.
 ///
-/// Promises: done() reports each key that was never asked for, with the ones that were. All errors
-/// carry the file, the line and the whole path of the key.
-/// Thread-safety: none. Lifetime: of the node it reads.
+/// Promises: done() reports each key that was never read, with the known keys. All errors contain
+/// the file, the line and the whole path of the key.
+/// Thread-safety: none. Lifetime: the node must outlive it.
 class NodeReader {
  public:
   NodeReader(const ConfigNode& table, std::string path, std::string file, ConfigErrors& errors);
@@ -37,7 +37,7 @@ class NodeReader {
   /// "50ms", "1500ms", "2s", "1m"
   void duration(std::string_view key, Duration& out);
   void byte_size(std::string_view key, std::uint64_t& out);
-  /// One of `names`; `out` is its index. False when something else stands there.
+  /// One of `names`; `out` is its index. False if the value is another one.
   bool choice(std::string_view key, std::size_t& out, std::span<const std::string_view> names);
   template <class Enum>
   bool choice(std::string_view key, Enum& out, std::span<const std::string_view> names) {
@@ -47,19 +47,19 @@ class NodeReader {
     return good;
   }
 
-  /// Reads a nested table with `body`; checks it for unknown keys. Nothing when it is missing.
+  /// Reads a nested table, if present, with `body` and checks it for unknown keys.
   void table(std::string_view key, const std::function<void(NodeReader&)>& body);
   /// The same for each table of a list (`[[key]]`).
   void each(std::string_view key, const std::function<void(NodeReader&)>& body);
-  /// The raw value, marked as read; nullptr when missing.
+  /// The raw value, marked as read; nullptr if missing.
   [[nodiscard]] const ConfigNode* raw(std::string_view key);
 
-  /// Reports a fault at a key, or at the table itself when the key is not there.
+  /// Reports a fault at a key, or at the table itself if the key is missing.
   void fault(std::string_view key, std::string value, std::string allowed);
   void require(std::string_view key, std::string_view allowed);
   /// Adds errors that a config struct's validate() found, with file and line.
   void adopt(ConfigErrors errors);
-  /// Lets every key pass: the one that says which are allowed is itself wrong.
+  /// Accepts every key: the value that decides which keys are allowed is itself wrong.
   void skip_rest();
   void done();
 
@@ -78,7 +78,7 @@ class NodeReader {
   std::vector<std::string> known_;
 };
 
-/// Reads a duration value of a node; nothing when it is none.
+/// Reads a duration value of a node; nullopt if it is none.
 [[nodiscard]] std::optional<Duration> duration_of(const ConfigNode& node) noexcept;
 
 }  // namespace weir::inline v0::sim

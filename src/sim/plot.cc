@@ -18,7 +18,7 @@ constexpr std::array<const char*, kPriorityCount> kClassColors = {"#8e44ad", "#d
 constexpr std::size_t kPointsMax = 200;
 constexpr std::size_t kServicesMax = 3;
 
-/// Buckets put together so that a picture has a readable number of points.
+/// Groups of buckets, so that a diagram has a readable number of points.
 struct Grouping {
   const Recorder& recorder;
   std::size_t group = 1;
@@ -29,7 +29,7 @@ struct Grouping {
   [[nodiscard]] double seconds() const {
     return to_seconds(recorder.bucket()) * static_cast<double>(group);
   }
-  /// The average over each group of what `value` gives for a bucket; negative ones left out.
+  /// The average of `value` over the buckets of each group, without negative values.
   template <class Value>
   [[nodiscard]] std::vector<double> average(const Value& value) const {
     std::vector<double> points;

@@ -7,8 +7,8 @@
 
 namespace weir::inline v0::sim {
 
-/// A run as a picture: offered and goodput per class, what was shed, latency percentiles, and per
-/// service its limit and what is in flight, over time, with its faults marked.
+/// A run as a diagram over time: offered load and goodput per class, shed requests, latency
+/// percentiles, and per service its limit and in flight, with faults marked.
 [[nodiscard]] std::string plot_svg(const Scenario& scenario, const RunResult& result);
 
 }  // namespace weir::inline v0::sim

@@ -1,4 +1,4 @@
-// Results that are known without simulating: waiting times of M/M/1 and M/M/k.
+// Compared with known formulas: waiting times of M/M/1 and M/M/k.
 
 #include <string>
 

@@ -25,13 +25,13 @@ std::optional<Duration> RateProfile::advance(double amount) {
     const Segment& s = segments_[current_];
     if (position_ < s.start) position_ = s.start;
     if (position_ >= s.end) continue;
-    if (s.slope == 0 && position_ + amount / s.rate < s.end) {  // mostly; not at rate 0
+    if (s.slope == 0 && position_ + amount / s.rate < s.end) {  // the usual case; not at rate 0
       position_ += amount / s.rate;
       return Duration(static_cast<std::int64_t>(position_ * 1e9));
     }
     const double here = s.rate + s.slope * (position_ - s.start);
     const double square = here * here + 2 * s.slope * amount;
-    // Time until the area under the line reaches `amount`; the form that stays exact at slope 0.
+    // Time until the area under the line reaches `amount`, in the form that is exact at slope 0.
     if (square > 0 && here + std::sqrt(square) > 0) {
       const double reached = position_ + 2 * amount / (here + std::sqrt(square));
       if (reached < s.end) {

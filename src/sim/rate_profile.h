@@ -18,18 +18,18 @@ struct RatePoint {
 
 enum class RateShape : std::uint8_t { kSteps, kRamps };
 
-/// Turns a changing rate into instants: walks forward until the rate has summed up to the amount
-/// asked for. With amounts of one it is a constant stream, with unit exponential amounts a Poisson
+/// Turns a changing rate into instants: advances until the integral of the rate reaches the
+/// requested amount. Amounts of one give a constant stream, unit exponential amounts a Poisson
 /// stream whose rate follows the profile exactly, not by thinning.
 ///
-/// Promises: instants never go back. Before the first point the rate is zero; after the last it
-/// stays. Thread-safety: none. Cost: O(1) amortised, no allocation.
+/// Promises: instants never go back. Before the first point the rate is zero; after the last it is
+/// constant. Thread-safety: none. Cost: O(1) amortised, no allocation.
 class RateProfile {
  public:
   RateProfile() = default;
   RateProfile(std::vector<RatePoint> points, RateShape shape);
 
-  /// Moves on by `amount` and says where that is; nothing when it is never reached.
+  /// Advances by `amount` and returns the instant; nullopt if it is never reached.
   [[nodiscard]] std::optional<Duration> advance(double amount);
   /// Skips everything before an instant.
   void seek(Duration t) noexcept {
@@ -43,14 +43,14 @@ class RateProfile {
     double start = 0;  // seconds
     double end = 0;    // seconds; infinity for the last
     double rate = 0;   // at its start
-    double slope = 0;  // per second and second
+    double slope = 0;  // per second squared
   };
   std::vector<Segment> segments_;
   std::size_t current_ = 0;
   double position_ = 0;  // seconds
 };
 
-/// A quantity on straight lines between points (memory in use, say); flat outside them.
+/// A quantity on straight lines between points (for example memory in use); constant outside them.
 [[nodiscard]] double interpolate(const std::vector<RatePoint>& points, Duration t) noexcept;
 
 }  // namespace weir::inline v0::sim

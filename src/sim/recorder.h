@@ -14,18 +14,18 @@
 
 namespace weir::inline v0::sim {
 
-/// How a call ended, as its caller sees it. Every call ends once, in one of these.
+/// How a call ended, as its caller sees it. Every call ends exactly once.
 enum class CallEnd : std::uint8_t { kOk, kRefused, kFailed, kTimedOut };
 inline constexpr std::size_t kCallEndCount = 4;
 
-/// What happened to the calls of one load and class in a span of time.
+/// Counts of the calls of one load and class in a span of time.
 struct CallTotals {
   std::uint64_t offered = 0;
   std::uint64_t attempts = 0;                        // sent
   std::uint64_t arrived = 0;                         // reached a service
   std::uint64_t refused = 0;                         // of those
   std::array<std::uint64_t, kCallEndCount> ended{};  // by CallEnd
-  LatencyHistogram latency{};                        // of those that ended well
+  LatencyHistogram latency{};                        // of those that succeeded
 
   [[nodiscard]] std::uint64_t ended_all() const noexcept {
     return ended[0] + ended[1] + ended[2] + ended[3];
@@ -35,13 +35,13 @@ struct CallTotals {
   void clear() noexcept;
 };
 
-/// What happened at one service in a span of time.
+/// Counts of one service in a span of time.
 struct ServiceTotals {
   std::array<std::uint64_t, kReasonCount> refused{};
   std::uint64_t completed = 0;
   std::uint64_t crashes = 0;
   double busy_ns = 0;    // work finished
-  double wasted_ns = 0;  // of it, for callers that had gone
+  double wasted_ns = 0;  // part of it for callers that had left
   std::uint32_t limit_min = 0;
   std::uint32_t limit_max = 0;
   std::uint32_t limit_end = 0;
@@ -51,12 +51,12 @@ struct ServiceTotals {
   std::uint32_t waiting_end = 0;
   double memory_max = 0;
   double memory_end = 0;
-  LatencyHistogram dispatch{};  // permit to answer, of good answers
-  LatencyHistogram queue{};     // time before a worker took it
+  LatencyHistogram dispatch{};  // from permit to answer, of successful answers
+  LatencyHistogram queue{};     // until a worker took it
   LatencyHistogram wait{};      // in the waiting room, of those admitted from it
 
   void merge(const ServiceTotals& later) noexcept;
-  /// Forgets the span, keeps what is in force (limit, in flight, memory).
+  /// Resets the counts of the span; keeps the current values (limit, in flight, memory).
   void clear() noexcept;
 };
 
@@ -82,12 +82,12 @@ struct SeriesPoint {
   };
   std::vector<Calls> calls{};  // per cohort
   std::vector<Service> services{};
-  float p50_ms = 0;  // over all calls that ended well in this bucket; 0: none
+  float p50_ms = 0;  // over all calls that succeeded in this bucket; 0: none
   float p90_ms = 0;
   float p99_ms = 0;
 };
 
-/// A part of the run that somebody asks about.
+/// A part of the run that a verdict or the summary covers.
 struct Span {
   Duration from{};
   Duration to{};
@@ -103,9 +103,9 @@ struct SpanTotals {
   [[nodiscard]] double seconds() const noexcept { return to_seconds(span.to - span.from); }
 };
 
-/// Counts everything once, in the bucket of the moment, and folds closed buckets into the time
-/// series and into the spans that cover them; so a request costs the same however many verdicts ask
-/// about it, and memory does not grow with the number of requests.
+/// Counts every event once, in the current bucket, and adds closed buckets to the time series and
+/// to the spans that cover them. So the cost of a request does not depend on the number of
+/// verdicts, and memory does not grow with the number of requests.
 class Recorder {
  public:
   Recorder(const Scenario& scenario, std::vector<Cohort> cohorts);
@@ -113,13 +113,13 @@ class Recorder {
   [[nodiscard]] CallTotals& calls(std::uint32_t cohort) noexcept { return calls_[cohort]; }
   [[nodiscard]] ServiceTotals& service(std::uint32_t index) noexcept { return services_[index]; }
 
-  /// Ends the current bucket; after the run's duration nothing is kept.
+  /// Ends the current bucket; after the run's duration nothing is stored.
   void close_bucket();
 
   [[nodiscard]] const std::vector<Cohort>& cohorts() const noexcept { return cohorts_; }
   [[nodiscard]] Duration bucket() const noexcept { return bucket_; }
   [[nodiscard]] const std::vector<SeriesPoint>& series() const noexcept { return series_; }
-  /// The totals of a span that a verdict named; spans().front() is the run without its start.
+  /// The totals of the spans of verdicts; spans().front() is the run without its start.
   [[nodiscard]] const std::vector<SpanTotals>& spans() const noexcept { return spans_; }
   [[nodiscard]] const SpanTotals& span(const Span& which) const;
 

@@ -26,7 +26,7 @@ double replay_log(double x) noexcept {
   }
   const double s = (m - 1.0) / (m + 1.0);
   const double z = s * s;
-  // 1/3 + z/5 + z²/7 + … + z⁹/21, in two halves that the processor can work on side by side.
+  // 1/3 + z/5 + z²/7 + … + z⁹/21, in two halves that the processor can compute in parallel.
   const double z2 = z * z;
   const double even =
       1.0 / 3 + z2 * (1.0 / 7 + z2 * (1.0 / 11 + z2 * (1.0 / 15 + z2 * (1.0 / 19))));

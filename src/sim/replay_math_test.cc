@@ -29,7 +29,7 @@ TEST(ReplayMath, KnownPointsAreExact) {
 }
 
 TEST(ReplayMath, GivesTheSameBitsWithEveryCompiler) {
-  // Recorded once; another compiler or machine must not differ in the last bit.
+  // Recorded once; every compiler and machine must give the same bits.
   double sum = 0;
   for (int i = 1; i <= 1000; ++i) sum += replay_log(i * 0.0137) + replay_exp(-i * 0.0071);
   EXPECT_EQ(std::bit_cast<std::uint64_t>(sum), 0x409b87fe8f90a4b3U)

@@ -15,9 +15,9 @@
 
 namespace weir::inline v0::sim {
 
-// What a scenario file says, as plain data. scenario_reader.h makes it, World runs it.
+// The contents of a scenario file as plain data. scenario_reader.h creates it, World runs it.
 
-/// The way to a service: how long one direction takes, and how often a message is lost.
+/// The link to a service: how long one direction takes, and how often a message is lost.
 struct LinkSpec {
   Distribution delay{};
   double loss = 0;
@@ -27,7 +27,7 @@ enum class RetryKind : std::uint8_t { kNone, kImmediate, kBackoff, kHint };
 
 /// What a caller does after a refusal, a failure or a timeout.
 ///   backoff  base × 2^(n-1), at most `wait_max`, spread by ± jitter
-///   hint     what the refusal said; backoff where it said nothing
+///   hint     what the refusal said; backoff if it said nothing
 struct RetrySpec {
   RetryKind kind = RetryKind::kNone;
   std::uint32_t attempts_max = 3;  // the first one included
@@ -36,12 +36,12 @@ struct RetrySpec {
   double jitter = 0.5;
 };
 
-/// How somebody calls a service: a client, or a service that needs another.
+/// How a client, or a service that needs another, calls a service.
 struct CallerSpec {
   LinkSpec link{};
-  Duration timeout{};           // per attempt; zero: waits for ever
-  bool cancels = true;          // giving up is noticed at the other end
-  bool sends_deadline = false;  // the attempt says when it becomes useless
+  Duration timeout{};           // per attempt; zero: none
+  bool cancels = true;          // the service notices that the caller gave up
+  bool sends_deadline = false;  // the attempt carries its deadline
   RetrySpec retry{};
 };
 
@@ -56,7 +56,7 @@ struct TraceRow {
   std::uint32_t cost = 1;
 };
 
-/// A crowd of clients that behave alike.
+/// A group of clients with the same behaviour.
 struct LoadSpec {
   std::string name{};
   std::uint32_t to = 0;  // index of a service
@@ -67,23 +67,23 @@ struct LoadSpec {
   Duration burst_every{};  // bursts: this many at once, that often
   std::uint32_t burst_size = 0;
   Duration burst_spread{};
-  std::uint32_t clients = 0;  // closed: each thinks, calls, waits for the end
+  std::uint32_t clients = 0;  // closed loop: each thinks, calls, waits for the end
   Distribution think{};
   std::vector<TraceRow> trace{};
   Duration starts{};
   Duration stops = Duration::max();
-  std::uint32_t actors = 0;  // calls are billed to them in turn; 0: to nobody
+  std::uint32_t actors = 0;  // calls are billed to them in turn; 0: to no actor
   std::uint32_t peers = 0;   // calls come from them in turn; 0: from no trusted node
   std::uint64_t bytes = 0;
   std::uint32_t cost = 1;
-  std::optional<Distribution> time{};  // of its calls at the service, instead of the service's own
+  std::optional<Distribution> time{};  // of its calls at the service; unset: the service's own
   CallerSpec caller{};
 };
 
 enum class FaultKind : std::uint8_t { kPause, kSlow, kCrash, kErrors, kWorkers };
 
-/// Something that happens to a service.
-///   pause    nothing moves for `lasts`
+/// A fault of a service.
+///   pause    no progress for `lasts`
 ///   slow     service times × factor for `lasts` (for ever when zero)
 ///   crash    everything inside fails; connections are refused for `lasts`
 ///   errors   a share `factor` fails at once, after `time`, for `lasts`
@@ -99,9 +99,9 @@ struct FaultSpec {
 
 /// Memory of a service, as a share of its limit: a profile over time plus what requests hold.
 struct MemorySpec {
-  std::vector<RatePoint> used{};               // shares, straight lines in between
-  double per_request = 0;                      // share each request inside (queued or served) adds
-  Duration restart = std::chrono::seconds(5);  // at 1.0 it is killed, and back after this
+  std::vector<RatePoint> used{};  // shares, linear in between
+  double per_request = 0;         // share that each request inside (queued or served) adds
+  Duration restart = std::chrono::seconds(5);  // at 1.0 it is killed, and restarts after this
 };
 
 /// A call that every request of a service makes while it is served.
@@ -115,14 +115,14 @@ struct ServiceSpec {
   std::uint32_t workers = 1;
   Distribution time{};
   double contention = 0;       // service times × (1 + contention × requests beyond the workers)
-  bool holds_worker = true;    // while it waits for a service it calls
+  bool holds_worker = true;    // while it is blocked on a service it calls
   bool stops_running = false;  // cancelled work stops even when a worker runs it
   std::uint32_t queue_max = std::numeric_limits<std::uint32_t>::max();
   Duration timeout{};  // admitted work that takes longer counts as overload; zero: none
   std::vector<CallSpec> calls{};
   std::vector<FaultSpec> faults{};
   std::optional<MemorySpec> memory{};
-  std::optional<AdmissionConfig> admission{};  // none: everything gets in and queues
+  std::optional<AdmissionConfig> admission{};  // unset: every request is let in and queued
 };
 
 enum class Measure : std::uint8_t {
@@ -148,13 +148,13 @@ enum class Measure : std::uint8_t {
   kQueueMax,  // requests inside a service that no worker serves
   kMemoryMax,
   kCrashes,
-  kWastedRatio,  // of the work done, for callers that had gone
+  kWastedRatio,  // part of the work done for callers that had left
   kCriticalShed,
   kRefused,       // attempts refused, for one reason
   kRecoveryTime,  // from `after` until goodput stays above `level`
 };
 
-/// A promise the scenario makes: a measure stays within bounds.
+/// A requirement of the scenario: a measure stays within bounds.
 struct VerdictSpec {
   std::string name{};
   Measure measure = Measure::kGoodput;
@@ -178,18 +178,18 @@ struct Scenario {
   std::uint64_t seed = 1;
   Duration duration = std::chrono::seconds(60);
   Duration drain = std::chrono::seconds(10);  // afterwards, without new calls
-  Duration settle{};                          // the summary leaves this much of the start out
-  Duration bucket{};                          // of the time series; zero: chosen
+  Duration settle{};                          // the summary omits this much of the start
+  Duration bucket{};                          // of the time series; zero: chosen automatically
   bool stationary = false;  // the load and the service do not change: compared with a fixed limit
   std::vector<ServiceSpec> services{};
   std::vector<LoadSpec> loads{};
   std::vector<VerdictSpec> verdicts{};
 
-  /// The bucket in force: given, or so that the run has at most 600, at least 10 ms each.
+  /// The bucket in force: as given, or chosen for at most 600 buckets of at least 10 ms.
   [[nodiscard]] Duration bucket_width() const noexcept;
 };
 
-/// The most buckets a run may have: what bounds its memory.
+/// The most buckets a run may have; it bounds the memory of a run.
 inline constexpr std::int64_t kBucketsMax = 20000;
 
 }  // namespace weir::inline v0::sim

@@ -32,7 +32,7 @@ void check_names(NodeReader& reader, std::string_view key, const std::vector<std
   }
 }
 
-// Depth first; a service on the path of its own calls would wait for itself.
+// Depth-first search; a service in a cycle of calls would be blocked on itself.
 bool calls_in_a_circle(const Scenario& scenario, std::uint32_t at, std::vector<int>& seen) {
   if (seen[at] == 1) return true;
   if (seen[at] == 2) return false;
@@ -57,7 +57,7 @@ void check_whole(NodeReader& reader, const Scenario& scenario) {
   std::vector<int> seen(scenario.services.size(), 0);
   for (std::uint32_t i = 0; i < scenario.services.size(); ++i) {
     for (const CallSpec& call : scenario.services[i].calls) {
-      if (call.to >= scenario.services.size()) return;  // reported where it stands
+      if (call.to >= scenario.services.size()) return;  // already reported
     }
   }
   for (std::uint32_t i = 0; i < scenario.services.size(); ++i) {

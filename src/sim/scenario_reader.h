@@ -14,14 +14,14 @@
 
 namespace weir::inline v0::sim {
 
-/// Reads a file named in a scenario (a trace); nothing when it cannot be read. The path is relative
+/// Reads a file named in a scenario (a trace); nullopt if it cannot be read. The path is relative
 /// to the scenario.
 using FileSource = std::function<std::optional<std::string>(const std::string& path)>;
 
-/// Makes a scenario of a parsed file, or says everything that is wrong with it.
+/// Creates a scenario from a parsed file, or returns everything that is wrong with it.
 ///
-/// Promises: an accepted scenario can be run: all names resolve, all numbers are in range, no
-/// service calls itself in a circle, every admission configuration is valid.
+/// Promises: an accepted scenario can be run: all names resolve, all numbers are in range, the
+/// calls between services have no cycle, every admission configuration is valid.
 [[nodiscard]] Result<Scenario, ConfigErrors> read_scenario(const ConfigNode& root,
                                                            const std::string& file,
                                                            const FileSource& files);

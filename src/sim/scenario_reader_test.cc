@@ -187,7 +187,7 @@ TEST(ScenarioReader, AServiceMayTakeItsAdmissionFromAGatewaysConfiguration) {
   EXPECT_EQ(admission.max_concurrent, 77U);
   EXPECT_EQ(admission.inflight_max, 5U);
   EXPECT_EQ(admission.limit.policy, LimitKind::kVegas);
-  EXPECT_EQ(admission.limit.initial_limit, 44U);  // what the scenario says comes on top
+  EXPECT_EQ(admission.limit.initial_limit, 44U);  // the scenario's own values override the file
 }
 
 TEST(ScenarioReader, AGatewaysConfigurationThatIsWrongIsNamed) {

@@ -11,7 +11,7 @@
 
 namespace weir::inline v0::sim {
 
-/// Reads a scenario for a test, which fails if it is not valid.
+/// Reads a scenario; the test fails if it is not valid.
 inline Scenario scenario_of(const std::string& text, const std::vector<std::string>& set = {}) {
   const FileSource none = [](const std::string&) { return std::optional<std::string>(); };
   auto scenario = read_scenario_text(text, "test.toml", set, none);
@@ -19,7 +19,7 @@ inline Scenario scenario_of(const std::string& text, const std::vector<std::stri
   return scenario ? std::move(scenario).value() : Scenario{};
 }
 
-/// What became of the calls of a scenario's only load.
+/// The totals of the calls of a scenario's only load.
 inline const CallTotals& only(const RunResult& result) {
   return result.recorder.spans().front().calls.at(0);
 }
@@ -27,7 +27,7 @@ inline const CallTotals& only(const RunResult& result) {
 /// One of the files under scenarios/.
 [[nodiscard]] std::string scenario_file(const std::string& name);
 
-/// One service, one load; the rest is up to the test.
+/// One service, one load; the test sets the rest.
 inline const char* const kPlain = R"(
 duration = "20s"
 seed = 7

@@ -67,8 +67,8 @@ config::RawValue raw_of(const ConfigNode& node) {
   return {config::RawOther{name_of(node.kind)}};
 }
 
-// A section of weir.toml, as far as it is about admission: names, kinds and ranges come from the
-// one table of options.
+// The admission part of a section of weir.toml: names, kinds and ranges come from the one table of
+// options.
 void read_section(NodeReader& reader, std::string_view section, config::Config& config) {
   for (const config::Option<config::Config>& option : config::config_options()) {
     if (option.row.section != section || !option.row.field.starts_with("admission.")) continue;
@@ -94,7 +94,7 @@ void read_admission(NodeReader& reader, AdmissionConfig& out) {
   reader.adopt(out.validate());
 }
 
-// What a gateway would do with that configuration.
+// Admission as a gateway with that configuration has it.
 void read_config_file(NodeReader& reader, const FileSource& files, ServiceSpec& out) {
   std::string path;
   reader.text("config", path);

@@ -102,7 +102,7 @@ class Session {
     return result.passed() ? kPassed : kFailed;
   }
 
-  // A limiter passes when it is nearly as good as the best fixed limit, and quick.
+  // A limiter passes if its goodput is close to the best fixed limit's and its latency is low.
   int search(const Scenario& scenario) {
     const FixedSearch found = search_fixed(scenario, progress_line(scenario.name + ", search"));
     clear_line();
@@ -110,7 +110,7 @@ class Session {
     return found.enough_goodput() && found.quick_enough() ? kPassed : kFailed;
   }
 
-  // A comparison is judged by the last limiter named: the candidate.
+  // A comparison passes if the last limiter, the candidate, passes.
   int compare(const Scenario& scenario) {
     std::vector<CompareRow> rows;
     bool passed = true;
@@ -167,8 +167,7 @@ class Session {
     return false;
   }
 
-  // One line that rewrites itself, at most four times a second, for runs that take longer than
-  // that.
+  // One line that is overwritten at most four times a second, for runs that take longer than that.
   Progress progress_line(const std::string& label) {
     if (!shell_.progress || !shell_.wall_seconds) return nullptr;
     shown_at_ = shell_.wall_seconds();

@@ -84,7 +84,7 @@ TEST_F(Simulate, JsonHoldsOneReportPerRun) {
   EXPECT_EQ(json[0]["digest"], json[1]["digest"]);
 }
 
-// What a user gets, to the byte: a report, a comparison and JSON with its series, over all kinds of
+// The exact output for a user: a report, a comparison and JSON with its series, over all kinds of
 // service times. g++ and clang run this test, and the FNV-1a digest is recorded here.
 TEST_F(Simulate, TheOutputIsTheSameBytesWithEveryCompiler) {
   const std::string file = write("all.toml", kGood);
@@ -102,7 +102,7 @@ TEST_F(Simulate, TheOutputIsTheSameBytesWithEveryCompiler) {
     output += run({.files = {file}, .assignments = set, .compare = {"vegas", "gradient2"}}).out;
   }
   for (std::size_t at = output.find(file); at != std::string::npos; at = output.find(file)) {
-    output.erase(at, file.size());  // where it lies is no part of the run
+    output.erase(at, file.size());  // the path of the file is not part of the run
   }
   std::uint64_t digest = 0xCBF29CE484222325U;
   for (const char c : output) digest = (digest ^ static_cast<unsigned char>(c)) * 0x100000001B3U;
@@ -141,7 +141,7 @@ TEST_F(Simulate, SearchJudgesTheLimiterByTheBestFixedLimit) {
   const Outcome3 result = run({.files = {good}, .assignments = set, .search_fixed = true});
   EXPECT_EQ(result.status, 0) << result.out;
   EXPECT_NE(result.out.find("best fixed limit"), std::string::npos);
-  // Eight workers behind a limit of 300: as much goodput, but very late.
+  // Eight workers with a limit of 300: the same goodput, but high latency.
   std::vector<std::string> wrong = set;
   wrong.emplace_back("service.api.admission.limit.policy=fixed");
   wrong.emplace_back("service.api.admission.limit.initial_limit=300");
@@ -155,7 +155,7 @@ TEST_F(Simulate, ALongRunShowsProgressOnTheTerminalOnly) {
   const Outcome3 shown = run({.files = {good}}, true);
   EXPECT_NE(shown.err.find(" %, "), std::string::npos);
   EXPECT_EQ(run({.files = {good}}).err, "");
-  EXPECT_EQ(run({.files = {good}}).out, shown.out);  // the report itself knows no clock
+  EXPECT_EQ(run({.files = {good}}).out, shown.out);  // the report does not depend on the clock
 }
 
 TEST_F(Simulate, ATraceIsFoundBesideItsScenario) {

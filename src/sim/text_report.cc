@@ -17,7 +17,7 @@ double percent(std::uint64_t part, std::uint64_t whole) noexcept {
   return whole == 0 ? 0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
 }
 
-// Wraps a story at 96 columns, two blanks in front.
+// Wraps the description at 96 columns, indented by two blanks.
 void add_story(std::string& out, const std::string& story) {
   std::string line;
   std::string word;

@@ -7,8 +7,8 @@
 
 namespace weir::inline v0::sim {
 
-/// A run as a person reads it: the story, one line per load and per service, one per verdict; for
-/// each verdict that fails, what was measured and the command that shows it again. Deterministic:
+/// A run as text for people: the description, one line per load, service and verdict; for each
+/// verdict that fails, the measured value and the command that reproduces it. Deterministic:
 /// nothing in it depends on the machine.
 [[nodiscard]] std::string text_report(const Scenario& scenario, const RunResult& result,
                                       const std::string& reproduce);

@@ -8,9 +8,8 @@
 
 namespace weir::inline v0::sim {
 
-/// Timeouts that all last equally long: they run out in the order in which they began, so a queue
-/// holds them and only its head needs an event. Most attempts end in time; their entries are
-/// skipped when they come up.
+/// Timeouts of equal length: they expire in the order in which they began, so a queue holds them
+/// and only its head needs an event. Most attempts end in time; at the head, theirs are skipped.
 ///
 /// Promises: first in, first out. Cost: O(1), 16 bytes per attempt begun within one timeout.
 class TimeoutLane {

@@ -19,7 +19,7 @@
 
 namespace weir::inline v0::sim {
 
-/// Where every call went: started = ok + refused + failed + timed out + unfinished.
+/// How all calls ended: started = ok + refused + failed + timed out + unfinished.
 struct Balance {
   std::uint64_t started = 0;
   std::array<std::uint64_t, kCallEndCount> ended{};
@@ -29,17 +29,17 @@ struct Balance {
   std::uint64_t critical_shed = 0;
 };
 
-/// Makes the limit policy of a service instead of its configuration; for experiments and tests.
+/// Creates the limit policy of a service instead of its configuration; for experiments and tests.
 using PolicyMaker = std::function<std::unique_ptr<LimitPolicy>(const ServiceSpec&, Rng)>;
 
 /// One run of a scenario: callers, links, services and the real admission controllers between them,
 /// in virtual time.
 ///
 /// Promises: the same scenario and seed give the same run, event for event, with every compiler.
-/// Every call ends exactly once (see Balance). Memory grows with what is in the system at one time,
-/// never with the time simulated.
+/// Every call ends exactly once (see Balance). Memory grows with the number of requests in the
+/// system, not with the simulated time.
 /// Thread-safety: none; run several worlds for several cores. Cost: about a quarter of a
-/// microsecond per request. Lifetime: of the scenario.
+/// microsecond per request. Lifetime: the scenario must outlive it.
 class World {
  public:
   explicit World(const Scenario& scenario, const PolicyMaker& make_policy = nullptr);
@@ -49,7 +49,7 @@ class World {
 
   /// Runs all events up to `until`, which is at most end().
   void run_until(TimePoint until);
-  /// When everything is over: the duration plus the time to drain.
+  /// The end of the run: the duration plus the time to drain.
   [[nodiscard]] TimePoint end() const noexcept { return end_; }
   [[nodiscard]] TimePoint now() const noexcept { return now_; }
 
@@ -62,14 +62,14 @@ class World {
  private:
   enum class Kind : std::uint8_t {
     kArrival,      // a load: its next call
-    kThought,      // a load: one of its clients is done thinking
+    kThought,      // a load: a client has finished thinking
     kReach,        // an attempt reaches its service
-    kServed,       // a worker is done with an attempt
+    kServed,       // a worker has finished an attempt
     kTurnedAway,   // the connection of an attempt was refused
     kAnswered,     // an answer reaches its caller
-    kRetry,        // an attempt's wait is over
-    kTimeouts,     // a caller's lane
-    kServiceLate,  // a service's lane
+    kRetry,        // an attempt's backoff has ended
+    kTimeouts,     // the timeout lane of a caller
+    kServiceLate,  // the timeout lane of a service
     kTick,         // a service: windows, memory
     kExpire,       // a service: waiters
     kFault,        // a service's fault begins
@@ -98,7 +98,7 @@ class World {
     std::vector<Identity> peers{};
   };
 
-  /// Watches a controller: limits as they move.
+  /// Records the limit changes of a controller.
   struct Watch final : EventSink {
     ServiceTotals* totals = nullptr;
     void on_limit_change(const LimitChange& change) noexcept override;
@@ -118,7 +118,7 @@ class World {
     std::uint32_t in_flight = 0;  // admitted, not finished
     std::uint32_t ticks = 0;
     AttemptList queue{};
-    AttemptList running{};  // a worker has it, or it waits for a call
+    AttemptList running{};  // a worker serves it, or it is blocked on a call
     TimeoutLane late{};
     std::vector<bool> active{};  // faults in force
     TimePoint down_until{};
@@ -190,7 +190,7 @@ class World {
 
   const Scenario& scenario_;
   TimePoint now_{};
-  TimePoint stop_;  // no new calls from here on
+  TimePoint stop_;  // no new calls after this
   TimePoint end_;
   Recorder recorder_;
   EventQueue events_;

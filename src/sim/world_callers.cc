@@ -4,13 +4,12 @@
 
 #include "world.h"
 
-// The callers' side: loads that make calls, timeouts, retries, and the end of every call.
+// The callers: loads that make calls, timeouts, retries, and the end of every call.
 
 namespace weir::inline v0::sim {
 namespace {
 
-// Where nothing at all is waited for, an answer comes back at the instant of the question; a retry
-// must still come after it.
+// Without delays, an answer arrives at the instant of its request; a retry must still come later.
 constexpr Duration kRetryMin = std::chrono::microseconds(1);
 
 }  // namespace
@@ -59,7 +58,7 @@ void World::arrive(std::uint32_t index) {
 void World::start_call(std::uint32_t index, const TraceRow* row) {
   Load& load = loads_[index];
   const LoadSpec& spec = *load.spec;
-  if (now_ >= stop_ || now_.time_since_epoch() >= spec.stops) return;  // a client that came late
+  if (now_ >= stop_ || now_.time_since_epoch() >= spec.stops) return;  // the load has ended
   Attempt& attempt = attempts_.take();
   attempt.priority = row != nullptr ? row->priority : spec.priority;
   attempt.caller = load.caller;
@@ -122,7 +121,7 @@ void World::send(Attempt& attempt) {
 }
 
 void World::answered(Attempt& attempt) {
-  ++attempt.life;  // its timeout is over
+  ++attempt.life;  // ends its timeout
   ++attempt.token;
   if (attempt.end == CallEnd::kOk) return end_call(attempt, CallEnd::kOk);
   attempt_failed(attempt, attempt.end);
@@ -171,7 +170,7 @@ void World::end_call(Attempt& attempt, CallEnd end) {
   }
 }
 
-// The caller's patience is over.
+// The caller's timeout has expired.
 void World::give_up(Attempt& attempt) {
   const bool cancels = callers_[attempt.caller].spec->cancels;
   const bool on_link = attempt.state == AttemptState::kToCaller ||

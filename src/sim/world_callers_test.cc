@@ -1,4 +1,4 @@
-// Who calls, how often again, and who gives up.
+// Callers, their retries and their timeouts.
 #include <string>
 
 #include <gtest/gtest.h>
@@ -105,7 +105,7 @@ rate = 180
     const CallTotals calls = only(run_scenario(scenario_of(text, {"load.l.retry=" + retry})));
     return static_cast<double>(calls.ended[1]) / static_cast<double>(calls.ended_all());
   };
-  // Whoever comes back when told finds room; whoever hammers uses up its attempts at once.
+  // Callers that follow the hint find room; callers that retry at once use up their attempts.
   EXPECT_LT(lost("{ kind = \"hint\", attempts = 4 }"),
             0.2 * lost("{ kind = \"immediate\", attempts = 4 }"));
 }

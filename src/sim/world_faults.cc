@@ -2,7 +2,7 @@
 
 #include "world.h"
 
-// What happens to services: pauses, slowness, crashes, errors, memory; and their clocks.
+// Faults of services: pauses, slowness, crashes, errors, memory; and their periodic events.
 
 namespace weir::inline v0::sim {
 namespace {
@@ -57,7 +57,7 @@ void World::refresh_faults(Service& service) {
   }
 }
 
-// Everything inside fails at once; what is admitted from now on is refused a connection.
+// Everything inside fails at once; connections of requests admitted from now on are refused.
 void World::crash(Service& service, Duration lasts) {
   ++recorder_.service(service.index).crashes;
   service.down_until = std::max(service.down_until, now_ + lasts);

@@ -1,4 +1,4 @@
-// Pauses, slowness, crashes, memory and links: what goes wrong in a world, and for how long.
+// Faults of a world and their durations: pauses, slowness, crashes, memory and links.
 #include <gtest/gtest.h>
 
 #include "run.h"
@@ -118,7 +118,7 @@ timeout = "1s"
   const CallTotals calls = only(run_scenario(s));
   EXPECT_NEAR(to_millis(calls.latency.quantile(0.5)), 24, 0.4);
   const double lost = static_cast<double>(calls.ended[3]) / static_cast<double>(calls.ended_all());
-  EXPECT_NEAR(lost, 0.19, 0.01);  // either way: 1 - 0.9²
+  EXPECT_NEAR(lost, 0.19, 0.01);  // in either direction: 1 - 0.9²
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 
 #include "world.h"
 
-// The services' side: admission, the queue in front of the workers, the work, and its end.
+// The services: admission, the queue for the workers, the work, and its end.
 
 namespace weir::inline v0::sim {
 namespace {
@@ -70,9 +70,9 @@ void World::refuse(Attempt& attempt, Reason reason) {
 }
 
 void World::collect_ready() {
-  if (collecting_) return;  // the outer loop takes them
+  if (collecting_) return;  // the outer call handles them
   collecting_ = true;
-  // NOLINTNEXTLINE(modernize-loop-convert): it grows while it is walked
+  // NOLINTNEXTLINE(modernize-loop-convert): it grows during the iteration
   for (std::size_t i = 0; i < ready_.size(); ++i) {
     Attempt& attempt = attempts_[ready_[i]];
     Service& service = services_[attempt.service];
@@ -183,7 +183,7 @@ void World::inner_call_ended(Attempt& parent, CallEnd end) {
     if (++parent.call_at < service.spec->calls.size()) return start_inner_call(parent);
     return complete(parent, Outcome::kOk, CallEnd::kOk);
   }
-  // The caller answers 503 for what it could not get, which its own admission sees as overload.
+  // The calling service answers 503, which its own admission counts as overload.
   const Outcome outcome = end == CallEnd::kFailed ? Outcome::kError : Outcome::kOverload;
   complete(parent, outcome, CallEnd::kFailed);
 }
@@ -250,7 +250,7 @@ void World::pull(Service& service) {
   }
 }
 
-// Work that a worker has begun runs to its end, whether or not somebody still wants it.
+// Work that a worker has begun runs to its end, even if its caller has left.
 bool World::survives(const Attempt& attempt) const noexcept {
   return attempt.state == AttemptState::kServing && !services_[attempt.service].spec->stops_running;
 }
@@ -266,7 +266,7 @@ Attempt& World::detach_caller(Attempt& attempt) {
   return heir;
 }
 
-// Takes an attempt out of its service; the call goes on without it.
+// Removes an attempt from its service; the call continues without it.
 void World::abandon(Attempt& attempt) {
   Service& service = services_[attempt.service];
   switch (attempt.state) {
@@ -293,7 +293,7 @@ void World::abandon(Attempt& attempt) {
   finish_permit(service, attempt, Outcome::kIgnored);
 }
 
-// The same for the call that an attempt waits for.
+// The same for the call that an attempt is blocked on.
 void World::abandon_child(Attempt& parent) {
   if (parent.child == kNoAttempt) return;
   Attempt& child = attempts_[parent.child];

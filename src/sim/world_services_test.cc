@@ -1,4 +1,4 @@
-// Queues and tiers.
+// Queues, and services that call others.
 #include <gtest/gtest.h>
 
 #include "run.h"
@@ -46,7 +46,7 @@ to = "a"
 arrivals = "constant"
 rate = 200
 )";
-  // Two workers that hold on while they wait do 20 a second; two that do not, 200.
+  // Two workers that are held during a call do 20 requests per second; two that are not, 200.
   EXPECT_NEAR(static_cast<double>(only(run_scenario(scenario_of(text))).ok()) / 10, 20, 1);
   const RunResult released = run_scenario(scenario_of(text, {"service.a.holds_worker=false"}));
   EXPECT_NEAR(static_cast<double>(only(released).ok()) / 10, 200, 3);

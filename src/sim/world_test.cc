@@ -40,7 +40,7 @@ TEST(World, EqualSeedsGiveEqualRunsAndOthersDoNot) {
   EXPECT_NE(run_scenario(s).digest, run_scenario(scenario_of(kPlain, {"seed=8"})).digest);
 }
 
-/// Everything at once: faults, retries, timeouts, losses, tiers, memory.
+/// All features together: faults, retries, timeouts, losses, tiers, memory.
 const char* const kEverything = R"(
 duration = "30s"
 drain = "30s"
@@ -130,7 +130,7 @@ arrivals = "constant"
 rate = 20
 )";
 
-// Recorded once: a compiler, a library or a machine that gives another number breaks replay.
+// Recorded once: a compiler, library or machine that gives another number breaks replay.
 TEST(World, TheRunIsTheSameWithEveryCompiler) {
   EXPECT_EQ(hex(run_scenario(scenario_of(kPlain)).digest), "ffc2c4d918c8a6e6");
   EXPECT_EQ(hex(run_scenario(scenario_of(kEverything)).digest), "a1249736c3758b36");

@@ -24,7 +24,7 @@ Result<void, io::IoError> UpstreamConnection::open(io::Fd fd) {
   return opened;
 }
 
-// ---- taking up and giving up exchanges
+// ---- starting and ending exchanges
 
 void UpstreamConnection::carry(Exchange& exchange) noexcept {
   WEIR_ASSERT(exchange_ == nullptr);
@@ -50,8 +50,7 @@ void UpstreamConnection::abandon() noexcept {
   exchange_ = nullptr;
   exchange.endpoint_->in_flight.fetch_sub(1, std::memory_order_relaxed);
   pool_.detach(exchange);
-  // An orderly end would wait behind what the upstream has not taken yet, and keep it in the
-  // kernel.
+  // A normal close would keep the bytes that the upstream has not read yet in the kernel.
   socket_.reset_on_close();
   close();
 }
@@ -103,8 +102,8 @@ bool UpstreamConnection::may_retry() const noexcept {
   return !exchange_->body_given_ && (unseen || harmless);
 }
 
-// The response is complete: the connection is free before its owner hears of it, so that the owner
-// may start the next exchange from the callback.
+// The response is complete. The connection is free before the owner's callback, so that the owner
+// may start the next exchange in it.
 void UpstreamConnection::finish_exchange() noexcept {
   Exchange& exchange = *exchange_;
   const bool sent = exchange.request_complete_ && exchange.begin_ == exchange.end_;
@@ -136,7 +135,7 @@ bool UpstreamConnection::flush() noexcept {
     const io::IoResult written = socket_.write(std::as_bytes(rest));
     if (!written) {
       want_write_ = written.error() == io::IoError::kAgain;
-      write_broken_ = !want_write_;  // reading will tell what happened, or bring an early answer
+      write_broken_ = !want_write_;  // reading shows the cause, or an early response
       update_watch();
       return false;
     }
@@ -155,7 +154,7 @@ void UpstreamConnection::request_ended() noexcept {
   end_tunnel_output();
 }
 
-// The client ended its side of a tunnel: so do we, once its last byte is out.
+// The client ended its side of a tunnel: shuts down writing after its last byte is sent.
 void UpstreamConnection::end_tunnel_output() noexcept {
   if (exchange_ == nullptr || !exchange_->tunnel_ || !exchange_->request_complete_) return;
   if (exchange_->begin_ != exchange_->end_ || std::exchange(said_end_, true)) return;
@@ -215,7 +214,7 @@ void UpstreamConnection::drop_region() noexcept {
 }
 
 void UpstreamConnection::on_readable() {
-  if (exchange_ == nullptr) return close();  // bytes or an end that nobody waits for
+  if (exchange_ == nullptr) return close();  // unexpected bytes, or the end of an idle connection
   const auto size = static_cast<std::uint32_t>(pool_.memory_.regions.block_bytes());
   for (int turn = 0; turn < 16; ++turn) {
     if (region_ == nullptr) {
@@ -228,7 +227,7 @@ void UpstreamConnection::on_readable() {
       end_ -= begin_;
       begin_ = 0;
     }
-    if (end_ == size) return fail(UpstreamFailure::kBadResponse);  // a head larger than a region
+    if (end_ == size) return fail(UpstreamFailure::kBadResponse);  // the head exceeds a region
     const std::span<char> room(region_ + end_, size - end_);
     const io::IoResult got = socket_.read(std::as_writable_bytes(room));
     if (!got) {
@@ -245,7 +244,7 @@ void UpstreamConnection::on_readable() {
   }
 }
 
-// Goes through what was read. False: stop reading (paused, or the exchange is over).
+// Processes the bytes that were read. False: stop reading (paused, or the exchange has ended).
 bool UpstreamConnection::process() noexcept {
   while (exchange_ != nullptr && !paused_) {
     const bool more = head_done_ ? process_body() : process_head();
@@ -279,7 +278,7 @@ bool UpstreamConnection::process_head() noexcept {
     exchange.plan_.patient = true;
   }
   const bool taken = exchange.events_.on_upstream_head(head);
-  if (exchange_ != &exchange) return false;  // cancelled from the callback
+  if (exchange_ != &exchange) return false;  // cancelled in the callback
   if (!taken) {
     hold();
     return false;
@@ -296,7 +295,7 @@ bool UpstreamConnection::process_head() noexcept {
 }
 
 bool UpstreamConnection::process_body() noexcept {
-  const http::h1::BodyDecoder before = decoder_;  // trailers that are not taken are read again
+  const http::h1::BodyDecoder before = decoder_;  // trailers that are not accepted are parsed again
   const http::h1::BodyStep step = decoder_.next(unread(), pool_.fields_);
   Exchange& exchange = *exchange_;
   switch (step.event) {
@@ -323,7 +322,7 @@ bool UpstreamConnection::process_body() noexcept {
   return false;
 }
 
-// Gives a piece to the owner. What it does not take is held, in the region, until resume().
+// Passes a piece to the owner. The part it does not accept stays in the region until resume().
 bool UpstreamConnection::deliver(std::string_view bytes, bool last) noexcept {
   Exchange& exchange = *exchange_;
   if (!bytes.empty()) {
@@ -354,15 +353,15 @@ void UpstreamConnection::resume() noexcept {
   if (!held.empty() && !deliver(held, std::exchange(held_last_, false))) return;
   if (!process()) return;
   if (begin_ == end_) drop_region();
-  update_watch();  // level-triggered: what arrived meanwhile is told next turn
+  update_watch();  // level-triggered: bytes that arrived meanwhile are reported in the next turn
 }
 
 void UpstreamConnection::on_disconnected() {
-  // Reads are off because the client is slow; what the upstream sent before it left is still in the
-  // kernel and will be read on resume().
+  // Reading is off because the client is slow; the bytes that the upstream sent before it
+  // disconnected are still in the kernel and are read after resume().
 }
 
-// The upstream ended its side, or the connection broke.
+// The upstream ended its side, or the connection failed.
 void UpstreamConnection::on_end(bool reset) noexcept {
   Exchange& exchange = *exchange_;
   if (!head_done_) {
@@ -417,8 +416,8 @@ void UpstreamConnection::on_timer(TimePoint now) {
                                                       : UpstreamFailure::kOverallTimeout);
   }
   if (state_ == State::kConnecting) return connect_failed(UpstreamFailure::kConnectTimeout);
-  // Progress moves the deadline without touching the timer; a slow client is not the upstream's
-  // fault, the server's own timeouts watch it.
+  // Progress moves the deadline without rearming the timer. A slow client does not count against
+  // the upstream; the server's own timeouts cover it.
   if (waits_for_owner || plan.patient) progress_at_ = now;
   if (progress_at_ + silence_allowed() > now) return rearm();
   fail(answer_due() ? UpstreamFailure::kFirstByteTimeout : UpstreamFailure::kStalled);

@@ -13,7 +13,7 @@ struct EndpointTest : ::testing::Test {
   Endpoint endpoint{*io::parse_socket_name("127.0.0.1:1")};
   TimePoint now = TimePoint{} + std::chrono::hours(1);
 
-  /// How long it is closed from now on.
+  /// How long it is ejected from now on.
   Duration pause() const { return endpoint.ejected_until() - now; }
 };
 

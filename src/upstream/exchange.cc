@@ -26,7 +26,7 @@ void Exchange::commit(std::size_t head_bytes, std::size_t time_left_at) noexcept
   end_ = head_bytes_;
 }
 
-// Right-aligned: white space before a field's value is not part of it.
+// Right-aligned: white space before a field value is not part of it.
 void Exchange::write_time_left(TimePoint now) noexcept {
   if (time_left_at_ == 0) return;
   const auto left =
@@ -53,7 +53,7 @@ void Exchange::release_buffer() noexcept {
   begin_ = end_ = 0;
 }
 
-// A request that is out, and whose answer has begun, is never sent again.
+// A request that is sent, and whose response has begun, is never sent again.
 void Exchange::release_sent_buffer() noexcept {
   if (request_complete_ && response_started_ && begin_ == end_ && !tunnel_) release_buffer();
 }

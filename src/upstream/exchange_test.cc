@@ -8,7 +8,7 @@
 
 #include "upstream/pool_testing.h"
 
-// A request and its response on the wire: bodies, trailers, tunnels, and who holds whom back.
+// A request and its response on the wire: bodies, trailers, tunnels, backpressure both ways.
 
 namespace weir::upstream {
 namespace {
@@ -160,12 +160,12 @@ TEST_F(ExchangeTest, AnOwnerThatIsSlowIsNotTheUpstreamsSilence) {
     const TimePoint until = loop.now() + time;
     run_until([&] { return loop.now() >= until; });
   };
-  let_pass(milliseconds(250));  // the body is late
+  let_pass(milliseconds(250));  // the request body is late
   EXPECT_TRUE(asked.exchange.send_body("hi", true));
   origin.read_head(loop);
   origin.write("HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\nyes");
   run_until([&] { return asked.seen.status == 200U; });
-  let_pass(milliseconds(250));  // the answer is not taken
+  let_pass(milliseconds(250));  // the owner does not accept the response
   asked.seen.take_at_most = 3;
   asked.exchange.resume();
   EXPECT_TRUE(asked.seen.complete);
@@ -200,7 +200,7 @@ TEST_F(ExchangeTest, TheTimeLeftIsThatOfTheMomentWhenTheHeadIsWritten) {
   EXPECT_LE(first, before);
   EXPECT_GT(first, 0);
   const long again = let_pass(milliseconds(20));
-  origin.reset();  // the kept connection was dead: the head is written once more
+  origin.reset();  // the idle connection was dead: the head is sent again
   origin.accept(loop);
   EXPECT_LE(told(), again);
   origin.write("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n");
@@ -264,7 +264,7 @@ TEST_F(ExchangeTest, ATunnelEndsOneSideAfterTheOther) {
   origin.write("HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: w\r\n\r\n");
   run_until([&] { return asked.seen.tunnel; });
   EXPECT_TRUE(asked.exchange.send_body("last words", true));
-  EXPECT_EQ(origin.read(loop, 11), "last words");  // and then the end of it
+  EXPECT_EQ(origin.read(loop, 11), "last words");  // followed by the end of the stream
   origin.write("answer");
   run_until([&] { return asked.seen.body == "answer"; });
   EXPECT_FALSE(asked.seen.complete);

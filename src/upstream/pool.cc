@@ -17,13 +17,13 @@ UpstreamFailure failure_of(io::IoError error) noexcept {
     case io::IoError::kTimedOut:
       return UpstreamFailure::kConnectTimeout;
     case io::IoError::kNoFds:
-    case io::IoError::kNoMemory:  // ours is the want, not the endpoint's
+    case io::IoError::kNoMemory:  // this process lacks it, not the endpoint
       return UpstreamFailure::kNoConnection;
     default:
       return UpstreamFailure::kConnectFailed;
   }
 }
-/// What the endpoint did wrong, as against the client's haste or our own bounds.
+/// Whether the failure is the endpoint's fault, not caused by the client or by our own bounds.
 bool speaks_against_endpoint(UpstreamFailure failure) noexcept {
   switch (failure) {
     case UpstreamFailure::kClosedEarly:
@@ -110,14 +110,14 @@ Result<void, UpstreamFailure> UpstreamPool::start(Exchange& exchange, const Star
   return started;
 }
 
-// The bound is one for all endpoints: the one whose turn it was stands for them.
+// The bound covers all endpoints; the failure is counted at the endpoint chosen last.
 void UpstreamPool::note_unserved(UpstreamFailure failure) noexcept {
   if (failure != UpstreamFailure::kNoConnection) return;
   Endpoint& endpoint = upstream_.at((turn_ - 1) % upstream_.size());
   endpoint.failures[index_of(failure)].fetch_add(1, kRelaxed);
 }
 
-// One attempt at the next endpoint, and at the ones after it while connecting fails at once.
+// Tries the next endpoint, and the ones after it while connecting fails at once.
 Result<void, UpstreamFailure> UpstreamPool::attempt(Exchange& exchange) noexcept {
   const auto attempts_max =
       std::min(kAttemptsMax, std::max<std::uint32_t>(2, static_cast<std::uint32_t>(idle_.size())));
@@ -130,7 +130,7 @@ Result<void, UpstreamFailure> UpstreamPool::attempt(Exchange& exchange) noexcept
     if (connection == nullptr) {
       connection = connect(at, exchange.access_, why);
       if (connection == nullptr) {
-        if (why == UpstreamFailure::kNoConnection) break;  // counted if it does not wait for one
+        if (why == UpstreamFailure::kNoConnection) break;  // the caller counts it, if final
         endpoint.failures[index_of(why)].fetch_add(1, kRelaxed);
         continue;
       }
@@ -145,7 +145,7 @@ Result<void, UpstreamFailure> UpstreamPool::attempt(Exchange& exchange) noexcept
   return unexpected(why);
 }
 
-/// The one used last. Before a request that cannot be sent twice, one that died is sorted out.
+/// The idle connection used last. Before a request that cannot be repeated, dead ones are closed.
 UpstreamConnection* UpstreamPool::take_idle(std::uint32_t endpoint_index,
                                             const Exchange& exchange) noexcept {
   const bool repeatable = is_safe(exchange.plan_.method) &&
@@ -201,7 +201,7 @@ void UpstreamPool::keep_idle(UpstreamConnection& connection) noexcept {
   const bool wanted_elsewhere = upstream_.waiting() > 0;
   const bool few = idle_count_ <= upstream_.config().max_idle_connections;
   if (few && !wanted_elsewhere && !stopping_ && !kept_back) return;
-  // Too many: the one that waited longest at this endpoint goes.
+  // Too many: closes the connection that was idle longest at this endpoint.
   idle_[connection.endpoint_index()].front()->close();
 }
 
@@ -221,7 +221,7 @@ void UpstreamPool::retry(Exchange& exchange, UpstreamFailure failure) noexcept {
   exchange.endpoint_->in_flight.fetch_sub(1, kRelaxed);
   exchange.endpoint_->failures[index_of(failure)].fetch_add(1, kRelaxed);
   exchange.connection_ = nullptr;
-  exchange.begin_ = 0;  // from the first byte of the head again
+  exchange.begin_ = 0;  // restart at the first byte of the head
   const bool in_time = loop_.now() < exchange.plan_.deadline;
   Result<void, UpstreamFailure> again =
       in_time ? attempt(exchange) : Result<void, UpstreamFailure>(unexpected(failure));
@@ -253,7 +253,7 @@ void UpstreamPool::detach(Exchange& exchange) noexcept {
   exchange.pool_ = nullptr;
 }
 
-// ---- waiting for what another loop has idle
+// ---- blocked on an upstream connection that is idle on another loop
 
 bool UpstreamPool::wait_for_connection(Exchange& exchange) noexcept {
   if (stopping_ || upstream_.idle() == 0) return false;
@@ -279,7 +279,7 @@ void UpstreamPool::fail_waiting(Exchange& exchange, UpstreamFailure failure) noe
   exchange.events_.on_upstream_failed(failure);
 }
 
-/// The one that waited longest at the first endpoint that has any.
+/// Closes the connection that was idle longest at the first endpoint that has one.
 bool UpstreamPool::close_one_idle() noexcept {
   for (IdleList& list : idle_) {
     if (UpstreamConnection* connection = list.front()) {
@@ -317,7 +317,7 @@ void UpstreamPool::on_wait_timer(TimePoint now) {
 
 void UpstreamPool::stop() noexcept {
   stopping_ = true;
-  upstream_.remove_pool(*this);  // nobody posts to it any more; what is posted, stopped() awaits
+  upstream_.remove_pool(*this);  // no new posts; stopped() covers the queued ones
   while (Exchange* exchange = waiting_.front()) {
     fail_waiting(*exchange, UpstreamFailure::kNoConnection);
   }

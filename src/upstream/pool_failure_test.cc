@@ -8,7 +8,7 @@
 #include "upstream/pool.h"
 #include "upstream/pool_testing.h"
 
-// Origins that refuse, die, talk rubbish or say nothing.
+// Origins that refuse, close, send invalid responses or stay silent.
 
 namespace weir::upstream {
 namespace {
@@ -25,7 +25,7 @@ TEST_F(PoolFailureTest, RetriesASafeRequestOnceWhenAKeptConnectionDied) {
   Asked asked;
   ASSERT_TRUE(get(asked.exchange));
   origin.read_head(loop);
-  origin.reset();  // without a word
+  origin.reset();  // without a response
   origin.accept(loop);
   origin.read_head(loop);
   origin.write("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n");
@@ -80,7 +80,7 @@ TEST_F(PoolFailureTest, WhatCannotBeRepeatedDoesNotUseAConnectionThatHasEnded) {
     FakeOrigin origin;
     make({origin.name()});
     keep_one_idle(origin);
-    origin.close();  // and the loop has no turn to notice it
+    origin.close();  // before the loop has a turn to notice it
 
     Asked asked;
     put_head(*pool, asked.exchange, "X / HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n");
@@ -125,12 +125,12 @@ TEST_F(PoolFailureTest, SaysRefusedWhenNobodyListens) {
 TEST_F(PoolFailureTest, AnEndpointIsNotToBlameWhenNoDescriptorIsLeft) {
   FakeOrigin origin;
   make({origin.name()});
-  Asked first;  // sanitizers look at a type once, and need a descriptor for it
+  Asked first;  // the sanitizer checks a type once, with a descriptor
   ASSERT_TRUE(get(first.exchange).has_value());
   first.exchange.cancel();
   rlimit before{};
   ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
-  const rlimit none{.rlim_cur = 0, .rlim_max = before.rlim_max};  // for new ones
+  const rlimit none{.rlim_cur = 0, .rlim_max = before.rlim_max};  // for new descriptors
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
   Asked asked;
   const auto started = get(asked.exchange);
@@ -219,7 +219,7 @@ TEST_F(PoolFailureTest, AnUpstreamThatStopsTakingTheBodyIsStalled) {
   origin.accept(loop);
   run_until([&] { return asked.exchange.held_bytes() == 0; });
   const std::string piece(32768, 'x');
-  while (asked.exchange.send_body(piece, false)) {  // until the kernel takes no more
+  while (asked.exchange.send_body(piece, false)) {  // until the kernel accepts no more
   }
   run_until_failed(asked.seen);
   EXPECT_EQ(asked.seen.failure, UpstreamFailure::kStalled);
@@ -269,7 +269,7 @@ TEST_F(PoolFailureTest, BadAnswersInARowCloseAnEndpointAndAnAnswerOpensIt) {
   ask("HTTP/1.0 200 OK\r\n\r\n");
   for (int i = 0; i < 3; ++i) ask("garbage, and enough of it\r\n");
   EXPECT_FALSE(endpoint.available(loop.now()));
-  ask("HTTP/1.0 200 OK\r\n\r\n");  // the only one there is: asked all the same
+  ask("HTTP/1.0 200 OK\r\n\r\n");  // ejected, but the only endpoint: still used
   EXPECT_TRUE(endpoint.available(loop.now()));
 }
 

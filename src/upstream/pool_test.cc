@@ -7,7 +7,7 @@
 
 #include "upstream/pool_testing.h"
 
-// Connections over real sockets: kept, bounded, shared by two loops.
+// Connections over real sockets: reused, bounded, shared by two loops.
 
 namespace weir::upstream {
 namespace {
@@ -58,7 +58,7 @@ TEST_F(UpstreamPoolTest, CriticalRequestsFindWhatOrdinaryOnesLeave) {
   FakeOrigin origin;
   UpstreamConfig config;
   config.max_connections = 4;
-  make({origin.name()}, config, 8);  // of which at most a quarter are kept back
+  make({origin.name()}, config, 8);  // of which at most a quarter are reserved
   Asked ordinary[4];
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(get(ordinary[i].exchange));
   EXPECT_EQ(get(ordinary[3].exchange).error(), UpstreamFailure::kNoConnection);
@@ -143,7 +143,7 @@ TEST_F(TwoLoopsTest, AnIdleConnectionOfAnotherLoopMakesRoom) {
   make_two(origin.name(), 1);
   keep_one_idle(origin);
   Asked asked;
-  ASSERT_TRUE(get_on_other(asked.exchange));  // it waits: the bound is reached, but by an idle one
+  ASSERT_TRUE(get_on_other(asked.exchange));  // blocked: an idle connection fills the bound
   EXPECT_EQ(upstream->waiting(), 1U);
   for (int i = 0; i < 1000 && !origin.has_caller(); ++i) {
     loop.run_once();

@@ -1,4 +1,4 @@
-// Says what the codec understands of byte streams, for judges in other languages.
+// Prints how the codec parses byte streams, to compare with parsers in other languages.
 //
 // Input, repeated: a four-byte little-endian size, then a client's stream of that size. Output: one
 // line per stream, of tab-separated items:

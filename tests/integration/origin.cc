@@ -1,12 +1,12 @@
-// A service with a capacity known by construction: k workers, each busy for a fixed time with one
-// request, or for a random one (evenly between --service-ms and --service-ms-max); what comes while
-// all are busy stands in line, and is worked on even if its client left.
+// A service with a known capacity: k workers, each busy for a fixed time with one request, or for a
+// random time (uniform between --service-ms and --service-ms-max); requests that arrive while all
+// are busy are queued, and are processed even if their client disconnected.
 //
 //   origin --workers 8 --service-ms 20     prints "port N"
-//   GET /origin/stats                      what it did since the last such call, as JSON
+//   GET /origin/stats                      counters since the last such call, as JSON
 //
-// Time is measured as it really passed, so that a busy machine changes the capacity it reports, and
-// not the verdict of a test.
+// It measures real elapsed time, so a busy machine changes the reported capacity, not the verdict
+// of a test.
 #include <array>
 #include <charconv>
 #include <cstdio>

@@ -1,11 +1,11 @@
-// An open-loop client: sends at the times it planned, whatever the answers, and says as JSON what
-// became of every request. It knows nothing of Weir but HTTP/1.1.
+// An open-loop client: sends at the planned times, independent of the answers, and prints the
+// result of every request as JSON. It knows nothing of Weir but HTTP/1.1.
 //
 //   traffic --port 8080 --seconds 5 --connections 500 --class PATH:RATE[:HEADER] …
 //
 // A request that finds no free connection counts as "unsent": the offered load was not reached.
 // --open N opens only N connections at the start and the others when they are needed; --patience S
-// gives a request up after S seconds ("late"), as a person would.
+// abandons a request after S seconds ("late").
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -43,7 +43,7 @@ struct Stream {
   std::uint64_t refused = 0;  // 429, 503
   std::uint64_t other = 0;    // another status
   std::uint64_t broken = 0;   // no complete answer
-  std::uint64_t late = 0;     // given up
+  std::uint64_t late = 0;     // abandoned
   std::vector<double> ok_ms;
   std::vector<double> refused_ms;
 };
@@ -51,7 +51,7 @@ struct Stream {
 struct Connection {
   int fd = -1;
   bool connecting = false;
-  Stream* stream = nullptr;  // of the request under way
+  Stream* stream = nullptr;  // of the current request
   Time sent{};
   std::string input;
   std::string output;
@@ -61,7 +61,7 @@ struct Options {
   std::uint16_t port = 0;
   double seconds = 5;
   double grace = 2;     // after the last request, for answers
-  double patience = 0;  // 0: endless
+  double patience = 0;  // 0: unlimited
   std::size_t connections = 100;
   std::size_t open = SIZE_MAX;
   std::vector<Stream> streams;
@@ -190,7 +190,7 @@ class Traffic {
     flush(connection);
   }
 
-  /// One that is open and free, else one that is opened now; null when all are in use.
+  /// An open and free connection, else one that is opened now; null if all are in use.
   Connection* take_free() {
     if (free_.empty()) {
       for (Connection& connection : connections_) {

@@ -1,4 +1,4 @@
-// The layers that link libraries from outside are usable too, without those libraries' headers.
+// Layers that link external libraries are usable without the headers of those libraries.
 #include "weir/experimental/io/loop.h"
 
 #include <cstdio>

@@ -1,4 +1,4 @@
-// A stranger's first ten lines.
+// The first ten lines of a new user.
 #include <chrono>
 #include <cstdio>
 #include <utility>

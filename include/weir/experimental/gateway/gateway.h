@@ -13,8 +13,8 @@
 
 namespace weir::inline v0::gateway {
 
-/// What went wrong, in words for the operator. The caller adds what to do about it, because it
-/// knows how the gateway was configured.
+/// An error message for the operator. The caller adds the remedy, because it knows how the gateway
+/// was configured.
 struct GatewayError {
   enum class About : std::uint8_t { kListen, kTls, kAdmin, kBudget, kUpstream, kLog };
   About about = About::kListen;
@@ -24,10 +24,10 @@ struct GatewayError {
 /// What a reload did.
 struct ReloadReport {
   std::string refused;                         // why the reload was refused; empty if it was not
-  std::vector<config::ConfigChange> applied;   // in force now
+  std::vector<config::ConfigChange> applied;   // now in force
   std::vector<config::ConfigChange> deferred;  // need a restart; the old values stay in force
   std::string trouble;                         // what else failed; empty if nothing did
-  std::vector<std::string> rotated;            // certificates that are others now, a sentence each
+  std::vector<std::string> rotated;            // replaced certificates, one sentence each
 
   [[nodiscard]] bool ok() const noexcept { return refused.empty(); }
 };
@@ -77,17 +77,17 @@ class Gateway {
   /// Counts a reload whose file could not be read.
   void note_failed_reload() noexcept;
 
-  /// Stops accepting and lets requests finish; readiness becomes "draining". True if no client is
-  /// left before the time is over. May be called again to wait longer.
-  /// A line on standard error, without its newline. Never waits for its reader; nothing before
-  /// start() and after stop().
+  /// Writes a line (without newline) to standard error. Never blocks on its reader; writes nothing
+  /// before start() and after stop().
   void say(std::string_view line) noexcept;
 
-  /// Opens the access log anew: its file was moved away. What did not work; empty when all did.
+  /// Reopens the access log after its file was moved. Returns the error; empty on success.
   [[nodiscard]] std::string reopen_logs();
 
-  /// Readiness turns to "draining", and all else goes on: for balancers to see before drain().
+  /// Only sets readiness to "draining", so that load balancers see it before drain().
   void announce_drain() noexcept;
+  /// Stops accepting and lets requests finish; readiness becomes "draining". True if no client is
+  /// left before the time is over. May be called again to wait longer.
   bool drain(Duration at_most);
   void stop();
 

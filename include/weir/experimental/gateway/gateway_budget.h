@@ -15,13 +15,13 @@ namespace weir::inline v0::gateway {
 /// own.
 [[nodiscard]] MemoryBudget gateway_budget(const config::Config& config);
 
-/// The most descriptors it can have open: clients, upstreams, admin, and a few others.
+/// The most file descriptors it can have open: clients, upstreams, admin, and a few others.
 [[nodiscard]] std::uint64_t gateway_descriptors(const config::Config& config);
 
-/// The server configuration that a gateway runs with: it streams bodies, so it needs no arenas.
-/// With fewer it cannot start.
+/// With fewer file descriptors it cannot start.
 [[nodiscard]] std::uint64_t gateway_descriptors_min(const config::Config& config);
 
+/// The server configuration that a gateway runs with: it streams bodies, so it needs no arenas.
 [[nodiscard]] ServerConfig gateway_server_config(const config::Config& config);
 
 /// Why the gateway must not start: the ceiling is above memory_max, or above the limit of the

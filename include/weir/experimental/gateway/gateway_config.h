@@ -26,10 +26,9 @@ inline constexpr std::array<std::string_view, 4> kAccessLogNames = {"off", "erro
   return kAccessLogNames[static_cast<std::size_t>(log)];
 }
 
-/// What the gateway tells an upstream about the client's address.
+/// The client address that the gateway sends to an upstream.
 ///   kOff     nothing; the client's own forwarding headers are removed
-///   kSet     the client's address; earlier addresses are kept only if one of trust.proxies sent
-///   them
+///   kSet     the client's address; earlier addresses are kept only from trust.proxies
 enum class Forwarded : std::uint8_t { kOff, kSet };
 inline constexpr std::array<std::string_view, 2> kForwardedNames = {"off", "set"};
 
@@ -40,7 +39,7 @@ struct AdminConfig {
   AccessLog access_log = AccessLog::kErrors;
   double access_log_sample = 0.01;    // share of requests, if sampled
   std::string access_log_file = "-";  // "-": standard output
-  std::vector<std::string> hosts;     // as Host, beside localhost and IP addresses
+  std::vector<std::string> hosts;     // accepted as Host, in addition to localhost and IP addresses
   bool ready_needs_upstreams = false;
   Duration drain_delay{};  // from SIGTERM to the end of accepting
   Duration drain_timeout = std::chrono::seconds(30);
@@ -53,7 +52,7 @@ struct AdminConfig {
 /// the client's address. A sender that is not listed is not trusted.
 struct TrustConfig {
   std::vector<IpRange> peers;
-  std::vector<std::string> peer_certificates;  // subjects; "*": every verified one
+  std::vector<std::string> peer_certificates;  // subjects; "*": every verified certificate
   std::vector<IpRange> proxies;
   Forwarded forwarded = Forwarded::kSet;
 

@@ -16,8 +16,8 @@
 
 namespace weir::inline v0::gateway {
 
-/// How the actor of a request is found: the first kind in a list that the request contains. Bearer
-/// tokens and API keys only tell clients apart; they are not verified.
+/// How the actor of a request is found: by the first kind in a list that the request contains.
+/// Bearer tokens and API keys only distinguish clients; they are not verified.
 ///   kCertificate  subject of the client's certificate
 ///   kBearer       token of the Authorization header, hashed
 ///   kApiKey       value of [actors] api_key_header, hashed
@@ -32,12 +32,12 @@ inline constexpr std::array<std::string_view, 5> kIdentityKindNames = {
 }
 
 /// Which bytes of a request count against the budgets of its actor and of the process.
-///   kHeld       what the gateway itself holds of the request and its response at the moment
+///   kHeld       what the gateway itself now holds of the request and its response
 ///   kAnnounced  the whole request body, to the end of the request: for services that buffer bodies
 enum class BytesCharged : std::uint8_t { kHeld, kAnnounced };
 inline constexpr std::array<std::string_view, 2> kBytesChargedNames = {"held", "announced"};
 
-/// Which requests go to which upstream, and what they are worth. The first route that matches wins.
+/// Which requests go to which upstream, and with which settings. The first match is used.
 struct RouteConfig {
   std::string host;                  // "example.com", "*.example.com"; empty: any
   std::string path;                  // this path exactly
@@ -47,7 +47,7 @@ struct RouteConfig {
   std::optional<Priority> priority;  // unset: from trusted peers' headers, else normal
   std::uint64_t max_body = 0;        // bytes; larger: 413; 0: no bound
   BytesCharged bytes = BytesCharged::kHeld;
-  std::uint64_t bytes_estimate = 1 << 20;   // announced, but without Content-Length
+  std::uint64_t bytes_estimate = 1 << 20;  // if announced bytes count and Content-Length is missing
   std::optional<Duration> overall_timeout;  // unset: the upstream's; 0: none
   std::uint32_t cost = 1;                   // units of the limit that one request takes
   std::vector<IdentityKind> identity;       // empty: as in [actors]

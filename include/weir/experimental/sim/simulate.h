@@ -15,15 +15,15 @@ struct SimulateOptions {
   std::string plot{};                      // write a diagram to this file
   bool json = false;
   bool series = false;        // with json: the time series too
-  bool search_fixed = false;  // look for the best fixed limit
+  bool search_fixed = false;  // search for the best fixed limit
 };
 
-/// What the program provides to the simulator, which has no clock and no terminal of its own.
+/// What the program provides to the simulator, which has no access to a clock or a terminal.
 struct SimulateShell {
   std::ostream& out;
   std::ostream& err;
-  std::function<double()> wall_seconds{};  // a monotonic clock; none: no speed, no progress
-  bool progress = false;                   // err is a terminal: show a line on long runs
+  std::function<double()> wall_seconds{};  // a monotonic clock; unset: no speed, no progress
+  bool progress = false;                   // err is a terminal: show a progress line on long runs
 };
 
 /// Runs scenarios and prints reports. Returns the exit status: 0 if all verdicts hold; 1 if one

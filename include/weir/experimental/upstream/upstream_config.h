@@ -37,13 +37,13 @@ struct UpstreamConfig {
   std::string name;  // also the name of its admission scope and the label of its metrics
   std::vector<NetAddress> endpoints;
   Duration connect_timeout = std::chrono::seconds(1);
-  Duration first_byte_timeout = std::chrono::seconds(30);  // request sent to response header
-  Duration inactivity_timeout = std::chrono::seconds(60);  // a body that does not move
+  Duration first_byte_timeout = std::chrono::seconds(30);  // from request sent to response header
+  Duration inactivity_timeout = std::chrono::seconds(60);  // a body without progress
   Duration overall_timeout{};                              // the whole request; 0: none
-  Duration idle_timeout = std::chrono::seconds(30);   // after it an unused connection is closed
-  std::uint32_t max_connections = 1024;               // to all its endpoints
-  std::uint32_t max_idle_connections = 256;           // kept open for later
-  std::uint32_t response_head_bytes_max = 32 * 1024;  // larger: 502
+  Duration idle_timeout = std::chrono::seconds(30);        // then an unused connection is closed
+  std::uint32_t max_connections = 1024;                    // to all its endpoints
+  std::uint32_t max_idle_connections = 256;                // kept open for later requests
+  std::uint32_t response_head_bytes_max = 32 * 1024;       // larger: 502
   LimitOverrides limit;
 
   bool operator==(const UpstreamConfig&) const = default;
