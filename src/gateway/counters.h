@@ -61,9 +61,9 @@ struct LoopCounters {
 
   Count received;
   Count critical_shed;  // critical requests that the gateway itself refused; must stay 0
-  std::atomic<std::uint32_t> proxied{0};        // in progress
-  std::atomic<std::uint32_t> passages_peak{0};  // maximum since start
-  std::atomic<std::uint32_t> passages_exhausted{0};
+  std::atomic<std::uint32_t> proxied{0};       // in progress
+  std::atomic<std::uint32_t> proxied_peak{0};  // maximum since start
+  std::atomic<std::uint32_t> proxied_exhausted{0};
   metrics::Histogram refusal{kOwnTimeBoundsSeconds};
   std::vector<std::unique_ptr<UpstreamCounters>> upstreams;
 };

@@ -174,9 +174,9 @@ void GatewayLoop::release(ProxiedRequest& proxied) noexcept {
 void GatewayLoop::publish_proxied() noexcept {
   const PoolStats& stats = proxied_.stats();
   counters_.proxied.store(static_cast<std::uint32_t>(stats.used), std::memory_order_relaxed);
-  counters_.passages_peak.store(static_cast<std::uint32_t>(stats.peak), std::memory_order_relaxed);
-  counters_.passages_exhausted.store(static_cast<std::uint32_t>(stats.exhausted + kept_back_),
-                                     std::memory_order_relaxed);
+  counters_.proxied_peak.store(static_cast<std::uint32_t>(stats.peak), std::memory_order_relaxed);
+  counters_.proxied_exhausted.store(static_cast<std::uint32_t>(stats.exhausted + kept_back_),
+                                    std::memory_order_relaxed);
 }
 
 void GatewayLoop::stop() noexcept {

@@ -6,8 +6,8 @@ std::vector<NamedPool> pools_of(const GatewayView& view, const ServerStats& serv
   PoolStats proxied;
   for (const auto& loop : view.core.counters) {
     proxied.used += loop->proxied.load(std::memory_order_relaxed);
-    proxied.peak += loop->passages_peak.load(std::memory_order_relaxed);
-    proxied.exhausted += loop->passages_exhausted.load(std::memory_order_relaxed);
+    proxied.peak += loop->proxied_peak.load(std::memory_order_relaxed);
+    proxied.exhausted += loop->proxied_exhausted.load(std::memory_order_relaxed);
     proxied.capacity += view.core.sizes.proxied;
   }
   return {{"connections", server.connections},

@@ -26,7 +26,7 @@ namespace {
 using testkit::FakeStream;
 
 /// The gateway's part of one loop, which the test steps.
-class PassageTest : public ::testing::Test {
+class ProxiedRequestTest : public ::testing::Test {
  protected:
   void start(const std::function<void(config::Config&)>& change = {}) {
     config::Config config =
@@ -116,7 +116,7 @@ class PassageTest : public ::testing::Test {
   std::unique_ptr<Handler> front_handler_;
 };
 
-TEST_F(PassageTest, AnAnswerPassesAndTheRequestEndsWhenItIsOut) {
+TEST_F(ProxiedRequestTest, AnAnswerPassesAndTheRequestEndsWhenItIsOut) {
   start();
   FakeStream stream(loop);
   ask(stream);
@@ -137,7 +137,7 @@ TEST_F(PassageTest, AnAnswerPassesAndTheRequestEndsWhenItIsOut) {
   EXPECT_EQ(outcome(Outcome::kOk), 1U);
 }
 
-TEST_F(PassageTest, AWaitingRequestIsPausedAndGoesOnWithTheNextPermit) {
+TEST_F(ProxiedRequestTest, AWaitingRequestIsPausedAndGoesOnWithTheNextPermit) {
   start();
   FakeStream first(loop);
   FakeStream second(loop);
@@ -155,7 +155,7 @@ TEST_F(PassageTest, AWaitingRequestIsPausedAndGoesOnWithTheNextPermit) {
   EXPECT_EQ(counts().answered[1].get(), 2U);
 }
 
-TEST_F(PassageTest, AWaitingRequestEndsAtOnceWhenItsClientLeaves) {
+TEST_F(ProxiedRequestTest, AWaitingRequestEndsAtOnceWhenItsClientLeaves) {
   start();
   FakeStream first(loop);
   FakeStream second(loop);
@@ -168,7 +168,7 @@ TEST_F(PassageTest, AWaitingRequestEndsAtOnceWhenItsClientLeaves) {
   answer(first);
 }
 
-TEST_F(PassageTest, APermitThatWasGrantedAfterTheClientLeftIsGivenBack) {
+TEST_F(ProxiedRequestTest, APermitThatWasGrantedAfterTheClientLeftIsGivenBack) {
   start();
   FakeStream first(loop);
   FakeStream second(loop);
@@ -186,7 +186,7 @@ TEST_F(PassageTest, APermitThatWasGrantedAfterTheClientLeftIsGivenBack) {
   answer(third);
 }
 
-TEST_F(PassageTest, ARequestThatMayNotWaitIsRefusedAndItsStreamHandedBack) {
+TEST_F(ProxiedRequestTest, ARequestThatMayNotWaitIsRefusedAndItsStreamHandedBack) {
   start([](config::Config& config) { config.admission.normal_wait_max = Duration(0); });
   FakeStream first(loop);
   FakeStream second(loop);
@@ -200,7 +200,7 @@ TEST_F(PassageTest, ARequestThatMayNotWaitIsRefusedAndItsStreamHandedBack) {
   answer(first);
 }
 
-TEST_F(PassageTest, AFailureBeforeTheHeadIsAnsweredByItsOwnStatus) {
+TEST_F(ProxiedRequestTest, AFailureBeforeTheHeadIsAnsweredByItsOwnStatus) {
   for (const upstream::UpstreamFailure failure :
        {upstream::UpstreamFailure::kConnectRefused, upstream::UpstreamFailure::kClosedEarly,
         upstream::UpstreamFailure::kFirstByteTimeout}) {
@@ -218,7 +218,7 @@ TEST_F(PassageTest, AFailureBeforeTheHeadIsAnsweredByItsOwnStatus) {
   }
 }
 
-TEST_F(PassageTest, AFailureInTheAnswerResetsTheStreamAndIsTheUpstreams) {
+TEST_F(ProxiedRequestTest, AFailureInTheAnswerResetsTheStreamAndIsTheUpstreams) {
   start();
   FakeStream stream(loop);
   ask(stream);
@@ -233,7 +233,7 @@ TEST_F(PassageTest, AFailureInTheAnswerResetsTheStreamAndIsTheUpstreams) {
   EXPECT_EQ(under_way(), 0U);
 }
 
-TEST_F(PassageTest, AnAbortIsTheClientsOrTheServersByItsReason) {
+TEST_F(ProxiedRequestTest, AnAbortIsTheClientsOrTheServersByItsReason) {
   start();
   const std::array<std::pair<CloseReason, EndedBy>, 4> rows = {{
       {CloseReason::kClientAbort, EndedBy::kClient},
@@ -252,7 +252,7 @@ TEST_F(PassageTest, AnAbortIsTheClientsOrTheServersByItsReason) {
   EXPECT_EQ(under_way(), 0U);
 }
 
-TEST_F(PassageTest, AHeadWithoutRoomIsNotTakenAndMayComeAgain) {
+TEST_F(ProxiedRequestTest, AHeadWithoutRoomIsNotTakenAndMayComeAgain) {
   start();
   FakeStream stream(loop);
   ask(stream);
@@ -271,7 +271,7 @@ TEST_F(PassageTest, AHeadWithoutRoomIsNotTakenAndMayComeAgain) {
   EXPECT_EQ(stream.body, "abc");
 }
 
-TEST_F(PassageTest, AHeadThatCannotBeSentIsABadResponse) {
+TEST_F(ProxiedRequestTest, AHeadThatCannotBeSentIsABadResponse) {
   start();
   FakeStream stream(loop);
   ask(stream);
@@ -282,7 +282,7 @@ TEST_F(PassageTest, AHeadThatCannotBeSentIsABadResponse) {
   EXPECT_EQ(under_way(), 0U);
 }
 
-TEST_F(PassageTest, AHeadForAStreamThatIsOverWaitsForTheAbort) {
+TEST_F(ProxiedRequestTest, AHeadForAStreamThatIsOverWaitsForTheAbort) {
   start();
   FakeStream stream(loop);
   ask(stream);
@@ -294,7 +294,7 @@ TEST_F(PassageTest, AHeadForAStreamThatIsOverWaitsForTheAbort) {
   EXPECT_EQ(aborted_by(EndedBy::kClient), 1U);
 }
 
-TEST_F(PassageTest, TrailersEndTheAnswerAndThoseThatCannotBeSentAreDropped) {
+TEST_F(ProxiedRequestTest, TrailersEndTheAnswerAndThoseThatCannotBeSentAreDropped) {
   start();
   for (const SendResult takes : {SendResult::kSent, SendResult::kInvalid}) {
     FakeStream stream(loop);
@@ -312,7 +312,7 @@ TEST_F(PassageTest, TrailersEndTheAnswerAndThoseThatCannotBeSentAreDropped) {
   }
 }
 
-TEST_F(PassageTest, ABodyWaitsUntilTheHeadIsOut) {
+TEST_F(ProxiedRequestTest, ABodyWaitsUntilTheHeadIsOut) {
   start();
   FakeStream stream(loop);
   ask(stream, 5);
@@ -324,7 +324,7 @@ TEST_F(PassageTest, ABodyWaitsUntilTheHeadIsOut) {
   EXPECT_EQ(counts().answered[1].get(), 1U);
 }
 
-TEST_F(PassageTest, ABodyLargerThanItsRouteAllowsIs413OrAReset) {
+TEST_F(ProxiedRequestTest, ABodyLargerThanItsRouteAllowsIs413OrAReset) {
   for (const bool answered : {false, true}) {
     SCOPED_TRACE(answered);
     start([](config::Config& config) { config.routes.front().max_body = 4; });
@@ -345,7 +345,7 @@ TEST_F(PassageTest, ABodyLargerThanItsRouteAllowsIs413OrAReset) {
   }
 }
 
-TEST_F(PassageTest, AServiceThatSaysOverloadIsHeardByTheLimiter) {
+TEST_F(ProxiedRequestTest, AServiceThatSaysOverloadIsHeardByTheLimiter) {
   start();
   const std::array<std::pair<unsigned, Outcome>, 4> rows = {{{200, Outcome::kOk},
                                                              {404, Outcome::kOk},

@@ -471,7 +471,7 @@ TEST(H2Attack, RunningOutOfMemoryAnywhereEndsCleanly) {
 
 TEST(H2Attack, TooLittleMemoryToBegin) {
   SessionKit kit({});
-  struct Nobody final : SessionEvents {
+  struct NoHandler final : SessionEvents {
     void* on_request(StreamId, const RequestHead&) override { return nullptr; }
     void on_body(StreamId, void*, const BodyChunk&) override {}
     void on_trailers(StreamId, void*, const HeaderList&) override {}

@@ -15,10 +15,10 @@ namespace weir::inline v0::server {
 namespace {
 
 /// The handler of a request that is refused before a handler sees it.
-struct Nobody final : Handler {
+struct NoHandler final : Handler {
   void on_headers(ServerStream&, const ServerRequest&) override {}
 };
-constinit Nobody nobody;
+constinit NoHandler no_handler;
 
 std::span<const char> chars(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
@@ -180,7 +180,7 @@ bool H1Session::take_place(const ServerRequest& request) {
 /// No stream place is free: the request is answered without a handler, and the connection stays
 /// open.
 void H1Session::refuse_early() {
-  handler_ = &nobody;
+  handler_ = &no_handler;
   shard_.counters().count(RefuseReason::kStreams);
   shard_.on_exhausted();
   say_503();
@@ -392,7 +392,7 @@ void H1Session::end_streams(CloseReason reason) {
 void H1Session::release_stream() noexcept {
   blocked_on_output_ = false;
   arena_.release();
-  if (handler_ != &nobody) shard_.shared().streams.give();
+  if (handler_ != &no_handler) shard_.shared().streams.give();
 }
 
 }  // namespace weir::inline v0::server
