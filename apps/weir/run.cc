@@ -177,7 +177,7 @@ void add_run(CLI::App& program, int& status) {
   weir run --to 127.0.0.1:3000 --tls-cert chain.pem --tls-key key.pem --tls-listen :443
   weir run --config weir.toml
 Every option of the file can also come from the environment: WEIR_ADMISSION_MAX_CONCURRENT=512.
-Signals: SIGTERM drains and ends, SIGHUP reads the file again, SIGUSR1 opens the access log anew.
+Signals: SIGTERM drains and ends, SIGHUP reads the file again, SIGUSR1 reopens the access log.
 Exit status: 0 ended in order, 1 could not start, 2 wrong option or configuration.)");
   command->callback([options, &status] { status = run(*options); });
 }

@@ -112,11 +112,11 @@ class Master {
   void on_user_signal(int number) {
     if (number == SIGUSR2) {
       return say(
-          "SIGUSR2 does nothing; SIGHUP reads the configuration again, SIGUSR1 opens the access "
-          "log anew, SIGTERM drains and ends");
+          "SIGUSR2 does nothing; SIGHUP reads the configuration again, SIGUSR1 reopens the access "
+          "log, SIGTERM drains and ends");
     }
     const std::string trouble = gateway_.reopen_logs();
-    say("SIGUSR1: " + (trouble.empty() ? "the access log is opened anew" : trouble));
+    say("SIGUSR1: " + (trouble.empty() ? "the access log is reopened" : trouble));
   }
 
   static std::string shown(const std::string& value) { return value.empty() ? "none" : value; }

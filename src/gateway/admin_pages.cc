@@ -174,11 +174,11 @@ AdminPage endpoints_page(const GatewayView& view, TimePoint now) {
         const std::uint64_t count = endpoint.failures[f].load();
         if (count > 0) failures[std::string(upstream::kUpstreamFailureFacts[f].name)] = count;
       }
-      const Duration closed_for = endpoint.ejected_until() - now;
+      const Duration ejected_for = endpoint.ejected_until() - now;
       list.push_back({{"upstream", view.core.names[i]},
                       {"endpoint", endpoint.label()},
                       {"available", endpoint.available(now)},
-                      {"closed_for_ms", std::max(0.0, to_millis(closed_for))},
+                      {"ejected_for_ms", std::max(0.0, to_millis(ejected_for))},
                       {"in_flight", endpoint.in_flight.load()},
                       {"connections", endpoint.connections.load()},
                       {"idle", endpoint.idle.load()},

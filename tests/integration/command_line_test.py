@@ -232,7 +232,7 @@ class CommandLine(ProcessTest):
         gateway.signal(signal.SIGUSR2)
         gateway.line_with(r"^weir: SIGUSR2 does nothing")
         gateway.signal(signal.SIGUSR1)
-        gateway.line_with(r"^weir: SIGUSR1: the access log is opened anew")
+        gateway.line_with(r"^weir: SIGUSR1: the access log is reopened")
         self.assertEqual(get(gateway.port).reason, "connect_refused")
         gateway.signal(signal.SIGTERM)
         self.assertEqual(gateway.wait(), 0)

@@ -156,7 +156,7 @@ access_log_file = "{log}"
         wait_until(lambda: os.path.getsize(log) > 0)
         os.rename(log, log + ".1")
         gateway.signal(SIGUSR1)
-        gateway.line_with(r"weir: SIGUSR1: the access log is opened anew")
+        gateway.line_with(r"weir: SIGUSR1: the access log is reopened")
         self.assertEqual(get(gateway.port, "/after").status, 200)
         wait_until(lambda: os.path.exists(log) and os.path.getsize(log) > 0)
         with open(log, encoding="utf-8") as file:
