@@ -30,10 +30,16 @@ _INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
 _FINDING = re.compile(r"^\S+:\d+:\d+: (?:error|warning): ")
 
 
+def own_folder(path):
+    """src/<layer>: where the private headers of a layer are found from."""
+    parts = path.resolve().relative_to(ROOT).parts
+    return ROOT.joinpath(*parts[:2])
+
+
 def headers_of(path, seen):
     """Adds to `seen` what `path` includes in quotes, looked up as the build does."""
     for name in _INCLUDE.findall(path.read_bytes()):
-        for folder in (path.parent, ROOT / "include", ROOT / "src"):
+        for folder in (path.parent, ROOT / "include", ROOT / "internal", own_folder(path)):
             header = folder / name.decode()
             if header.is_file():
                 header = header.resolve()

@@ -21,7 +21,7 @@ ctest --test-dir "$out" -j "$jobs" -L 'unit|integration' -LE 'stress|soak' --out
 
 say "counting"
 gcovr --root . --object-directory "$out" -j "$jobs" --gcov-ignore-parse-errors \
-  --filter 'include/' --filter 'src/' --filter 'apps/' \
+  --filter 'include/' --filter 'internal/' --filter 'src/' --filter 'apps/' \
   --exclude '.*_(test|bench)\.cc' --exclude '.*_(test_support|testing)\..*' \
   --exclude-unreachable-branches --exclude-throw-branches \
   --json-summary "$out/summary.json" --html-details "$out/report/index.html" \

@@ -13,7 +13,7 @@ judge() {
 }
 
 formatted() {
-  find include src apps examples fuzz tests \( -name '*.cc' -o -name '*.h' \) \
+  find include internal src apps examples fuzz tests \( -name '*.cc' -o -name '*.h' \) \
     -exec clang-format-14 --dry-run -Werror {} +
 }
 shells() {
