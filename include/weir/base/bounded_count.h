@@ -38,7 +38,7 @@ class BoundedCount {
     return units <= bound && held <= bound - units;
   }
 
-  alignas(64) std::atomic<T> held_{0};
+  std::atomic<T> held_{0};
 };
 
 /// Raises `peak` to `value` if it is lower.
