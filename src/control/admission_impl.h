@@ -109,8 +109,8 @@ class AdmissionController::Impl {
   LiveRules live;
   MemoryGate memory;
   ProcessGate process;
-  alignas(64) BoundedCount<std::uint32_t> streaming;
-  alignas(64) BoundedCount<std::uint64_t> total_bytes;
+  ContendedCount<std::uint32_t> streaming;
+  ContendedCount<std::uint64_t> total_bytes;
   BudgetTable actors;
   BudgetTable peers;
   std::unique_ptr<std::atomic<Scope*>[]> scopes;  // scopes_max entries, owned

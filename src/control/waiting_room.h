@@ -18,7 +18,7 @@ namespace weir::inline v0::control {
 
 /// The process-wide bound, if several scopes share it.
 struct ProcessGate {
-  alignas(64) BoundedCount<std::uint32_t> units;
+  ContendedCount<std::uint32_t> units;
   std::atomic<std::uint32_t> max{0};
   std::atomic<bool> enforced{true};
   bool shared = false;  // false: the gate of the only scope enforces the bound itself

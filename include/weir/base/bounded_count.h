@@ -41,6 +41,10 @@ class BoundedCount {
   std::atomic<T> held_{0};
 };
 
+/// A BoundedCount with a cache line of its own, for a count that many threads change.
+template <class T>
+class alignas(64) ContendedCount : public BoundedCount<T> {};
+
 /// Raises `peak` to `value` if it is lower.
 template <class T>
 void raise_to(std::atomic<T>& peak, T value) noexcept {
