@@ -1,6 +1,8 @@
 // An exhausted write slab: nothing is dropped, all connections progress, memory stays bounded.
+#include <algorithm>
 #include <atomic>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -72,6 +74,7 @@ class Readers {
     }
     return true;
   }
+  [[nodiscard]] std::uint64_t progress(std::size_t i) const { return readers_[i].got; }
   [[nodiscard]] std::uint64_t least() const {
     return std::min_element(readers_.begin(), readers_.end(), by_progress)->got;
   }
@@ -122,25 +125,26 @@ TEST_P(WriteSlab, HundredMegabytesPassThroughFewBuffersFairly) {
   config.critical_watermark = 1.0;
   config.stall_grace = std::chrono::seconds(10);
   RunningServer server(config, every_loop(send_many));
-  // When the first is done, each has at least 80 % of an equal share. With more loops than cores,
-  // the kernel's scheduling counts too: an unfair round is repeated.
+  // When the first is done, each has at least 80 % of an equal share, over all rounds: with more
+  // loops than processors the kernel's choice of who runs evens out, a fault of ours adds up.
+  constexpr std::uint64_t kRounds = 4;
   Readers readers(server, kClients, kEach);
-  std::uint64_t rounds = 0;
-  bool fair = false;
-  while (!fair && rounds < 5) {
-    ++rounds;
+  std::vector<std::uint64_t> got(kClients, 0);
+  for (std::uint64_t round = 0; round < kRounds; ++round) {
     readers.ask();
     ASSERT_TRUE(readers.read_until([&] { return readers.most() == kEach; }));
-    fair = readers.least() * kClients * 10 >= readers.total() * 8;
+    for (std::size_t i = 0; i < kClients; ++i) got[i] += readers.progress(i);
     ASSERT_TRUE(readers.read_until([&] { return readers.least() == kEach; }));
   }
-  EXPECT_TRUE(fair);
+  const std::uint64_t total = std::accumulate(got.begin(), got.end(), std::uint64_t{0});
+  const std::uint64_t least = *std::min_element(got.begin(), got.end());
+  EXPECT_GE(least * kClients * 10, total * 8) << least << " of " << total;
 
   ASSERT_TRUE(server.eventually([](const ServerStats& s) { return s.write_buffers.used == 0; }));
   const ServerStats stats = server.stats();
   EXPECT_LE(stats.write_buffers.peak, GetParam().buffers);
   EXPECT_EQ(stats.pending_write_queue_len, 0U);
-  EXPECT_EQ(stats.requests, rounds * kClients);
+  EXPECT_EQ(stats.requests, kRounds * kClients);
   for (std::size_t i = 1; i < stats.closed.size(); ++i) {
     if (i == static_cast<std::size_t>(CloseReason::kIdlePressure)) continue;  // after its download
     EXPECT_EQ(stats.closed[i], 0U) << kCloseReasonNames[i];
