@@ -114,47 +114,50 @@ class Readers {
   std::vector<Reader> readers_;
 };
 
-TEST_P(WriteSlab, HundredMegabytesPassThroughFewBuffersFairly) {
-  constexpr std::size_t kClients = 10;
+constexpr std::size_t kClients = 10;
+
+/// One server, one download of 10 MB by each client: what each has when the first is done.
+void download(const SlabCase& slab, std::vector<std::uint64_t>& got) {
   constexpr std::uint64_t kEach = 10 * 1000 * 1000;
   ServerConfig config = small_config();
-  config.loops = GetParam().loops;
-  config.tcp_write_buffer_pool_size = GetParam().buffers;
+  config.loops = slab.loops;
+  config.tcp_write_buffer_pool_size = slab.buffers;
   config.socket_send_buffer_size = 32 * 1024;
-  config.high_watermark = 1.0;  // few buffers must not raise the pressure here
+  config.high_watermark = 1.0;  // few buffers must not look like an emergency here
   config.critical_watermark = 1.0;
   config.stall_grace = std::chrono::seconds(10);
   RunningServer server(config, every_loop(send_many));
-  // When the first is done, each has at least 80 % of an equal share, over all rounds: with more
-  // loops than processors the kernel's choice of who runs evens out, a fault of ours adds up.
-  constexpr std::uint64_t kRounds = 4;
   Readers readers(server, kClients, kEach);
-  std::vector<std::uint64_t> got(kClients, 0);
-  for (std::uint64_t round = 0; round < kRounds; ++round) {
-    readers.ask();
-    ASSERT_TRUE(readers.read_until([&] { return readers.most() == kEach; }));
-    for (std::size_t i = 0; i < kClients; ++i) got[i] += readers.progress(i);
-    ASSERT_TRUE(readers.read_until([&] { return readers.least() == kEach; }));
-  }
-  const std::uint64_t total = std::accumulate(got.begin(), got.end(), std::uint64_t{0});
-  const std::uint64_t least = *std::min_element(got.begin(), got.end());
-  EXPECT_GE(least * kClients * 10, total * 8) << least << " of " << total;
+  readers.ask();
+  ASSERT_TRUE(readers.read_until([&] { return readers.most() == kEach; }));
+  for (std::size_t i = 0; i < kClients; ++i) got[i] += readers.progress(i);
+  ASSERT_TRUE(readers.read_until([&] { return readers.least() == kEach; }));
 
   ASSERT_TRUE(server.eventually([](const ServerStats& s) { return s.write_buffers.used == 0; }));
   const ServerStats stats = server.stats();
-  EXPECT_LE(stats.write_buffers.peak, GetParam().buffers);
+  EXPECT_LE(stats.write_buffers.peak, slab.buffers);
   EXPECT_EQ(stats.pending_write_queue_len, 0U);
-  EXPECT_EQ(stats.requests, kRounds * kClients);
+  EXPECT_EQ(stats.requests, kClients);
   for (std::size_t i = 1; i < stats.closed.size(); ++i) {
     if (i == static_cast<std::size_t>(CloseReason::kIdlePressure)) continue;  // after its download
     EXPECT_EQ(stats.closed[i], 0U) << kCloseReasonNames[i];
   }
-  if (GetParam().buffers < kClients) {
+  if (slab.buffers < kClients) {
     EXPECT_GT(stats.write_slab_exhaustion_count, 0U);
   }
   ASSERT_TRUE(
       server.eventually([](const ServerStats& s) { return s.pressure == PressureLevel::kNormal; }));
   EXPECT_EQ(Client(server.port()).get("/3").body, "abc");
+}
+
+TEST_P(WriteSlab, HundredMegabytesPassThroughFewBuffersFairly) {
+  // Each has at least 80 % of an equal share over all rounds: with more loops than processors the
+  // kernel's choice of who runs evens out, a fault of ours adds up.
+  std::vector<std::uint64_t> got(kClients, 0);
+  for (int round = 0; round < 3; ++round) download(GetParam(), got);
+  const std::uint64_t total = std::accumulate(got.begin(), got.end(), std::uint64_t{0});
+  const std::uint64_t least = *std::min_element(got.begin(), got.end());
+  EXPECT_GE(least * kClients * 10, total * 8) << least << " of " << total;
 }
 
 INSTANTIATE_TEST_SUITE_P(Sizes, WriteSlab,
