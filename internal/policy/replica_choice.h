@@ -1,0 +1,69 @@
+#pragma once
+
+#include <algorithm>
+#include <concepts>
+#include <cstdint>
+#include <span>
+
+#include "weir/base/rng.h"
+
+#include "policy/hash_ring.h"
+#include "policy/replica_view.h"
+
+namespace weir::inline v0::policy {
+
+/// How the endpoint of an attempt is chosen.
+enum class Balance : std::uint8_t {
+  kPeakEwma,       // the better of two random ones by score × (in flight + 1) ÷ weight
+  kRoundRobin,     // in turn, by weight
+  kLeastRequests,  // the least (in flight + 1) ÷ weight: of all up to 16 endpoints, else of two
+  kHash,           // by a key, with bounded load
+};
+
+/// The endpoints of an upstream: size(), and view(i), which is read once or twice per endpoint.
+/// Endpoints of the own zone come first.
+template <class T>
+concept ReplicaSet = requires(const T& set, std::uint32_t i) {
+  { set.size() } -> std::convertible_to<std::uint32_t>;
+  { set.view(i) } -> std::convertible_to<ReplicaView>;
+};
+
+/// What one choice is made for.
+struct ChoiceAsk {
+  Balance balance = Balance::kPeakEwma;
+  Cohort cohort;
+  std::span<const std::uint32_t> tried;  // indexes that this call has used
+  bool tried_again = true;               // a tried one may be chosen if no other is open
+  std::uint32_t local = 0;               // endpoints 0 .. local-1 are in the own zone; 0: no zones
+  std::uint32_t limit = 0;               // of the upstream; only zones use it
+  const HashRing* ring = nullptr;        // kHash
+  std::uint64_t hash = 0;                // of the key
+  std::uint64_t in_flight_total = 0;     // kHash: attempts of all endpoints
+  double load_factor = 1.25;             // kHash: c of bounded_load_max()
+};
+
+/// Chooses an endpoint.
+///
+/// 1. Open endpoints that were not tried and hold less than their share, by the configured rule. In
+///    panic, those that are ejected for bad answers, latency or checks count as open.
+/// 2. Open endpoints that were tried, if tried_again.
+/// 3. Suspect or hung ones, if no endpoint is open.
+/// 4. None, with the reason.
+///
+/// *Zone*: the rule is applied to the own zone first; its choice is used while it holds no more
+/// than its fair part, limit × weight ÷ open weight; otherwise the rule is applied to all.
+///
+/// `cursor` is the position of round robin: any start value, one per loop; other rules ignore it.
+/// A loop starts it with a random value, so that loops do not walk in step.
+///
+/// Promises: never a kClosed endpoint; never one that is not open while one that is open, untried
+/// and below its share exists; equal draws give equal choices. The two draws of kPeakEwma are
+/// distinct. Thread-safety: pure, apart from `cursor` and `rng`; the values behind the accessor may
+/// change meanwhile (each view is read once and used as it was). Cost: kPeakEwma O(1): two views in
+/// the common case, up to 8 draws, then one scan of all; kRoundRobin O(1) with equal weights; kHash
+/// O(log n). No allocation.
+template <ReplicaSet Set>
+[[nodiscard]] Choice choose_replica(const Set& set, const ChoiceAsk& ask, std::uint64_t& cursor,
+                                    Rng& rng);
+
+}  // namespace weir::inline v0::policy
