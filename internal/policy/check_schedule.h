@@ -35,6 +35,7 @@ class CheckSchedule {
  private:
   TimePoint next_;
   bool outstanding_ = false;
+  bool hurried_ = false;  // hurry() came while a check was outstanding
 };
 
 }  // namespace weir::inline v0::policy

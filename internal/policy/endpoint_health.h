@@ -56,23 +56,26 @@ enum class HealthEvent : std::uint8_t {
   kOperatorUndrain,
   kEndpointDrain,    // GOAWAY with a drain, a configured health answer, connection: close
   kEndpointUndrain,  // the health answer is good again
+  kTrialStarted,     // an attempt was sent to it while openness() was kTrial
   kTick,             // nothing but time; call it every 10 to 100 ms
 };
-inline constexpr std::size_t kHealthEventCount = 15;
+inline constexpr std::size_t kHealthEventCount = 16;
 
 struct EndpointHealthRules {
   std::uint32_t bad_answers_max = 3;                      // in a row
   Duration pause_first = std::chrono::milliseconds(100);  // passive ejection, doubled ...
   std::uint32_t pause_doublings_max = 6;                  // ... up to 6.4 s
-  Duration slow_pause_first = std::chrono::seconds(3);    // latency ejection × 2^k ± jitter
+  Duration slow_pause_first = std::chrono::seconds(3);    // latency ejection: × 2^k, ± jitter
   Duration slow_pause_max = std::chrono::seconds(60);     // before the jitter
   double slow_pause_jitter = 0.2;
   Duration slow_forgotten_after = std::chrono::seconds(60);  // k becomes 0
-  Duration hung_pause = std::chrono::seconds(1);             // doubled as the passive ones
+  Duration hung_pause_first = std::chrono::seconds(1);       // doubled ...
+  std::uint32_t hung_doublings_max = 3;                      // ... up to 8 s
   std::uint32_t checks_rise = 2;                             // passed in a row: back
   std::uint32_t checks_fall = 3;                             // failed in a row: out
   Duration ramp_max = std::chrono::seconds(10);              // slow return
   double ramp_start = 0.1;
+  Duration trial_max = std::chrono::seconds(1);        // then another attempt may try
   Duration endpoint_drain = std::chrono::seconds(10);  // forgotten unless repeated
 };
 
@@ -86,7 +89,8 @@ struct HealthChange {
 /// How a choice may treat an endpoint now, best first.
 enum class Openness : std::uint8_t {
   kOpen,        // available, returning
-  kTrial,       // returning and not heard yet: one request at a time while others are open
+  kTrial,       // returning and not proven yet: send it one attempt, and apply kTrialStarted
+  kTrialBusy,   // the attempt is under way: use it only if no other is open
   kPanicOnly,   // ejected by bad answers, latency or checks: usable when too few are open
   kLastResort,  // suspect, hung: only if there is no other at all
   kClosed,      // draining, or its connects fail: not even then
@@ -94,44 +98,43 @@ enum class Openness : std::uint8_t {
 
 /// The state machine of one endpoint.
 ///
-/// Five conditions exist side by side, and the worst of them is the state: draining > ejected by
+/// Several conditions exist side by side, and the worst of them is the state: draining > ejected by
 /// checks > hung > ejected by failures > ejected by latency > suspect > returning > available.
 ///
-/// | condition | begins | ends |
-/// |---|---|---|
-/// | ejected, failures | connect failed, or bad_answers_max bad answers in a row | after 0.1 s ×
-/// 2^n (<= 6.4 s), or an answer | | ejected, latency | kTooSlow while open | after 3 s × 2^k (<= 60
-/// s) ± 20 % | | ejected, checks | checks_fall failed checks in a row | checks_rise passed checks
-/// in a row | | suspect | kSuspected | any byte | | hung | kHung | any byte, or hung_pause × 2^n
-/// after the last kHung | | draining | operator, endpoint | operator; endpoint, or endpoint_drain
-/// after the last kEndpointDrain |
+///   ejected, failures: from a failed connect, or bad_answers_max bad answers in a row,
+///                      until 0.1 s × 2^n (at most 6.4 s) have passed, or an answer arrives
+///   ejected, latency:  from kTooSlow, until 3 s × 2^k (at most 60 s) ± 20 % have passed
+///   ejected, checks:   from checks_fall failed checks in a row, until checks_rise passed ones
+///   suspect:           from kSuspected, until any byte arrives
+///   hung:              from kHung, until any byte arrives, or 1 s × 2^n (at most 8 s) have passed
+///                      since the last kHung
+///   draining:          until the operator or the endpoint ends it; what the endpoint said is
+///                      forgotten after endpoint_drain
 ///
 /// - Failures during an ejection come from requests sent before it: they count once.
-/// - n (failures, hangs) is forgotten with an answer; k after slow_forgotten_after without a
-/// latency
-///   ejection.
-/// - Whoever leaves {ejected, hung, draining} returns slowly: its weight grows from ramp_start to 1
-///   during a ramp as long as its absence was, at most ramp_max. (After a short absence its caches
-///   and connections are still warm.) A suspicion that ends has no ramp.
-/// - Whoever returns because time has passed, not because it was heard, is on *trial*: one request
-/// at
-///   a time while others are open, until it is connected (if connects failed) or answers. An
-///   endpoint whose connects failed is on trial even if no other is open, so that requests which
-///   wait for it do not all fail on it.
-/// - An endpoint that hangs without probes (HTTP/1.1 without checks) is tried again after
-/// hung_pause;
+/// - n is forgotten with an answer; k after slow_forgotten_after without a latency ejection.
+/// - An endpoint that leaves {ejected, hung, draining} returns slowly: its weight grows from
+///   ramp_start to 1, for as long as it was away, at most ramp_max. (After a short absence its
+///   caches and connections are still warm.) A suspicion that ends has no ramp.
+/// - An endpoint that returns from a failure or a hang because time has passed is on *trial* before
+///   the ramp: one attempt at a time, until a connect succeeds (if connects failed) or an answer
+///   arrives. The claim of an attempt that was abandoned expires after trial_max. If connects
+///   failed, others do not use it during the trial even if there is no other endpoint, so that
+///   requests which wait for the endpoint do not all fail on it.
+/// - An endpoint that hangs without probes (HTTP/1.1 without checks) gets a trial after the pause;
 ///   a kHung for each unanswered probe extends the pause.
 ///
-/// Promises: deterministic for equal events and draws; a change is reported exactly once, by the
-/// call that made it; no ejection or ramp lasts longer than the rules say, however events are
-/// ordered. Draws from `rng` once for each latency ejection, otherwise never. Thread-safety: none.
-/// Loops share it under a small lock; publish openness() and the ramp after a change, and skip the
-/// lock for kAnswered, kConnected and kHeard while quiet() (publish that too). Cost: O(1), no
-/// allocation. Lifetime: a value; an address that comes back to the set keeps its own.
+/// Promises: deterministic for equal events and draws. A change of the state, and a change of the
+/// cause while it stays out (then from == to), is reported exactly once, by the call that made it.
+/// No ejection or ramp lasts longer than the rules say, however events are ordered. Draws from
+/// `rng` once for each latency ejection, otherwise never. Thread-safety: none. Loops share it under
+/// a small lock; publish openness() and the ramp after a change, and skip the lock for kAnswered,
+/// kConnected and kHeard while quiet() (publish that too). Cost: O(1), no allocation. Lifetime: a
+/// value; an address that comes back to the set keeps its own.
 class EndpointHealth {
  public:
   /// Available at once, without a ramp: for the first set after the start.
-  explicit EndpointHealth(TimePoint now = {}) noexcept : since_(now) {}
+  explicit EndpointHealth(TimePoint now) noexcept : since_(now) {}
   /// Joined a set that is in use: returns slowly over ramp_max.
   [[nodiscard]] static EndpointHealth joined(TimePoint now,
                                              const EndpointHealthRules& rules) noexcept;
@@ -160,17 +163,27 @@ class EndpointHealth {
   enum class Silence : std::uint8_t { kNone, kSuspect, kHung };
   enum class Trial : std::uint8_t { kNone, kUntilConnected, kUntilAnswered };
 
-  void lapse(TimePoint now, const EndpointHealthRules& rules) noexcept;
-  HealthReason note(HealthEvent event, TimePoint now, const EndpointHealthRules& rules,
-                    Rng& rng) noexcept;
+  struct Verdict {
+    EndpointState state;
+    HealthReason reason;
+  };
+
+  [[nodiscard]] HealthReason lapse(TimePoint now) noexcept;
+  [[nodiscard]] HealthReason note(HealthEvent event, TimePoint now,
+                                  const EndpointHealthRules& rules, Rng& rng) noexcept;
+  [[nodiscard]] HealthReason note_drain(HealthEvent event, TimePoint now,
+                                        const EndpointHealthRules& rules) noexcept;
+  [[nodiscard]] HealthReason note_check(bool passed, const EndpointHealthRules& rules) noexcept;
+  void note_bad_answer(TimePoint now, const EndpointHealthRules& rules) noexcept;
+  void note_answered(TimePoint now) noexcept;
   void eject_for_failure(HealthReason cause, TimePoint now,
                          const EndpointHealthRules& rules) noexcept;
   void eject_for_latency(TimePoint now, const EndpointHealthRules& rules, Rng& rng) noexcept;
   void hang(TimePoint now, const EndpointHealthRules& rules) noexcept;
-  void forget_failures() noexcept;
-  void note_check(bool passed, const EndpointHealthRules& rules) noexcept;
-  [[nodiscard]] EndpointState worst() const noexcept;
-  std::optional<HealthChange> settle(HealthReason reason, TimePoint now,
+  void end_trial(TimePoint now) noexcept;
+  [[nodiscard]] bool away() const noexcept;
+  [[nodiscard]] Verdict worst(HealthReason latest) const noexcept;
+  std::optional<HealthChange> settle(HealthReason latest, TimePoint now,
                                      const EndpointHealthRules& rules) noexcept;
 
   EndpointState state_ = EndpointState::kAvailable;
@@ -180,20 +193,23 @@ class EndpointHealth {
   Trial trial_ = Trial::kNone;
   bool operator_drain_ = false;
   bool checks_down_ = false;
-  std::uint8_t slow_count_ = 0;     // k
+  bool was_away_ = false;
+  std::uint32_t slow_count_ = 0;    // k
   std::uint32_t failures_ = 0;      // passive ejections since the last answer
   std::uint32_t hangs_ = 0;         // since the last answer
   std::uint32_t bad_answers_ = 0;   // in a row
   std::uint32_t check_streak_ = 0;  // results against checks_down_, in a row
   TimePoint since_{};               // of state_
-  TimePoint away_since_{};          // left {available, returning, suspect}; zero: it is there
+  TimePoint away_since_{};
+  // Zero: the condition does not hold.
   TimePoint failed_until_{};
   TimePoint slow_until_{};
-  TimePoint slow_ended_{};  // the last latency ejection
   TimePoint hung_until_{};
   TimePoint endpoint_drain_until_{};
+  TimePoint trial_until_{};  // an attempt is under way
   TimePoint ramp_began_{};
   TimePoint ramp_ends_{};
+  TimePoint slow_ended_{};  // the last latency ejection; zero: there was none
 };
 
 }  // namespace weir::inline v0::policy

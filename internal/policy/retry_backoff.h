@@ -18,7 +18,7 @@ struct RetryMoment {
   std::uint32_t retries = 0;     // made by this call before this one; transparent ones do not count
   bool other_available = false;  // another endpoint, not tried yet, is available
   Duration pushback{};           // SendAgainDecision::wait
-  std::optional<Duration> deadline_left;  // nullopt: no deadline
+  std::optional<Duration> deadline_left{};  // nullopt: no deadline
 };
 
 /// How long to wait before the next attempt: nothing if another endpoint is available, otherwise

@@ -18,8 +18,8 @@ enum class Processed : std::uint8_t {
 /// How an attempt failed.
 enum class AttemptFailure : std::uint8_t {
   kConnectFailed,    // no connection: refused, unreachable, timed out, TLS handshake failed
-  kRefusedStream,    // the endpoint said that it did not process the request
-  kConnectionLost,   // closed or reset before the response was complete
+  kRefusedStream,    // RST_STREAM with REFUSED_STREAM
+  kConnectionLost,   // closed, reset or GOAWAY before the response was complete
   kStreamReset,      // RST_STREAM with any other code
   kEnhanceYourCalm,  // RST_STREAM or GOAWAY: the endpoint finds that we ask too much
   kHttp11Required,   // the endpoint wants this request in HTTP/1.1
@@ -43,7 +43,7 @@ struct FailedAttempt {
   Processed processed = Processed::kMaybe;
   bool written = false;  // at least one byte of the request was given to the transport
   bool reused = false;   // on a connection that had served a request before
-  std::optional<Pushback> pushback;
+  std::optional<Pushback> pushback{};
 };
 
 /// What is known about the request.
@@ -63,7 +63,7 @@ struct CallProgress {
                                       // one included
   std::uint32_t stale_connections = 0;  // attempts of this call lost on a reused connection before
                                         // a response byte, this one included
-  std::optional<Duration> deadline_left;  // nullopt: no deadline
+  std::optional<Duration> deadline_left{};  // nullopt: no deadline
 };
 
 struct SendAgainRules {
@@ -105,7 +105,7 @@ struct SendAgainDecision {
   SendAgainReason reason = SendAgainReason::kNotIdempotent;
   bool same_endpoint = false;  // the endpoint that failed is as good as another; otherwise another
                                // one must be used while one is available
-  Duration wait{};  // not before this has passed (pushback)
+  Duration wait{};             // not before this has passed (pushback)
 };
 
 /// May this request be sent again? The only place that says so: retries, hedges that failed and the

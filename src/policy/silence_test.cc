@@ -1,0 +1,101 @@
+#include "policy/silence.h"
+
+#include <gtest/gtest.h>
+
+#include "weir/base/rng.h"
+
+namespace weir::policy {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using enum SilenceVerdict;
+
+constexpr TimePoint at(std::int64_t ms) {
+  return TimePoint{} + seconds(1000) + milliseconds(ms);
+}
+
+TEST(Silence, TheThresholdIsThreeTailsWithinBounds) {
+  EXPECT_EQ(silence_threshold(Duration::zero(), {}), milliseconds(100));
+  EXPECT_EQ(silence_threshold(milliseconds(20), {}), milliseconds(100));
+  EXPECT_EQ(silence_threshold(milliseconds(50), {}), milliseconds(150));
+  EXPECT_EQ(silence_threshold(seconds(30), {}), seconds(2));
+}
+
+TEST(Silence, IsCountedFromTheLastByteOrTheOldestUnansweredAttempt) {
+  EXPECT_EQ(silence_of({.last_heard = at(0)}, at(500)), Duration::zero());
+  EXPECT_EQ(silence_of({.last_heard = at(0), .oldest_unanswered = at(200)}, at(500)),
+            milliseconds(300));
+  EXPECT_EQ(silence_of({.last_heard = at(400), .oldest_unanswered = at(200)}, at(500)),
+            milliseconds(100));
+  EXPECT_EQ(silence_of({.oldest_unanswered = at(600)}, at(500)), Duration::zero());
+}
+
+TEST(Silence, VerdictsFollowTheTable) {
+  struct Row {
+    const char* what;
+    SilenceFacts facts;
+    std::int64_t now_ms;
+    SilenceVerdict verdict;
+  };
+  const SilenceFacts silent{.oldest_unanswered = at(0), .others_heard = at(90)};
+  SilenceFacts late = silent;
+  late.loop_late = true;
+  SilenceFacts alone = silent;
+  alone.others_heard = at(0);
+  SilenceFacts heard = silent;
+  heard.last_heard = at(80);
+  SilenceFacts slow_class = silent;
+  slow_class.cohort_p99 = milliseconds(60);
+  SilenceFacts probed = silent;
+  probed.cohort_p99 = milliseconds(400);
+  probed.others_heard = at(1900);
+  probed.probe_sent = at(1201);
+  const Row rows[] = {
+      {"at the threshold", silent, 100, kHeard},
+      {"above it", silent, 101, kSuspect},
+      {"three thresholds", silent, 300, kSuspect},
+      {"above three", silent, 301, kHung},
+      {"our loop was late", late, 1000, kHeard},
+      {"nobody else is heard", alone, 1000, kHeard},
+      {"a byte arrived", heard, 180, kHeard},
+      {"above it after a byte; others were heard since", heard, 181, kSuspect},
+      {"slow operations", slow_class, 180, kHeard},
+      {"slow operations, above", slow_class, 181, kSuspect},
+      {"probe waits", probed, 1701, kSuspect},
+      {"probe unanswered", probed, 1702, kHung},
+      {"nothing is sent", {.last_heard = at(0), .others_heard = at(9)}, 9000, kHeard},
+  };
+  for (const Row& row : rows) {
+    EXPECT_EQ(judge_silence(row.facts, {}, at(row.now_ms)), row.verdict) << row.what;
+  }
+}
+
+TEST(Silence, NeverGetsLessSevereByWaiting) {
+  Rng rng(5);
+  for (int i = 0; i < 20'000; ++i) {
+    SilenceFacts facts;
+    facts.last_heard = at(rng.between(0, 1000));
+    if (rng.chance(0.8)) facts.oldest_unanswered = at(rng.between(0, 1000));
+    facts.others_heard = at(rng.between(0, 1000));
+    if (rng.chance(0.3)) facts.probe_sent = at(rng.between(0, 1000));
+    facts.cohort_p99 = milliseconds(rng.between(0, 1000));
+    facts.loop_late = rng.chance(0.1);
+    SilenceVerdict before = kHeard;
+    for (std::int64_t ms = 1000; ms < 8000; ms += 50) {
+      const SilenceVerdict verdict = judge_silence(facts, {}, at(ms));
+      EXPECT_GE(verdict, before);
+      before = verdict;
+    }
+  }
+}
+
+TEST(Silence, DropsSamplesOfAttemptsThatWereCaughtInIt) {
+  EXPECT_FALSE(caught_in_silence(at(10), TimePoint{}));
+  EXPECT_TRUE(caught_in_silence(at(10), at(5000)));
+  EXPECT_TRUE(caught_in_silence(at(5000), at(5000)));
+  EXPECT_FALSE(caught_in_silence(at(5001), at(5000)));
+}
+
+}  // namespace
+}  // namespace weir::policy
