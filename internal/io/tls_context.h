@@ -100,6 +100,8 @@ class TlsContext {
   TlsContext() = default;
   [[nodiscard]] Result<void, TlsSetupError> add(const TlsIdentity& identity);
   [[nodiscard]] Result<void, TlsSetupError> configure(SSL_CTX* context);
+  void configure_client(SSL_CTX* context);
+  void configure_server(SSL_CTX* context);
   void learn_names(SSL_CTX* context);
 
   TlsSetup setup_;

@@ -86,18 +86,19 @@ class TlsStream {
   [[nodiscard]] IoError failed_by() const noexcept { return io_error_; }
   /// The handshake failed because the peer's certificate was not accepted.
   [[nodiscard]] bool certificate_refused() const noexcept { return certificate_refused_; }
-  /// The reason of a failure, for a log; empty if there was none. Of a certificate: "the server's
-  /// certificate has expired", "… is for another host", "… is self-signed", "… was issued by an
-  /// authority that is not trusted".
+  /// The reason of a failure, for a log; empty if there was none. Of a certificate: "the peer's
+  /// certificate is for another host", "… is self-signed and not trusted" and so on.
   [[nodiscard]] std::string_view failure() const noexcept { return failure_; }
   [[nodiscard]] SSL* native() const noexcept { return ssl_; }
+  /// OpenSSL's callback of client contexts: keeps the session in the stream's TlsSessions.
+  static int on_new_session(SSL* ssl, SSL_SESSION* session);
 
  private:
   struct Bio;  // OpenSSL's callbacks
   friend struct Bio;
 
-  [[nodiscard]] bool begin_client(SSL* ssl, TlsServer server);
-  [[nodiscard]] bool agreed() noexcept;
+  [[nodiscard]] bool begin_client(SSL* ssl, const TlsContext& context, TlsServer server);
+  [[nodiscard]] bool accepts_result() noexcept;
   [[nodiscard]] IoError failed(int result, bool writing) noexcept;
   [[nodiscard]] IoError classify() noexcept;
   void count_key_update() noexcept;
