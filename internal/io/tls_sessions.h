@@ -18,8 +18,8 @@ namespace weir::inline v0::io {
 /// never for server B. A TLS 1.3 ticket is used once (RFC 8446, C.4), a TLS 1.2 session until a
 /// newer one replaces it. A session is not resumed after the server's certificate has expired:
 /// resuming does not verify it again. At most kMax are kept, the newest ones.
-/// Thread-safety: its loop's thread. Cost: no allocation of its own; a session holds about 4 KB of
-/// OpenSSL's budget (with the server's chain; kTlsSessionBytes counts it).
+/// Thread-safety: its loop's thread. Cost: no allocation of its own; a session holds
+/// kTlsSessionBytes of OpenSSL's budget, most of it the server's chain.
 /// Lifetime: must outlive the streams that use it.
 class TlsSessions {
  public:

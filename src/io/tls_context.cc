@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
 #include <filesystem>
 #include <system_error>
 
@@ -71,17 +70,19 @@ std::string to_string(const ASN1_TIME* time) {
   return {text, static_cast<std::size_t>(size)};
 }
 
-/// The roots that the system's packages installed; SSL_CERT_FILE and SSL_CERT_DIR override them.
+/// The roots that the system's packages installed. (OpenSSL lets SSL_CERT_FILE and SSL_CERT_DIR
+/// replace them.) Those of a folder are read when they are needed, and kept.
 Result<void, TlsSetupError> trust_system(SSL_CTX* context) {
-  std::error_code ignored;
-  const bool found = std::filesystem::exists(X509_get_default_cert_file(), ignored) ||
-                     std::filesystem::exists(X509_get_default_cert_dir(), ignored) ||
-                     std::getenv(X509_get_default_cert_file_env()) != nullptr ||
-                     std::getenv(X509_get_default_cert_dir_env()) != nullptr;
-  if (found && SSL_CTX_set_default_verify_paths(context) == 1) return {};
+  const bool set = SSL_CTX_set_default_verify_paths(context) == 1;
   ERR_clear_error();
+  std::error_code ignored;
+  const char* folder = X509_get_default_cert_dir();
+  const X509_STORE* store = SSL_CTX_get_cert_store(context);
+  const bool found = std::filesystem::exists(folder, ignored) ||
+                     sk_X509_OBJECT_num(X509_STORE_get0_objects(store)) > 0;
+  if (set && found) return {};
   return unexpected(
-      TlsSetupError{X509_get_default_cert_dir(), "the system has no root certificates",
+      TlsSetupError{folder, "the system has no root certificates",
                     "the system's root certificates (package ca-certificates), or ca"});
 }
 
@@ -113,8 +114,9 @@ std::string lower(std::string_view text) {
 constexpr unsigned char kBoth[] = "\x02h2\x08http/1.1";
 constexpr std::size_t kH2Bytes = 3;
 
-/// The largest chain that a server may send, a part of what a handshake can cost.
-constexpr long kCertificateListBytesMax = 64 * 1024;
+/// The largest chain that a server may send. Read into memory it takes about four times as much,
+/// for as long as the connection and its sessions last.
+constexpr long kCertificateListBytesMax = 32 * 1024;
 
 /// By our order of preference; a client that offers only others is refused (RFC 7301).
 int select_protocol(SSL* /*ssl*/, const unsigned char** out, unsigned char* out_size,

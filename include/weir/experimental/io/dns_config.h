@@ -15,7 +15,8 @@ namespace weir::inline v0::io {
 ///
 /// Thread-safety: a value. validate() returns all errors.
 struct DnsConfig {
-  std::vector<std::string> servers;            // "192.0.2.1:53"; empty: those of /etc/resolv.conf
+  std::vector<std::string> servers;  // "192.0.2.1:53"; empty: those of /etc/resolv.conf
+  std::vector<std::string> search;   // with `servers`: the domains that names are tried in
   Duration timeout = std::chrono::seconds(2);  // of the first try; doubles with each further try
   std::uint32_t tries = 2;                     // per server
   std::uint32_t records_max = 64;              // used of one answer; more are left out
