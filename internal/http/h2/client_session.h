@@ -9,6 +9,7 @@
 #include "weir/base/time.h"
 #include "weir/experimental/http/header_view.h"
 
+#include "http/h2/header_block.h"
 #include "http/h2/session_base.h"
 
 namespace weir::inline v0::http::h2 {
@@ -20,17 +21,6 @@ enum class Processed : std::uint8_t {
   kYes,    // a head was received for it, a 1xx included
 };
 
-/// A complete, checked head of a response.
-///
-/// Lifetime: until the callback returns.
-struct ResponseHead {
-  std::uint16_t status = 0;                  // 100 to 599; never 101
-  HeaderList headers;                        // without :status
-  std::optional<std::uint64_t> body_length;  // that follows; 0 for `end`, HEAD, 204 and 304
-  bool informational = false;                // 1xx: another head follows
-  bool end = false;                          // no body and no trailers follow
-};
-
 /// Events, called by a client session from inside receive(), produce() and write_data(). Any of
 /// them may call any method of the session, except receive(), and from on_stream_end() also except
 /// produce() and write_data().
@@ -38,14 +28,9 @@ struct ResponseHead {
 /// For each opened stream, in this order: on_response (any number of 1xx up to a bound, then one
 /// final head), (on_body | on_trailers)*, on_stream_end. Any prefix of it may be followed by
 /// on_stream_end. Views are valid until the callback returns.
-class ClientEvents {
+class ClientEvents : public StreamEvents {
  public:
   virtual void on_response(StreamId id, void* user, const ResponseHead& head) = 0;
-  /// A piece of the body, within the granted bytes. Exactly one piece is last(), possibly empty;
-  /// there is none if the head ended the stream.
-  virtual void on_body(StreamId id, void* user, const BodyChunk& chunk) = 0;
-  /// Comes before the last piece of the body, which is then empty.
-  virtual void on_trailers(StreamId id, void* user, const HeaderList& trailers) = 0;
   /// The protocol has finished the stream. Call release() when the work for it has ended too.
   ///
   /// kDone: the response is complete, whatever ended the stream then; `code` is that of a
@@ -55,8 +40,6 @@ class ClientEvents {
   /// was sent (kRefusedStream).
   virtual void on_stream_end(StreamId id, void* user, StreamEnd end, ErrorCode code,
                              Processed processed) = 0;
-  /// The server opened a window: sendable() may now be larger, for any stream.
-  virtual void on_windows_opened() = 0;
   /// SETTINGS or GOAWAY arrived, or the session sends GOAWAY itself: capacity() may have changed.
   virtual void on_capacity_changed() = 0;
   /// The answer to ping(), which was called at `sent`.

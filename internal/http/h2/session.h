@@ -16,20 +16,13 @@ namespace weir::inline v0::http::h2 {
 ///
 /// For each accepted stream: on_request, (on_body | on_trailers)*, on_stream_end, in this order.
 /// Views are valid until the callback returns.
-class SessionEvents {
+class SessionEvents : public StreamEvents {
  public:
   /// A complete, checked head. Returns the owner's pointer for this stream. nullptr refuses it; the
   /// reset tells the peer that it may retry.
   [[nodiscard]] virtual void* on_request(StreamId id, const RequestHead& head) = 0;
-  /// A piece of the body, within the granted bytes. Exactly one piece is last(), possibly empty;
-  /// there is none if the head ended the stream.
-  virtual void on_body(StreamId id, void* user, const BodyChunk& chunk) = 0;
-  /// Comes before the last piece of the body, which is then empty.
-  virtual void on_trailers(StreamId id, void* user, const HeaderList& trailers) = 0;
   /// The protocol has finished the stream. Call release() when the work for it has ended too.
   virtual void on_stream_end(StreamId id, void* user, StreamEnd end, ErrorCode code) = 0;
-  /// The peer opened a window: sendable() may now be larger, for any stream.
-  virtual void on_windows_opened() = 0;
 
  protected:
   ~SessionEvents() = default;

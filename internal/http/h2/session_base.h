@@ -8,6 +8,7 @@
 #include "weir/base/time.h"
 #include "weir/experimental/http/h2_config.h"
 #include "weir/experimental/http/h2_session_end.h"
+#include "weir/experimental/http/header_view.h"
 
 #include "http/h2/frame.h"
 
@@ -24,6 +25,21 @@ enum class StreamEnd : std::uint8_t {
   kDone,       // both sides ended it regularly
   kPeerReset,  // the peer reset it
   kReset,      // reset by us: by the owner, or because of the peer's input
+};
+
+/// The events of both sides; see SessionEvents and ClientEvents for when they are called.
+class StreamEvents {
+ public:
+  /// A piece of the peer's body, within the granted bytes. Exactly one piece is last(), possibly
+  /// empty; there is none if the head ended the stream.
+  virtual void on_body(StreamId id, void* user, const BodyChunk& chunk) = 0;
+  /// Comes before the last piece of the body, which is then empty.
+  virtual void on_trailers(StreamId id, void* user, const HeaderList& trailers) = 0;
+  /// The peer opened a window: sendable() may now be larger, for any stream.
+  virtual void on_windows_opened() = 0;
+
+ protected:
+  ~StreamEvents() = default;
 };
 
 enum class ReceiveStatus : std::uint8_t {
