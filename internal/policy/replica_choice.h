@@ -6,19 +6,12 @@
 #include <span>
 
 #include "weir/base/rng.h"
+#include "weir/policy/balance.h"
 
 #include "policy/hash_ring.h"
 #include "policy/replica_view.h"
 
 namespace weir::inline v0::policy {
-
-/// How the endpoint of an attempt is chosen.
-enum class Balance : std::uint8_t {
-  kPeakEwma,       // the better of two random ones by score × (in flight + 1) ÷ weight
-  kRoundRobin,     // in turn, by weight
-  kLeastRequests,  // the least (in flight + 1) ÷ weight: of all up to 16 endpoints, else of two
-  kHash,           // by a key, with bounded load
-};
 
 /// The endpoints of an upstream: size(), and view(i), which is read once or twice per endpoint.
 /// Endpoints of the own zone come first.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "weir/base/assert.h"
+#include "weir/experimental/io/clock.h"
 
 #include "forward_head.h"
 
@@ -24,10 +25,12 @@ GatewaySizes::GatewaySizes(const config::Config& config) noexcept {
   const AdmissionConfig admission = config.admission_for_scopes();
   const std::uint64_t at_once = std::uint64_t{admission.max_concurrent} +
                                 std::uint64_t{admission.waiting_max} * admission.scopes_max;
-  request_buffers = static_cast<std::uint32_t>(std::min<std::uint64_t>(
+  request_heads = static_cast<std::uint32_t>(std::min<std::uint64_t>(
       config.server.streams_max, std::max<std::uint64_t>(config.server.max_connections, at_once)));
-  request_buffer_bytes = upstream::UpstreamMemory::request_bytes(
-      config.server.head_bytes_max + kForwardHeadRoom, config.server.conn_decrypted_buf_size);
+  request_head_bytes = config.server.head_bytes_max + kForwardHeadRoom;
+  // Half of the requests may have a body that is not sent yet.
+  request_bodies = request_heads / 2 + 1 + reserved;
+  request_body_bytes = config.server.conn_decrypted_buf_size;
   // Eight times the rate below which the server always ends a body: 4 kB/s by default.
   slow_body_rate = static_cast<std::uint32_t>(
       std::min<std::uint64_t>(std::uint64_t{8} * config.server.body_min_rate, UINT32_MAX));
@@ -37,8 +40,22 @@ GatewaySizes::GatewaySizes(const config::Config& config) noexcept {
     response_region_bytes =
         std::max<std::size_t>(response_region_bytes, upstream.response_head_bytes_max);
   }
-  response_regions = std::min(connections, request_buffers) + reserved;
-  request_buffers += reserved;
+  response_regions = std::min(connections, request_heads) + reserved;
+  request_heads += reserved;
+}
+
+upstream::UpstreamMemory::Shape GatewayCore::memory_shape(const GatewaySizes& sizes,
+                                                          std::uint32_t loops) noexcept {
+  return {.heads = sizes.request_heads,
+          .head_bytes = sizes.request_head_bytes,
+          .bodies = sizes.request_bodies,
+          .body_bytes = sizes.request_body_bytes,
+          .regions = std::max(1U, sizes.response_regions),
+          .region_bytes = sizes.response_region_bytes,
+          .sessions = 0,
+          .session_bytes = 0,
+          .loops = loops,
+          .reserved = sizes.reserved};
 }
 
 GatewayCore::GatewayCore(const config::Config& configured,
@@ -48,8 +65,7 @@ GatewayCore::GatewayCore(const config::Config& configured,
     : sizes(configured),
       rng(seed),
       controller(configured.admission_for_scopes(), rng.fork(), events, first_scope(configured)),
-      memory(sizes.request_buffers, std::max(1U, sizes.response_regions),
-             sizes.request_buffer_bytes, sizes.response_region_bytes, loops, sizes.reserved),
+      memory(memory_shape(sizes, loops)),
       access_log(access_log_writer),
       config_(configured) {
   WEIR_ASSERT(endpoints.size() == configured.upstreams.size());
@@ -60,8 +76,18 @@ GatewayCore::GatewayCore(const config::Config& configured,
       WEIR_ASSERT(scope == scope_of(i));
     }
     names.push_back(upstream.name);
+    std::vector<upstream::DiscoveredEndpoint> found;
+    for (const io::SocketName& name : endpoints[i]) {
+      found.emplace_back().address = name;
+    }
     upstreams.push_back(
-        std::make_unique<upstream::Upstream>(upstream, endpoints[i], sizes.reserved));
+        std::make_unique<upstream::Upstream>(upstream::Upstream::Setup{.config = upstream,
+                                                                       .loops = loops,
+                                                                       .reserved = sizes.reserved,
+                                                                       .rng = rng.fork(),
+                                                                       .observer = nullptr,
+                                                                       .tls = nullptr},
+                                             std::move(found), io::monotonic_now()));
     http::HttpLimits limits;
     limits.head_bytes_max = upstream.response_head_bytes_max;
     response_limits.push_back(limits);

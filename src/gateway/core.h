@@ -15,8 +15,8 @@
 
 #include "counters.h"
 #include "rules.h"
-#include "upstream/pool.h"
 #include "upstream/upstream.h"
+#include "upstream/upstream_memory.h"
 
 namespace weir::inline v0::gateway {
 
@@ -27,10 +27,12 @@ inline constexpr std::size_t kLogBufferBytes = std::size_t{256} * 1024;
 struct GatewaySizes {
   explicit GatewaySizes(const config::Config& config) noexcept;
 
-  std::uint32_t proxied = 0;          // per loop: requests in progress
-  std::uint32_t reserved = 0;         // of the places, buffers and regions, for critical requests
-  std::uint32_t request_buffers = 0;  // of all loops
-  std::size_t request_buffer_bytes = 0;   // a head, or a piece of a body
+  std::uint32_t proxied = 0;        // per loop: requests in progress
+  std::uint32_t reserved = 0;       // of the places, buffers and regions, for critical requests
+  std::uint32_t request_heads = 0;  // of all loops
+  std::size_t request_head_bytes = 0;
+  std::uint32_t request_bodies = 0;       // of all loops
+  std::size_t request_body_bytes = 0;     // a piece of a body
   std::uint32_t response_regions = 0;     // of all loops
   std::size_t response_region_bytes = 0;  // a response head, or a piece of a body
   std::uint32_t connections = 0;          // to all upstreams
@@ -49,6 +51,8 @@ struct GatewayCore {
   GatewayCore(const GatewayCore&) = delete;
   GatewayCore& operator=(const GatewayCore&) = delete;
 
+  [[nodiscard]] static upstream::UpstreamMemory::Shape memory_shape(const GatewaySizes& sizes,
+                                                                    std::uint32_t loops) noexcept;
   [[nodiscard]] ScopeId scope_of(std::size_t upstream) const noexcept {
     return static_cast<ScopeId>(upstream);
   }

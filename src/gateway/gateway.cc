@@ -248,8 +248,8 @@ Result<void, GatewayError> Gateway::Impl::check_no_circle() const {
   const std::vector<io::SocketName> secure = server->tls_addresses();
   own.insert(own.end(), secure.begin(), secure.end());
   for (std::size_t i = 0; i < core->upstreams.size(); ++i) {
-    for (std::size_t k = 0; k < core->upstreams[i]->size(); ++k) {
-      const upstream::Endpoint& endpoint = core->upstreams[i]->at(k);
+    for (const upstream::EndpointSet::Member& member : core->upstreams[i]->endpoints()->members) {
+      const upstream::Endpoint& endpoint = *member.endpoint;
       const auto leads_here = [&](const auto& name) { return leads_to(endpoint.name(), name); };
       if (std::none_of(own.begin(), own.end(), leads_here)) continue;
       return unexpected(GatewayError{GatewayError::About::kUpstream,

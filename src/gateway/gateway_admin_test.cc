@@ -38,7 +38,7 @@ TEST_F(AdminTest, EveryPageOfTheIndexIsThere) {
   EXPECT_EQ(stats["upstreams"]["app"]["classes"]["normal"]["admitted"], 1);
   const json pools = json::parse(gateway.page("/pools"))["pools"];
   EXPECT_GE(pools["proxied_requests"]["peak"], 1);
-  EXPECT_EQ(pools["request_buffers"]["used"], 0);
+  EXPECT_EQ(pools["request_heads"]["used"], 0);
   const json endpoints = json::parse(gateway.page("/endpoints"))["endpoints"];
   ASSERT_EQ(endpoints.size(), 1U);
   EXPECT_EQ(endpoints[0]["endpoint"], origin.address());

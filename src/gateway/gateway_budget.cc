@@ -11,7 +11,7 @@
 #include "admin_server.h"
 #include "core.h"
 #include "proxied_request.h"
-#include "upstream/connection.h"
+#include "upstream/upstream.h"
 
 namespace weir::inline v0::gateway {
 namespace {
@@ -58,14 +58,16 @@ MemoryBudget gateway_budget(const config::Config& config) {
   // One place per request; a place that was used stays resident, on every loop.
   add("gateway requests", loops * sizes.proxied, sizeof(ProxiedRequest) + 2 * sizeof(std::uint32_t),
       "loops × requests at once");
-  // To the upstreams: a head, or a piece of a body that the upstream has not accepted yet.
-  add("gateway request buffers", sizes.request_buffers, sizes.request_buffer_bytes,
-      "head_bytes_max or conn_decrypted_buf_size, and framing");
+  // To the upstreams: heads until the response begins; bodies that are unsent, or kept for a retry.
+  add("gateway request heads", sizes.request_heads, sizes.request_head_bytes,
+      "head_bytes_max × requests at once");
+  add("gateway request bodies", sizes.request_bodies, sizes.request_body_bytes,
+      "conn_decrypted_buf_size × half the requests");
   // From the upstreams: leased while bytes are pending.
   add("gateway response regions", sizes.response_regions, sizes.response_region_bytes,
       "response_head_bytes_max × requests at once");
   add("gateway upstream connections", loops * sizes.connections,
-      sizeof(upstream::UpstreamConnection) + 2 * sizeof(std::uint32_t), "loops × max_connections");
+      upstream::connection_bytes() + 2 * sizeof(std::uint32_t), "loops × max_connections");
   add("gateway upstream watchers", loops * sizes.connections, 2 * sizeof(void*),
       "libuv, by descriptor");
   add("gateway admission", 1, AdmissionController::memory_bytes(config.admission_for_scopes()),

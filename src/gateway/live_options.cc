@@ -90,13 +90,13 @@ std::string LiveOptions::objection_to(const config::Config& next, const config::
            ": more could wait for " + std::to_string(core_.names.size()) +
            " upstreams than the actor table of " + std::to_string(entries) + " has room for";
   }
-  const std::uint32_t buffers = GatewaySizes(now).request_buffers;
-  if (buffers > core_.sizes.request_buffers) {
+  const std::uint32_t buffers = GatewaySizes(now).request_heads;
+  if (buffers > core_.sizes.request_heads) {
     return std::string(kTogether) +
            "admission.max_concurrent = " + std::to_string(now.admission.max_concurrent) +
            " and admission.waiting_max = " + std::to_string(now.admission.waiting_max) + " need " +
-           std::to_string(buffers) + " request buffers: there are " +
-           std::to_string(core_.sizes.request_buffers) + ", laid out at start";
+           std::to_string(buffers) + " request heads: there are " +
+           std::to_string(core_.sizes.request_heads) + ", laid out at start";
   }
   return {};
 }

@@ -7,6 +7,8 @@
 #include "weir/base/assert.h"
 #include "weir/policy/retry_hint.h"
 
+#include "upstream_answer.h"
+
 namespace weir::inline v0::gateway {
 namespace {
 
@@ -37,10 +39,10 @@ LocalAnswer answer_for(GatewayReason refusal, std::optional<Duration> retry_afte
 }
 
 LocalAnswer answer_for(upstream::UpstreamFailure failure) noexcept {
-  const upstream::UpstreamFailureFacts& facts = facts_of(failure);
-  return {.status = facts.http,
-          .reason = facts.name,
-          .sentence = facts.sentence,
+  const FailureMeaning meaning = meaning_of(failure);
+  return {.status = meaning.http,
+          .reason = name_of(failure),
+          .sentence = meaning.sentence,
           .retry_after = {},
           .request_id = {}};
 }

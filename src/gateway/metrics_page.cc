@@ -80,8 +80,8 @@ class Scrape {
   }
   [[nodiscard]] std::uint64_t over_endpoints(std::size_t upstream, auto pick) const {
     std::uint64_t total = 0;
-    for (std::size_t i = 0; i < core_.upstreams[upstream]->size(); ++i) {
-      total += pick(core_.upstreams[upstream]->at(i));
+    for (const auto& member : core_.upstreams[upstream]->endpoints()->members) {
+      total += member.endpoint->sum(pick);
     }
     return total;
   }
@@ -354,19 +354,19 @@ void Scrape::upstreams() {
     }
   };
   each(metrics::Metric::kUpstreamAttempts,
-       [](const upstream::Endpoint& e) { return e.attempts.load(); });
+       [](const upstream::EndpointCounters& c) { return c.attempts.get(); });
   each(metrics::Metric::kUpstreamRetries,
-       [](const upstream::Endpoint& e) { return e.retries.load(); });
+       [](const upstream::EndpointCounters& c) { return c.retries.get(); });
   each(metrics::Metric::kUpstreamConnects,
-       [](const upstream::Endpoint& e) { return e.connects.load(); });
+       [](const upstream::EndpointCounters& c) { return c.connects.get(); });
   page_.family(metrics::Metric::kUpstreamConnections);
   for (std::size_t i = 0; i < core_.upstreams.size(); ++i) {
     const std::uint64_t idle =
-        over_endpoints(i, [](const upstream::Endpoint& e) { return e.idle.load(); });
+        over_endpoints(i, [](const upstream::EndpointCounters& c) { return c.idle.get(); });
     const std::uint64_t connecting =
-        over_endpoints(i, [](const upstream::Endpoint& e) { return e.connecting.load(); });
+        over_endpoints(i, [](const upstream::EndpointCounters& c) { return c.connecting.get(); });
     const std::uint64_t open =
-        over_endpoints(i, [](const upstream::Endpoint& e) { return e.connections.load(); });
+        over_endpoints(i, [](const upstream::EndpointCounters& c) { return c.connections.get(); });
     page_.sample({core_.names[i], "idle"}, idle);
     page_.sample({core_.names[i], "active"}, open - std::min(open, idle + connecting));
     page_.sample({core_.names[i], "connecting"}, connecting);
@@ -374,9 +374,10 @@ void Scrape::upstreams() {
   page_.family(metrics::Metric::kUpstreamFailures);
   for (std::size_t i = 0; i < core_.upstreams.size(); ++i) {
     for (std::size_t k = 1; k < upstream::kUpstreamFailureCount; ++k) {
-      page_.sample(
-          {core_.names[i], upstream::kUpstreamFailureFacts[k].name},
-          over_endpoints(i, [k](const upstream::Endpoint& e) { return e.failures[k].load(); }));
+      page_.sample({core_.names[i], upstream::kUpstreamFailureNames[k]},
+                   over_endpoints(i, [k](const upstream::EndpointCounters& c) {
+                     return c.failures[k].get();
+                   }));
     }
   }
   page_.family(metrics::Metric::kUpstreamLatency);
@@ -392,16 +393,16 @@ void Scrape::endpoints() {
   const auto each = [this](metrics::Metric metric, auto value) {
     page_.family(metric);
     for (std::size_t i = 0; i < core_.upstreams.size(); ++i) {
-      for (std::size_t k = 0; k < core_.upstreams[i]->size(); ++k) {
-        const upstream::Endpoint& endpoint = core_.upstreams[i]->at(k);
+      for (const upstream::EndpointSet::Member& member : core_.upstreams[i]->endpoints()->members) {
+        const upstream::Endpoint& endpoint = *member.endpoint;
         page_.sample({core_.names[i], endpoint.label()}, value(endpoint));
       }
     }
   };
   each(metrics::Metric::kEndpointUp,
-       [this](const upstream::Endpoint& e) { return e.available(now_) ? 1U : 0U; });
+       [](const upstream::Endpoint& e) { return e.open() ? 1U : 0U; });
   each(metrics::Metric::kEndpointInFlight,
-       [](const upstream::Endpoint& e) { return e.in_flight.load(); });
+       [](const upstream::Endpoint& e) { return e.in_flight(); });
 }
 
 void Scrape::process() {

@@ -15,9 +15,10 @@
 #include "gateway_testing.h"
 #include "head_testing.h"
 #include "rules.h"
-#include "upstream/pool_testing.h"
+#include "upstream/dispatcher_testing.h"
+#include "upstream_answer.h"
 
-// One ProxiedRequest with a stream without a server. The test calls the exchange's events in place
+// One ProxiedRequest with a stream without a server. The test calls the call's events in place
 // of the upstream; the origin only accepts connections.
 
 namespace weir::inline v0::gateway {
@@ -63,12 +64,12 @@ class ProxiedRequestTest : public ::testing::Test {
     stream.set_handler(*front_handler_);
     front_handler_->on_headers(stream, request);
   }
-  /// The events of the exchange of this stream's request.
-  static upstream::ExchangeEvents& upstream_of(const FakeStream& stream) {
+  /// The events of the call of this stream's request.
+  static upstream::CallEvents& upstream_of(const FakeStream& stream) {
     return static_cast<ProxiedRequest&>(stream.handler());
   }
-  static http::h1::ResponseHead head_of(unsigned status, http::h1::BodyFraming body) {
-    http::h1::ResponseHead head;
+  static upstream::ResponseHead head_of(unsigned status, http::h1::BodyFraming body) {
+    upstream::ResponseHead head;
     head.status = status;
     head.body = body;
     return head;
@@ -122,7 +123,7 @@ TEST_F(ProxiedRequestTest, AnAnswerPassesAndTheRequestEndsWhenItIsOut) {
   ask(stream);
   ASSERT_FALSE(turned_away(stream));
   EXPECT_EQ(in_flight(), 1U);
-  upstream::ExchangeEvents& upstream = upstream_of(stream);
+  upstream::CallEvents& upstream = upstream_of(stream);
   ASSERT_TRUE(upstream.on_upstream_head(head_of(200, kThree)));
   EXPECT_EQ(stream.status, 200);
   EXPECT_FALSE(stream.ended);
@@ -209,9 +210,9 @@ TEST_F(ProxiedRequestTest, AFailureBeforeTheHeadIsAnsweredByItsOwnStatus) {
     FakeStream stream(loop);
     ask(stream);
     upstream_of(stream).on_upstream_failed(failure);
-    EXPECT_EQ(stream.status, facts_of(failure).http);
+    EXPECT_EQ(stream.status, meaning_of(failure).http);
     EXPECT_TRUE(turned_away(stream));
-    EXPECT_EQ(outcome(facts_of(failure).outcome), 1U);
+    EXPECT_EQ(outcome(meaning_of(failure).outcome), 1U);
     EXPECT_EQ(counts().answered[4].get(), 1U);
     EXPECT_EQ(under_way(), 0U);
     stop();

@@ -91,6 +91,8 @@ HealthReason EndpointHealth::note(HealthEvent event, TimePoint now,
                                   const EndpointHealthRules& rules, Rng& rng) noexcept {
   switch (event) {
     case HealthEvent::kConnected:
+      // A connect that was tried during the pause got through: the pause has lost its reason.
+      if (failure_cause_ == HealthReason::kConnectFailed) failed_until_ = kNever;
       if (trial_ == Trial::kUntilConnected) end_trial(now);
       return HealthReason::kHeard;
     case HealthEvent::kConnectFailed:

@@ -1,8 +1,11 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "weir/base/config_check.h"
@@ -10,6 +13,8 @@
 #include "weir/base/duration_text.h"
 #include "weir/base/net_address.h"
 #include "weir/base/time.h"
+#include "weir/experimental/io/tls_client_config.h"
+#include "weir/policy/balance.h"
 #include "weir/policy/limit_config.h"
 
 namespace weir::inline v0::upstream {
@@ -32,18 +37,42 @@ struct LimitOverrides {
   }
 };
 
+/// The protocol spoken with the endpoints of an upstream.
+enum class Protocol : std::uint8_t {
+  kAuto,  // over TLS what ALPN agrees on, in cleartext HTTP/1.1
+  kHttp1,
+  kHttp2,  // over TLS by ALPN, in cleartext with prior knowledge
+};
+inline constexpr std::array<std::string_view, 3> kProtocolNames = {"auto", "http1", "http2"};
+[[nodiscard]] constexpr std::string_view name_of(Protocol protocol) noexcept {
+  return kProtocolNames[static_cast<std::size_t>(protocol)];
+}
+
 /// A set of endpoints that serve the same requests, and their timeouts and bounds.
 struct UpstreamConfig {
   std::string name;  // also the name of its admission scope and the label of its metrics
   std::vector<NetAddress> endpoints;
+  Protocol protocol = Protocol::kAuto;
+  bool tls_enabled = false;  // https
+  io::TlsClientConfig tls;
+  policy::Balance balance = policy::Balance::kPeakEwma;
+  std::string zone;  // ours; endpoints in it are preferred
   Duration connect_timeout = std::chrono::seconds(1);
   Duration first_byte_timeout = std::chrono::seconds(30);  // from request sent to response header
   Duration inactivity_timeout = std::chrono::seconds(60);  // a body without progress
   Duration overall_timeout{};                              // the whole request; 0: none
-  Duration idle_timeout = std::chrono::seconds(30);        // then an unused connection is closed
-  std::uint32_t max_connections = 1024;                    // to all its endpoints
-  std::uint32_t max_idle_connections = 256;                // kept open for later requests
-  std::uint32_t response_head_bytes_max = 32 * 1024;       // larger: 502
+  Duration idle_timeout = std::chrono::seconds(4);         // then an unused connection is closed
+  Duration connection_age_max = std::chrono::minutes(5);   // then it is closed after its request
+  Duration hold_max = std::chrono::seconds(2);  // a request waits for an endpoint; 0: not at all
+  std::uint32_t max_connections = 1024;         // to all its endpoints
+  std::uint32_t max_idle_connections = 256;     // kept open for later requests
+  std::uint32_t warm_connections = 1;           // kept open per endpoint and loop
+  std::uint32_t connection_queue_max = 1024;    // requests of a loop that wait for a connection
+  std::uint32_t hold_requests_max = 256;        // requests that wait for an endpoint
+  std::uint64_t retry_body_max = 64 * 1024;     // longer request bodies are not kept for a retry
+  double retry_budget_pct = 0.10;               // retries per request, in the long run
+  std::uint32_t retry_budget_tokens_max = 100;  // retries at once
+  std::uint32_t response_head_bytes_max = 32 * 1024;  // larger: 502
   LimitOverrides limit;
 
   bool operator==(const UpstreamConfig&) const = default;

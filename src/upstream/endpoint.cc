@@ -1,0 +1,73 @@
+#include "upstream/endpoint.h"
+
+#include <utility>
+
+namespace weir::inline v0::upstream {
+namespace {
+
+constexpr policy::EndpointHealthRules kHealthRules;
+
+bool is_silence(policy::EndpointState state) noexcept {
+  return state == policy::EndpointState::kSuspect || state == policy::EndpointState::kHung;
+}
+
+}  // namespace
+
+Endpoint::Endpoint(Identity identity, std::uint32_t loops, const policy::EndpointHealth& health,
+                   Rng rng)
+    : identity_(std::move(identity)),
+      label_(identity_.name.to_string()),
+      loops_(loops),
+      counters_(std::make_unique<EndpointCounters[]>(loops)),
+      health_(health),
+      rng_(rng) {
+  publish();
+}
+
+std::optional<policy::HealthChange> Endpoint::note(policy::HealthEvent event, TimePoint now) {
+  const std::scoped_lock lock(mutex_);
+  const std::optional<policy::HealthChange> change = health_.apply(event, now, kHealthRules, rng_);
+  if (change && is_silence(change->from) && !is_silence(change->to)) {
+    suspicion_ended_ns_.store(to_ns(now), std::memory_order_relaxed);
+  }
+  publish();
+  return change;
+}
+
+// Under the lock.
+void Endpoint::publish() noexcept {
+  openness_.store(health_.openness(), std::memory_order_relaxed);
+  quiet_.store(health_.quiet(), std::memory_order_relaxed);
+  ramp_began_ns_.store(to_ns(health_.ramp_began()), std::memory_order_relaxed);
+  ramp_ends_ns_.store(to_ns(health_.ramp_ends()), std::memory_order_relaxed);
+}
+
+policy::EndpointHealth Endpoint::health() const {
+  const std::scoped_lock lock(mutex_);
+  return health_;
+}
+
+LatencySummary Endpoint::recent_latency() const {
+  const std::scoped_lock lock(mutex_);
+  return recent_;
+}
+
+void Endpoint::set_recent_latency(const LatencySummary& summary) {
+  const std::scoped_lock lock(mutex_);
+  recent_ = summary;
+}
+
+double Endpoint::return_ratio(TimePoint now) const noexcept {
+  const std::int64_t began = ramp_began_ns_.load(std::memory_order_relaxed);
+  const std::int64_t ends = ramp_ends_ns_.load(std::memory_order_relaxed);
+  if (to_ns(now) >= ends || ends <= began) return 1;
+  const double passed = static_cast<double>(to_ns(now) - began) / static_cast<double>(ends - began);
+  return kHealthRules.ramp_start + (1 - kHealthRules.ramp_start) * (passed > 0 ? passed : 0);
+}
+
+TimePoint Endpoint::suspected_until(TimePoint now) const noexcept {
+  if (openness() == policy::Openness::kLastResort) return now;
+  return time_from_ns(suspicion_ended_ns_.load(std::memory_order_relaxed));
+}
+
+}  // namespace weir::inline v0::upstream
