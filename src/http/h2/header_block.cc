@@ -9,6 +9,7 @@
 
 #include "weir/experimental/http/response_framing.h"
 
+#include "h2/request_check.h"
 #include "http/h1/head_meaning.h"
 #include "scan.h"
 
@@ -215,11 +216,7 @@ BlockFault HeaderBlock::check_target(RequestHead& head) noexcept {
   }
   if ((seen_pseudo_ & kAll) != kAll) return BlockFault::kMalformed;
   if (head.meta.scheme != "http" && head.meta.scheme != "https") return BlockFault::kMalformed;
-  const std::string_view path = head.meta.path;
-  const bool asterisk = path == "*" && head.method == Method::kOptions;
-  if (!asterisk && (path.empty() || path.front() != '/' || !all_of(path, scan::kTarget)))
-    return BlockFault::kMalformed;
-  return BlockFault::kNone;
+  return is_valid_path(head.method, head.meta.path) ? BlockFault::kNone : BlockFault::kMalformed;
 }
 
 BlockFault HeaderBlock::check_meaning(RequestHead& head) noexcept {
