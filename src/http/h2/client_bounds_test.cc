@@ -16,9 +16,9 @@ namespace {
 using namespace wire;
 
 /// What a server sends, mostly valid, to a client with 30 open streams.
-class Traffic {
+class ServerTraffic {
  public:
-  explicit Traffic(std::uint64_t seed) : rng_(seed) {}
+  explicit ServerTraffic(std::uint64_t seed) : rng_(seed) {}
 
   std::string next() {
     const StreamId id = used();
@@ -91,7 +91,7 @@ class Traffic {
 };
 
 /// Everything observable of a session.
-struct Seen {
+struct SeenClient {
   std::map<StreamId, SeenResponse> streams;
   std::string frames;
   SessionEnd end = SessionEnd::kNone;
@@ -101,7 +101,7 @@ struct Seen {
 };
 
 template <class Cut>
-Seen play(const std::string& bytes, Cut cut) {
+SeenClient play_client(const std::string& bytes, Cut cut) {
   OwnerOptions options;
   options.drain = false;  // output is read when blocked and at the end: always at the same frames
   TestClient client({}, options);
@@ -124,7 +124,7 @@ Seen play(const std::string& bytes, Cut cut) {
   }
   client.drain();
   EXPECT_TRUE(client.stayed_inside());
-  Seen seen{
+  SeenClient seen{
       client.streams, {}, client.ended(), {}, client.capacity_changes, client.session().capacity()};
   for (const OutFrame& f : client.frames)
     seen.frames += std::to_string(f.header.type) + "/" + std::to_string(f.header.stream) + "/" +
@@ -134,7 +134,7 @@ Seen play(const std::string& bytes, Cut cut) {
   return seen;
 }
 
-void same(const Seen& a, const Seen& b) {
+void same_client(const SeenClient& a, const SeenClient& b) {
   EXPECT_EQ(a.frames, b.frames);
   EXPECT_EQ(a.end, b.end);
   EXPECT_EQ(a.glitches, b.glitches);
@@ -147,15 +147,15 @@ TEST(H2ClientSplit, EveryCutMeansTheSame) {
   std::size_t answered = 0;
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {
     Rng rng(seed * 3);
-    Traffic traffic(seed);
+    ServerTraffic traffic(seed);
     std::string bytes;
     for (std::uint64_t i = 0, n = 1 + rng.below(60); i < n; ++i) bytes += traffic.next();
     if (rng.below(3) == 0) bytes[rng.below(bytes.size())] ^= static_cast<char>(1U << rng.below(8));
-    const Seen whole = play(bytes, [] { return std::size_t{1} << 30U; });
-    same(whole, play(bytes, [] { return std::size_t{1}; }));
+    const SeenClient whole = play_client(bytes, [] { return std::size_t{1} << 30U; });
+    same_client(whole, play_client(bytes, [] { return std::size_t{1}; }));
     ASSERT_FALSE(HasFailure()) << "byte by byte, seed " << seed;
     Rng cuts(seed * 7);
-    same(whole, play(bytes, [&] { return 1 + cuts.below(70); }));
+    same_client(whole, play_client(bytes, [&] { return 1 + cuts.below(70); }));
     ASSERT_FALSE(HasFailure()) << "at random, seed " << seed;
     for (const auto& [id, stream] : whole.streams) answered += stream.status == 200 ? 1 : 0;
   }

@@ -17,7 +17,6 @@ namespace weir::inline v0::http::h2 {
 namespace {
 
 constexpr std::uint32_t kFieldOverhead = 32;  // RFC 9113 §6.5.2, RFC 7541 §4.1
-constexpr std::uint32_t kMethodBytesMax = 32;
 
 std::string_view text_of(nghttp2_rcbuf* buffer) noexcept {
   const nghttp2_vec bytes = nghttp2_rcbuf_get_buf(buffer);
@@ -202,8 +201,7 @@ bool HeaderBlock::join_cookies() noexcept {
 BlockFault HeaderBlock::check_target(RequestHead& head) noexcept {
   constexpr unsigned kAll = 1U << kMethod | 1U << kScheme | 1U << kPath;
   const std::string_view method = pseudo_[kMethod];
-  if (!is_valid_field_name(method) || method.size() > kMethodBytesMax)
-    return BlockFault::kMalformed;
+  if (!is_valid_method(method)) return BlockFault::kMalformed;
   head.method = method_of(method);
   head.meta = {.method = method,
                .scheme = pseudo_[kScheme],

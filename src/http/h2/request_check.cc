@@ -21,6 +21,10 @@ bool is_replaced(const Field& field) noexcept {
 
 }  // namespace
 
+bool is_valid_method(std::string_view method) noexcept {
+  return is_valid_field_name(method) && method.size() <= kMethodBytesMax;
+}
+
 bool is_valid_path(Method method, std::string_view path) noexcept {
   if (path == "*") return method == Method::kOptions;
   return !path.empty() && path.front() == '/' &&
@@ -28,7 +32,7 @@ bool is_valid_path(Method method, std::string_view path) noexcept {
 }
 
 bool may_be_requested(const RequestStart& start) noexcept {
-  if (!is_valid_field_name(start.method) || start.method.size() > kMethodBytesMax) return false;
+  if (!is_valid_method(start.method)) return false;
   const Method method = method_of(start.method);
   if (method == Method::kConnect) return false;
   if (start.scheme != "http" && start.scheme != "https") return false;

@@ -8,6 +8,8 @@
 
 namespace weir::inline v0::http::h2 {
 
+[[nodiscard]] bool is_valid_method(std::string_view method) noexcept;
+
 /// A path with its query, or "*" for OPTIONS, with only the bytes that a target may have.
 [[nodiscard]] bool is_valid_path(Method method, std::string_view path) noexcept;
 
