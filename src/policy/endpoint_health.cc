@@ -11,7 +11,7 @@ constexpr TimePoint kNever{};
 
 constexpr std::array<std::string_view, 6> kStateNames = {"available", "returning", "suspect",
                                                          "hung",      "ejected",   "draining"};
-constexpr std::array<std::string_view, kHealthReasonCount> kReasonNames = {
+constexpr std::array<std::string_view, kHealthReasonCount> kHealthReasonNames = {
     "new",    "connect_failed", "bad_answers", "slow",       "checks_failed",
     "silent", "operator",       "endpoint",    "pause_over", "answered",
     "heard",  "checks_passed",  "drain_over",  "ramp_over"};
@@ -31,7 +31,7 @@ std::string_view name_of(EndpointState state) noexcept {
 }
 
 std::string_view name_of(HealthReason reason) noexcept {
-  return kReasonNames[static_cast<std::size_t>(reason)];
+  return kHealthReasonNames[static_cast<std::size_t>(reason)];
 }
 
 EndpointHealth EndpointHealth::joined(TimePoint now, const EndpointHealthRules& rules) noexcept {
