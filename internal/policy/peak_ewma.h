@@ -26,8 +26,10 @@ struct PeakEwmaRules {
 
 struct LatencySample {
   Duration latency{};
-  bool error = false;  // a bad answer: it enters at not less than the cohort's p99, so that fast
-                       // errors do not look like a fast endpoint
+  bool error = false;     // a bad answer: it enters at not less than the cohort's p99, so that fast
+                          // errors do not look like a fast endpoint
+  bool censored = false;  // the attempt was cancelled (its client left, or another attempt won): it
+                          // took at least this long, so it can raise the score but not lower it
 };
 
 /// The score after one more sample x:

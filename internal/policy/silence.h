@@ -67,9 +67,20 @@ enum class SilenceVerdict : std::uint8_t { kHeard, kSuspect, kHung };
   return unanswered ? SilenceVerdict::kHung : SilenceVerdict::kSuspect;
 }
 
+/// What ended a suspicion: a byte of a response, or the answer to a probe.
+enum class SilenceEnd : std::uint8_t { kResponse, kProbe };
+
+/// Whether the attempts that were caught in a silence say nothing about the endpoint's latency.
+/// They do not after a hang, or if responses flow again. If only a probe was answered, the endpoint
+/// is alive and its requests are slow: that must be learned.
+[[nodiscard]] constexpr bool silence_drops_samples(SilenceVerdict worst, SilenceEnd end) noexcept {
+  return worst == SilenceVerdict::kHung || end == SilenceEnd::kResponse;
+}
+
 /// Whether the latency of an attempt that was sent at `sent` is caught in a silence and must not
 /// teach the score: else a stop of 5 s would cost the endpoint its traffic for a minute.
-/// `suspected_until`: when the last suspicion ended; `now` while it lasts; zero: never suspected.
+/// `suspected_until`: when the last suspicion ended for which silence_drops_samples() holds; `now`
+/// while one lasts; zero: never.
 [[nodiscard]] constexpr bool caught_in_silence(TimePoint sent, TimePoint suspected_until) noexcept {
   return suspected_until != TimePoint{} && sent <= suspected_until;
 }

@@ -83,6 +83,39 @@ TEST_F(EndpointHealthTest, AnAnswerEndsAnEjectionAndForgetsTheFailures) {
   EXPECT_EQ(left(), milliseconds(100));
 }
 
+TEST_F(EndpointHealthTest, GoodAnswersInBetweenDoNotShortenAnEjectionForBadOnes) {
+  for (const int ms : {100, 200, 400, 800}) {
+    on(E::kBadAnswer, 3);
+    on(E::kAnswered);
+    expect(S::kEjected, R::kBadAnswers);
+    EXPECT_EQ(left(), milliseconds(ms));
+    pass(left());
+    on(E::kAnswered);
+    EXPECT_EQ(health.openness(), Openness::kOpen);
+  }
+  pass(seconds(10));
+  on(E::kBadAnswer, 3);
+  EXPECT_EQ(left(), milliseconds(100));
+}
+
+TEST_F(EndpointHealthTest, AnEndpointThatIsWantedIsTriedAgainSoon) {
+  for (int i = 0; i < 6; ++i) {
+    on(E::kConnectFailed);
+    pass(left());
+  }
+  on(E::kConnectFailed);
+  EXPECT_EQ(left(), milliseconds(6400));
+  pass(milliseconds(99));
+  on(E::kWanted);
+  EXPECT_EQ(health.openness(), Openness::kClosed);
+  pass(milliseconds(1));
+  on(E::kWanted);
+  EXPECT_EQ(health.openness(), Openness::kTrial);
+  on(E::kTrialStarted);
+  on(E::kWanted);
+  EXPECT_EQ(health.openness(), Openness::kClosed);
+}
+
 TEST_F(EndpointHealthTest, AConnectThatFailsClosesItEvenIfItIsEjectedForBadAnswers) {
   on(E::kBadAnswer, 3);
   on(E::kConnectFailed);
@@ -327,6 +360,7 @@ TEST_F(EndpointHealthTest, EveryScheduleEndsAvailable) {
     on(E::kCheckPassed, 2);
     on(E::kAnswered);
     pass(seconds(72));
+    on(E::kAnswered);  // ends a trial
     pass(seconds(10));
     EXPECT_EQ(health.state(), S::kAvailable) << "seed " << seed;
   }

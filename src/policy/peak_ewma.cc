@@ -33,6 +33,8 @@ PeakEwma with_sample(const PeakEwma& old, const LatencySample& sample, const Coh
   double x = std::max(ns_of(sample.latency), 1.0);
   if (cohort.median > Duration::zero()) x = std::min(x, rules.clip_medians * ns_of(cohort.median));
   if (sample.error) x = std::max(x, ns_of(cohort.p99));
+  const double known = old.ns > 0 ? old.ns : ns_of(cohort.median);
+  if (sample.censored && x <= known) return old;
   const TimePoint updated_at = std::max(old.updated_at, now);
   if (old.ns <= 0 || x >= old.ns) return {.ns = x, .updated_at = updated_at};
   const double w = weight_of_old(old, rules, now);

@@ -54,6 +54,19 @@ TEST(PeakEwma, FastErrorsAreNotFast) {
   EXPECT_DOUBLE_EQ(ms_of(score.ns), 17);
 }
 
+TEST(PeakEwma, ACancelledAttemptCanOnlyRaiseIt) {
+  const auto cancelled = [](const PeakEwma& old, std::int64_t ms) {
+    const LatencySample sample{.latency = milliseconds(ms), .censored = true};
+    return with_sample(old, sample, kCohort, {}, score_time(100));
+  };
+  const PeakEwma score = after({}, 30, 0);
+  EXPECT_DOUBLE_EQ(cancelled(score, 29).ns, score.ns);
+  EXPECT_EQ(cancelled(score, 29).updated_at, score.updated_at);
+  EXPECT_DOUBLE_EQ(ms_of(cancelled(score, 80).ns), 80);
+  EXPECT_DOUBLE_EQ(cancelled({}, 4).ns, 0);
+  EXPECT_DOUBLE_EQ(ms_of(cancelled({}, 1000).ns), 100);
+}
+
 TEST(PeakEwma, WithoutSamplesItCountsAsTheMedian) {
   EXPECT_DOUBLE_EQ(projected_ms({}, 0), 5);
   EXPECT_DOUBLE_EQ(ms_of(projected_ns({}, {}, {}, score_time(0))), 1);

@@ -95,6 +95,13 @@ TEST(Silence, NeverGetsLessSevereByWaiting) {
   }
 }
 
+TEST(Silence, OnlyAProbeThatEndsASuspicionShowsASlowEndpoint) {
+  EXPECT_TRUE(silence_drops_samples(SilenceVerdict::kSuspect, SilenceEnd::kResponse));
+  EXPECT_TRUE(silence_drops_samples(SilenceVerdict::kHung, SilenceEnd::kResponse));
+  EXPECT_TRUE(silence_drops_samples(SilenceVerdict::kHung, SilenceEnd::kProbe));
+  EXPECT_FALSE(silence_drops_samples(SilenceVerdict::kSuspect, SilenceEnd::kProbe));
+}
+
 TEST(Silence, DropsSamplesOfAttemptsThatWereCaughtInIt) {
   EXPECT_FALSE(caught_in_silence(silence_time(10), TimePoint{}));
   EXPECT_TRUE(caught_in_silence(silence_time(10), silence_time(5000)));
