@@ -35,6 +35,7 @@ struct LatencySample {
 /// The score after one more sample x:
 ///   x = min(x, clip × median); for an error x = max(x, cohort p99)
 ///   x >= old: x;   else  old × w + x × (1 - w),  w = e^(-dt / decay)
+/// A censored sample that is above the projected old value: x; otherwise it changes nothing.
 /// Samples that silence.h says are caught in a silence must not be given.
 ///
 /// Promises: positive; never above max(old, clip × median, p99); a sample never lowers the score

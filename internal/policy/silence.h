@@ -67,6 +67,15 @@ enum class SilenceVerdict : std::uint8_t { kHeard, kSuspect, kHung };
   return unanswered ? SilenceVerdict::kHung : SilenceVerdict::kSuspect;
 }
 
+/// Whether an attempt that was cancelled by its client after `waited`, without a response, counts
+/// as a bad answer of the endpoint: the client has waited longer than a working endpoint takes.
+/// Otherwise an endpoint whose clients all give up would never fail. Not while it is suspect or
+/// hung.
+[[nodiscard]] constexpr bool missing_answer(Duration waited, Duration cohort_p99,
+                                            const SilenceRules& rules) noexcept {
+  return cohort_p99 > Duration::zero() && waited > silence_threshold(cohort_p99, rules);
+}
+
 /// What ended a suspicion: a byte of a response, or the answer to a probe.
 enum class SilenceEnd : std::uint8_t { kResponse, kProbe };
 

@@ -33,9 +33,11 @@ PeakEwma with_sample(const PeakEwma& old, const LatencySample& sample, const Coh
   double x = std::max(ns_of(sample.latency), 1.0);
   if (cohort.median > Duration::zero()) x = std::min(x, rules.clip_medians * ns_of(cohort.median));
   if (sample.error) x = std::max(x, ns_of(cohort.p99));
-  const double known = old.ns > 0 ? old.ns : ns_of(cohort.median);
-  if (sample.censored && x <= known) return old;
   const TimePoint updated_at = std::max(old.updated_at, now);
+  if (sample.censored) {
+    const bool news = x > projected_ns(old, cohort, rules, now);
+    return news ? PeakEwma{.ns = x, .updated_at = updated_at} : old;
+  }
   if (old.ns <= 0 || x >= old.ns) return {.ns = x, .updated_at = updated_at};
   const double w = weight_of_old(old, rules, now);
   return {.ns = old.ns * w + x * (1 - w), .updated_at = updated_at};

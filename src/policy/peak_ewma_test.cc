@@ -60,11 +60,18 @@ TEST(PeakEwma, ACancelledAttemptCanOnlyRaiseIt) {
     return with_sample(old, sample, kCohort, {}, score_time(100));
   };
   const PeakEwma score = after({}, 30, 0);
-  EXPECT_DOUBLE_EQ(cancelled(score, 29).ns, score.ns);
+  EXPECT_DOUBLE_EQ(cancelled(score, 29).ns, score.ns);  // decayed to 29.4
   EXPECT_EQ(cancelled(score, 29).updated_at, score.updated_at);
   EXPECT_DOUBLE_EQ(ms_of(cancelled(score, 80).ns), 80);
   EXPECT_DOUBLE_EQ(cancelled({}, 4).ns, 0);
   EXPECT_DOUBLE_EQ(ms_of(cancelled({}, 1000).ns), 100);
+  // An endpoint that never answers in time keeps its score by its cancelled attempts alone.
+  PeakEwma slow;
+  for (std::int64_t ms = 0; ms < 60'000; ms += 500) {
+    const LatencySample sample{.latency = seconds(1), .censored = true};
+    slow = with_sample(slow, sample, kCohort, {}, score_time(ms));
+    EXPECT_DOUBLE_EQ(projected_ms(slow, ms), 100);
+  }
 }
 
 TEST(PeakEwma, WithoutSamplesItCountsAsTheMedian) {

@@ -102,6 +102,13 @@ TEST(Silence, OnlyAProbeThatEndsASuspicionShowsASlowEndpoint) {
   EXPECT_FALSE(silence_drops_samples(SilenceVerdict::kSuspect, SilenceEnd::kProbe));
 }
 
+TEST(Silence, AClientThatWaitedLongHasMissedAnAnswer) {
+  EXPECT_FALSE(missing_answer(milliseconds(150), milliseconds(50), {}));
+  EXPECT_TRUE(missing_answer(milliseconds(151), milliseconds(50), {}));
+  EXPECT_FALSE(missing_answer(milliseconds(100), milliseconds(1), {}));
+  EXPECT_FALSE(missing_answer(seconds(60), Duration::zero(), {}));  // nothing to compare with
+}
+
 TEST(Silence, DropsSamplesOfAttemptsThatWereCaughtInIt) {
   EXPECT_FALSE(caught_in_silence(silence_time(10), TimePoint{}));
   EXPECT_TRUE(caught_in_silence(silence_time(10), silence_time(5000)));

@@ -83,13 +83,20 @@ void ReplicaPool::ended(std::uint32_t replica, ReplicaEnd end, TimePoint sent_at
   const auto mine = std::ranges::find(from.unanswered, sent_at);
   if (mine != from.unanswered.end()) from.unanswered.erase(mine);
   learn(from, end, sent_at, now);
-  if (end != ReplicaEnd::kCancelled) note_health(from, end, now);
+  if (end != ReplicaEnd::kCancelled) {
+    note_health(from, end, now);
+  } else if (!silent(from) && policy::missing_answer(now - sent_at, latency_.p99, {})) {
+    apply(from, HealthEvent::kBadAnswer, now);
+  }
+}
+
+bool ReplicaPool::silent(const Replica& replica) noexcept {
+  return replica.health.state() == policy::EndpointState::kSuspect ||
+         replica.health.state() == policy::EndpointState::kHung;
 }
 
 void ReplicaPool::learn(Replica& replica, ReplicaEnd end, TimePoint sent_at, TimePoint now) {
-  const bool silent = replica.health.state() == policy::EndpointState::kSuspect ||
-                      replica.health.state() == policy::EndpointState::kHung;
-  if (policy::caught_in_silence(sent_at, silent ? now : replica.suspected_until)) return;
+  if (policy::caught_in_silence(sent_at, silent(replica) ? now : replica.suspected_until)) return;
   const Duration latency = now - sent_at;
   policy::LatencySample sample{.latency = latency};
   sample.censored = end == ReplicaEnd::kCancelled;
@@ -160,9 +167,8 @@ TimePoint ReplicaPool::others_heard(std::uint32_t index) const noexcept {
 /// True if the replica has become suspect or hung.
 bool ReplicaPool::watch_silence(std::uint32_t index, TimePoint now, bool alive) {
   Replica& replica = replicas_[index];
-  using enum policy::EndpointState;
-  const bool silent = replica.health.state() == kSuspect || replica.health.state() == kHung;
-  if (silent && spec_.probes && alive) {
+  const bool was_silent = silent(replica);
+  if (was_silent && spec_.probes && alive) {
     replica.last_heard = now;
     replica.probe_sent = {};
     apply(replica, HealthEvent::kHeard, now, policy::SilenceEnd::kProbe);
@@ -181,11 +187,11 @@ bool ReplicaPool::watch_silence(std::uint32_t index, TimePoint now, bool alive) 
   bool changed = false;
   if (verdict == policy::SilenceVerdict::kSuspect) {
     changed = apply(replica, HealthEvent::kSuspected, now);
-  } else if (verdict == policy::SilenceVerdict::kHung || (silent && probe_late)) {
+  } else if (verdict == policy::SilenceVerdict::kHung || (was_silent && probe_late)) {
     changed = apply(replica, HealthEvent::kHung, now);
     replica.probe_sent = {};
   }
-  const bool probing = changed || silent;
+  const bool probing = changed || was_silent;
   if (probing && spec_.probes && replica.probe_sent == TimePoint{}) replica.probe_sent = now;
   return changed;
 }

@@ -97,6 +97,7 @@ class ReplicaPool {
              policy::SilenceEnd end = policy::SilenceEnd::kResponse);
   void learn(Replica& replica, ReplicaEnd end, TimePoint sent_at, TimePoint now);
   void note_health(Replica& replica, ReplicaEnd end, TimePoint now);
+  [[nodiscard]] static bool silent(const Replica& replica) noexcept;
   bool watch_silence(std::uint32_t index, TimePoint now, bool alive);
   void refresh_latency();
   void refresh_cohort(TimePoint now);
