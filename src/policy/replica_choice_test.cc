@@ -206,13 +206,17 @@ TEST_F(ReplicaChoiceTest, TheBetterOfTwoHasTheLowerCost) {
   EXPECT_EQ(choose(set).index, 1U);
 }
 
-TEST_F(ReplicaChoiceTest, TheWorstOfThreeIsNeverChosen) {
-  Replicas set(3);
-  set.views[1].score_ns = 2;
-  set.views[2].score_ns = 3;
-  const auto part = counts(set, Balance::kPeakEwma, 3000);
-  EXPECT_EQ(part[2], 0);
-  EXPECT_NEAR(part[0], 2000, 150);
+TEST_F(ReplicaChoiceTest, TheTwoDrawsAreDistinctSoTheWorstOfThreeIsNeverChosen) {
+  for (std::size_t worst = 0; worst < 3; ++worst) {
+    const std::size_t best = (worst + 1) % 3;
+    Replicas set(3);
+    for (ReplicaView& view : set.views) view.score_ns = 2;
+    set.views[best].score_ns = 1;
+    set.views[worst].score_ns = 3;
+    const auto part = counts(set, Balance::kPeakEwma, 3000);
+    EXPECT_EQ(part[worst], 0);
+    EXPECT_NEAR(part[best], 2000, 150);
+  }
 }
 
 TEST_F(ReplicaChoiceTest, PowerOfTwoChoicesReadsTwoEndpoints) {

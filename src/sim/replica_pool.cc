@@ -47,8 +47,7 @@ policy::ReplicaView ReplicaPool::View::view(std::uint32_t i) const noexcept {
   view.openness = replica.health.openness();
   view.in_flight = replica.in_flight;
   view.weight = pool.effective_weight(replica, now);
-  view.in_flight_max =
-      pool.limit_ == 0 ? 0 : policy::share_max(pool.limit_, view.weight, pool.cohort_);
+  view.in_flight_max = policy::share_max(pool.limit_, view.weight, pool.cohort_);
   view.score_ns = policy::projected_ns(replica.score, pool.latency_, {}, now);
   return view;
 }
