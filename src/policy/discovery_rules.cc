@@ -7,22 +7,21 @@ namespace {
 
 constexpr std::uint32_t kDoublingsMax = 5;  // 1 s to 32 s
 
-Duration spread(Duration delay, Rng& rng) noexcept {
-  return std::max(rng.between(delay * 4 / 5, delay), DiscoveryRules::kTtlMin);
-}
-
-Duration after_failures(std::uint32_t count) noexcept {
-  const std::uint32_t doublings = std::min(count - 1, kDoublingsMax);
-  return std::min(Duration(std::chrono::seconds(1)) * (1U << doublings),
-                  DiscoveryRules::kFailedAgainMax);
-}
-
 }  // namespace
+
+Duration DiscoveryRules::spread(Duration delay, Rng& rng) const noexcept {
+  return std::max(rng.between(delay * 4 / 5, delay), times_.ttl_min);
+}
+
+/// ttl_min, doubled with each further failure.
+Duration DiscoveryRules::after_failures() const noexcept {
+  return std::min(times_.ttl_min * (1U << (failures_ - 1)), times_.failed_again_max);
+}
 
 bool DiscoveryRules::confirm_empty(TimePoint now) noexcept {
   if (empties_ == 0) first_empty_ = now;
   empties_ = std::min(empties_ + 1, kEmptyCount);
-  return empties_ == kEmptyCount && now - first_empty_ >= kEmptySpanMin;
+  return empties_ == kEmptyCount && now - first_empty_ >= times_.empty_span_min;
 }
 
 DiscoveryRules::Decision DiscoveryRules::on_lookup(Part first, Part second, TimePoint now,
@@ -38,7 +37,7 @@ DiscoveryRules::Decision DiscoveryRules::on_lookup(Part first, Part second, Time
   Decision decision;
   if (any(LookupOutcome::kRecords)) {
     empties_ = 0;
-    Duration ttl = failed ? after_failures(failures_) : kTtlMax;
+    Duration ttl = failed ? after_failures() : times_.ttl_max;
     for (std::size_t i = 0; i < parts.size(); ++i) {
       if (parts[i].outcome == LookupOutcome::kRecords) {
         decision.actions[i] = SetAction::kReplace;
@@ -48,16 +47,16 @@ DiscoveryRules::Decision DiscoveryRules::on_lookup(Part first, Part second, Time
       }
     }
     decision.reason = failed ? DiscoveryReason::kPartlyFailed : DiscoveryReason::kRecords;
-    decision.next = spread(std::max(ttl, kTtlMin), rng);
+    decision.next = spread(std::max(ttl, times_.ttl_min), rng);
   } else if (failed) {
     decision.reason = DiscoveryReason::kFailed;
-    decision.next = spread(after_failures(failures_), rng);
+    decision.next = spread(after_failures(), rng);
   } else {
     const bool confirmed = confirm_empty(now);
     if (confirmed) decision.actions.fill(SetAction::kClear);
     decision.reason =
         confirmed ? DiscoveryReason::kEmptyConfirmed : DiscoveryReason::kEmptyUnproven;
-    decision.next = spread(kEmptyAgain, rng);
+    decision.next = spread(times_.empty_again, rng);
   }
   return decision;
 }

@@ -161,8 +161,9 @@ TEST(DiscoveryRules, AFailedPartIsAskedForAgainBeforeTheTtlOfTheOther) {
 
 TEST(DiscoveryRules, ARefreshIsAtOnceButOnceASecond) {
   const TimePoint last = time_from_ns(5'000'000'000);
-  EXPECT_EQ(DiscoveryRules::earliest_refresh(last, last + milliseconds(300)), last + seconds(1));
-  EXPECT_EQ(DiscoveryRules::earliest_refresh(last, last + seconds(7)), last + seconds(7));
+  const DiscoveryRules rules;
+  EXPECT_EQ(rules.earliest_refresh(last, last + milliseconds(300)), last + seconds(1));
+  EXPECT_EQ(rules.earliest_refresh(last, last + seconds(7)), last + seconds(7));
 }
 
 TEST(DiscoveryRules, NoScheduleOfFailuresRemovesAnything) {

@@ -27,7 +27,7 @@ TEST(SourceConfig, ReadsEachKindAndWritesItBack) {
     ASSERT_TRUE(spec) << row.text << ": " << spec.error();
     EXPECT_EQ(spec->kind, row.kind) << row.text;
     EXPECT_EQ(spec->dynamic(), row.dynamic) << row.text;
-    EXPECT_EQ(to_string(*spec), row.text);
+    EXPECT_EQ(spec->to_string(), row.text);
   }
 }
 

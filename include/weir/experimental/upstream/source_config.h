@@ -36,6 +36,8 @@ struct SourceSpec {
   [[nodiscard]] bool dynamic() const noexcept {
     return kind != SourceKind::kAddress || address.kind == NetAddressKind::kName;
   }
+  /// The text that parse_source() reads back.
+  [[nodiscard]] std::string to_string() const;
 };
 
 /// What parse_source() accepts, for the `allowed` field of a ConfigError.
@@ -44,9 +46,6 @@ inline constexpr std::string_view kSourceSyntax =
 
 /// Reads one entry of `endpoints`. The error says what is wrong with this text.
 [[nodiscard]] Result<SourceSpec, std::string_view> parse_source(std::string_view text);
-
-/// The text that parse_source() reads back.
-[[nodiscard]] std::string to_string(const SourceSpec& spec);
 
 namespace source_text {
 
@@ -112,16 +111,16 @@ inline Result<SourceSpec, std::string_view> parse_source(std::string_view text) 
   return spec;
 }
 
-inline std::string to_string(const SourceSpec& spec) {
-  switch (spec.kind) {
+inline std::string SourceSpec::to_string() const {
+  switch (kind) {
     case SourceKind::kAddress:
-      return to_string(spec.address);
+      return weir::to_string(address);
     case SourceKind::kDns:
-      return "dns:" + to_string(spec.address);
+      return "dns:" + weir::to_string(address);
     case SourceKind::kSrv:
-      return "srv:" + spec.text;
+      return "srv:" + text;
     case SourceKind::kFile:
-      return "file:" + spec.text;
+      return "file:" + text;
   }
   return {};
 }
