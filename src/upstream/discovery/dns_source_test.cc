@@ -99,7 +99,6 @@ TEST(DnsSource, NoFailureRemovesAnything) {
   };
   for (const Row& row : {Row{Mode::kNotFound, "A: not_found, AAAA: not_found"},
                          Row{Mode::kServFail, "A: servfail, AAAA: servfail"},
-                         Row{Mode::kSilent, "A: timeout, AAAA: timeout"},
                          Row{Mode::kGarbage, "A: bad_answer, AAAA: bad_answer"}}) {
     DnsRun run;
     run.set_v4({a("10.0.0.1")});
@@ -118,6 +117,23 @@ TEST(DnsSource, NoFailureRemovesAnything) {
     EXPECT_EQ(run.sink.errors.back(), "") << "it is over";
     EXPECT_EQ(run.sink.lists, 1);
   }
+}
+
+TEST(DnsSource, ASilentServerRemovesNothing) {
+  DnsRun run("dns:api.test:8080", fast_times(), std::chrono::milliseconds(50));
+  run.set_v4({a("10.0.0.1")});
+  run.start();
+  run.until_text("10.0.0.1:8080 ");
+  run.set_mode(Mode::kSilent);
+  run.until([&] {
+    return !run.sink.errors.empty() && run.sink.errors.back() == "A: timeout, AAAA: timeout";
+  });
+  run.more_lookups();
+  EXPECT_GT(run.resolver.restarts(), 0U);
+  EXPECT_EQ(run.sink.text(), "10.0.0.1:8080 ");
+  run.set_mode(Mode::kRecords);
+  run.set_v4({a("10.0.0.2")});
+  run.until_text("10.0.0.2:8080 ");
 }
 
 TEST(DnsSource, RepeatedEmptyAnswersEmptyTheSet) {

@@ -56,17 +56,18 @@ inline policy::DiscoveryTimes fast_times() {
 
 /// A source on a loop, with a DNS server of its own.
 struct SourceRun {
-  explicit SourceRun(const std::string& text, policy::DiscoveryTimes times = fast_times())
-      : resolver(loop, config(server)) {
+  explicit SourceRun(const std::string& text, policy::DiscoveryTimes times = fast_times(),
+                     Duration dns_timeout = std::chrono::seconds(10))
+      : resolver(loop, config(server, dns_timeout)) {
     const auto spec = parse_source(text);
     EXPECT_TRUE(spec) << text;
     source = make_source(*spec, resolver, {.rng = Rng(1), .times = times});
   }
 
-  static io::DnsConfig config(const io::TestDnsServer& server) {
+  static io::DnsConfig config(const io::TestDnsServer& server, Duration timeout) {
     io::DnsConfig made;
     made.servers = {server.address()};
-    made.timeout = std::chrono::milliseconds(10);
+    made.timeout = timeout;
     made.tries = 1;
     return made;
   }
