@@ -57,7 +57,7 @@ class DnsLookup {
 ///
 /// Promises: at most config.records_max records per answer and type, always the same ones.
 /// Thread-safety: the loop's thread, or before it runs. Cost: not for requests: allocates, and
-/// reads /etc/hosts for each lookup. An answer may have 64 KB while it is parsed.
+/// reads /etc/hosts for each lookup. A lookup holds at most two answers of 64 KB while they arrive.
 /// Lifetime: must be destroyed on the loop's thread or when the loop does not run, before the loop;
 /// lookups in progress are cancelled.
 class DnsResolver {
