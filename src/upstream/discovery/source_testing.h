@@ -69,6 +69,7 @@ struct SourceRun {
     made.servers = {server.address()};
     made.timeout = timeout;
     made.tries = 1;
+    made.routed_only = false;  // tests use addresses of nobody
     return made;
   }
   void start() { source->start(loop, sink); }
