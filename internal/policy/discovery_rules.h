@@ -38,7 +38,16 @@ inline constexpr std::array<std::string_view, 5> kDiscoveryReasonNames = {
   return kDiscoveryReasonNames[static_cast<std::size_t>(reason)];
 }
 
-/// When a set of discovered endpoints changes, and when to look again.
+/// The bounds of DiscoveryRules.
+struct DiscoveryTimes {
+  Duration ttl_min = std::chrono::seconds(1);  // also the least time between two lookups
+  Duration ttl_max = std::chrono::seconds(60);
+  Duration empty_again = std::chrono::seconds(5);
+  Duration empty_span_min = std::chrono::seconds(10);
+  Duration failed_again_max = std::chrono::seconds(32);
+};
+
+/// When a set of discovered endpoints changes, and when to look again. With the default times:
 ///
 /// | lookup | set | next lookup after |
 /// |---|---|---|
@@ -53,11 +62,6 @@ inline constexpr std::array<std::string_view, 5> kDiscoveryReasonNames = {
 /// Promises: a failure never removes an endpoint. Thread-safety: none needed; a value.
 class DiscoveryRules {
  public:
-  static constexpr Duration kTtlMin = std::chrono::seconds(1);
-  static constexpr Duration kTtlMax = std::chrono::seconds(60);
-  static constexpr Duration kEmptyAgain = std::chrono::seconds(5);
-  static constexpr Duration kFailedAgainMax = std::chrono::seconds(32);
-  static constexpr Duration kEmptySpanMin = std::chrono::seconds(10);
   static constexpr std::uint32_t kEmptyCount = 3;
   static constexpr std::size_t kPartsMax = 2;
 
@@ -71,19 +75,24 @@ class DiscoveryRules {
     Duration next{};  // the delay until the next lookup
   };
 
+  DiscoveryRules() = default;
+  explicit DiscoveryRules(const DiscoveryTimes& times) noexcept : times_(times) {}
+
   /// The decision about a lookup that ended at `now`. For a lookup of one part, both are the same.
   [[nodiscard]] Decision on_lookup(Part first, Part second, TimePoint now, Rng& rng) noexcept;
 
   /// When a lookup that somebody asked for (a connection was refused) may start: at once, but at
-  /// most one a second. `last` is the start of the last one.
-  [[nodiscard]] static constexpr TimePoint earliest_refresh(TimePoint last,
-                                                            TimePoint now) noexcept {
-    return now > last + kTtlMin ? now : last + kTtlMin;
+  /// most one per ttl_min. `last` is the start of the last one.
+  [[nodiscard]] TimePoint earliest_refresh(TimePoint last, TimePoint now) const noexcept {
+    return now > last + times_.ttl_min ? now : last + times_.ttl_min;
   }
 
  private:
   [[nodiscard]] bool confirm_empty(TimePoint now) noexcept;
+  [[nodiscard]] Duration after_failures() const noexcept;
+  [[nodiscard]] Duration spread(Duration delay, Rng& rng) const noexcept;
 
+  DiscoveryTimes times_;
   std::uint32_t failures_ = 0;  // in a row
   std::uint32_t empties_ = 0;   // since the last records
   TimePoint first_empty_{};

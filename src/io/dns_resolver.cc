@@ -153,7 +153,8 @@ void DnsResolver::find_addresses(DnsLookup& lookup, const std::string& host,
     lookup.state_.reset();
     done(std::move(found));
   };
-  DnsAddresses hosts = impl_->channel.in_hosts(host);
+  const bool absolute = host.ends_with('.');
+  DnsAddresses hosts = impl_->channel.in_hosts(host.substr(0, host.size() - (absolute ? 1 : 0)));
   state.final = hosts.v4 || hosts.v6;
   state.results = {std::move(hosts.v4), std::move(hosts.v6)};
   if (!state.final && is_localhost(host)) {

@@ -13,7 +13,7 @@ namespace weir::inline v0::upstream {
 
 /// Where endpoints come from.
 enum class SourceKind : std::uint8_t {
-  kAddress,  // "127.0.0.1:80", "[::1]:80", "unix:/path": one endpoint; "name:80": as kDns
+  kAddress,  // "127.0.0.1:80", "[::1]:80", "unix:/path": one endpoint; "name:80": like kDns
   kDns,      // "dns:name:80": the A and AAAA records
   kSrv,      // "srv:_http._tcp.name": the SRV records, and the addresses of their targets
   kFile,     // "file:/path": one endpoint per line, watched
@@ -36,6 +36,8 @@ struct SourceSpec {
   [[nodiscard]] bool dynamic() const noexcept {
     return kind != SourceKind::kAddress || address.kind == NetAddressKind::kName;
   }
+  /// The text that parse_source() reads back.
+  [[nodiscard]] std::string to_string() const;
 };
 
 /// What parse_source() accepts, for the `allowed` field of a ConfigError.
@@ -45,7 +47,82 @@ inline constexpr std::string_view kSourceSyntax =
 /// Reads one entry of `endpoints`. The error says what is wrong with this text.
 [[nodiscard]] Result<SourceSpec, std::string_view> parse_source(std::string_view text);
 
-/// The text that parse_source() reads back.
-[[nodiscard]] std::string to_string(const SourceSpec& spec);
+namespace source_text {
+
+[[nodiscard]] inline Result<NetAddress, std::string_view> address(std::string_view text) {
+  using E = std::string_view;
+  const auto parsed = parse_net_address(text);
+  if (!parsed) {
+    switch (parsed.error()) {
+      case NetAddressFault::kEmpty:
+        return unexpected(E("it is empty"));
+      case NetAddressFault::kNoPort:
+        return unexpected(E("it has no port"));
+      case NetAddressFault::kBadPort:
+        return unexpected(E("its port is not 1 to 65535"));
+      case NetAddressFault::kBadHost:
+        return unexpected(E("its host is neither an address nor a name ([::1]:80 for IPv6)"));
+      case NetAddressFault::kBadPath:
+        return unexpected(E("its path does not start with / or @, or is too long"));
+    }
+  }
+  if (parsed->kind == NetAddressKind::kAny) return unexpected(E("it has no host to connect to"));
+  if (!parsed->can_connect()) return unexpected(E("its port is not 1 to 65535"));
+  return *parsed;
+}
+
+/// A name whose first two labels are "_service" and "_tcp" (or another protocol).
+[[nodiscard]] inline bool is_service_name(std::string_view name) {
+  const std::size_t first = name.find('.');
+  if (first == std::string_view::npos || first < 2 || name[0] != '_') return false;
+  const std::string_view rest = name.substr(first + 1);
+  const std::size_t second = rest.find('.');
+  if (second == std::string_view::npos || second < 2 || rest[0] != '_') return false;
+  const auto as_host = parse_net_address(std::string(name) + ":1");
+  return rest.size() > second + 1 && as_host && as_host->kind == NetAddressKind::kName;
+}
+
+}  // namespace source_text
+
+inline Result<SourceSpec, std::string_view> parse_source(std::string_view text) {
+  using E = std::string_view;
+  SourceSpec spec;
+  if (text.starts_with("srv:")) {
+    spec.kind = SourceKind::kSrv;
+    spec.text = text.substr(4);
+    if (source_text::is_service_name(spec.text)) return spec;
+    return unexpected(E("an SRV name has the form _service._proto.name"));
+  }
+  if (text.starts_with("file:")) {
+    spec.kind = SourceKind::kFile;
+    spec.text = text.substr(5);
+    const bool rooted = spec.text.size() > 1 && spec.text[0] == '/';
+    if (rooted && spec.text.find('\0') == std::string::npos) return spec;
+    return unexpected(E("its path does not start with /"));
+  }
+  const bool dns = text.starts_with("dns:");
+  const auto address = source_text::address(dns ? text.substr(4) : text);
+  if (!address) return unexpected(address.error());
+  if (dns && address->kind != NetAddressKind::kName) {
+    return unexpected(E("after dns: comes a host name, not an address"));
+  }
+  spec.kind = dns ? SourceKind::kDns : SourceKind::kAddress;
+  spec.address = *address;
+  return spec;
+}
+
+inline std::string SourceSpec::to_string() const {
+  switch (kind) {
+    case SourceKind::kAddress:
+      return weir::to_string(address);
+    case SourceKind::kDns:
+      return "dns:" + weir::to_string(address);
+    case SourceKind::kSrv:
+      return "srv:" + text;
+    case SourceKind::kFile:
+      return "file:" + text;
+  }
+  return {};
+}
 
 }  // namespace weir::inline v0::upstream
