@@ -7,6 +7,7 @@
 
 #include <benchmark/benchmark.h>
 
+#include "http/h2/client_session_kit.h"
 #include "http/h2/frame_writer_testing.h"
 #include "http/h2/session_kit.h"
 
@@ -100,6 +101,79 @@ void server_exchange(benchmark::State& state) {
   state.SetItemsProcessed(state.iterations());
 }
 BENCHMARK(server_exchange)->Name("h2/server_exchange");
+
+/// Asks, and takes what comes.
+class Asking final : public ClientEvents {
+ public:
+  explicit Asking(const ClientSessionKit& kit)
+      : memory_(kit.limits().session_bytes_max),
+        session_(kit.make(memory_.bytes().first(kit.limits().session_bytes_max), *this, kNow)) {}
+
+  [[nodiscard]] StreamId ask() {
+    static constexpr std::array<Field, 4> kFields = {{{"user-agent", "weir"},
+                                                      {"accept", "*/*"},
+                                                      {"x-request-id", "0123456789abcdef"},
+                                                      {"via", "1.1 weir"}}};
+    const auto id = session_->open({"GET", "http", "www.example.org", "/", kFields, true}, this);
+    drain();
+    return id ? *id : 0;
+  }
+  void feed(std::string_view bytes) {
+    benchmark::DoNotOptimize(
+        session_->receive(std::as_bytes(std::span(bytes.data(), bytes.size())), kNow));
+    drain();
+  }
+
+  std::int64_t done = 0;
+
+ private:
+  void drain() {
+    while (session_->produce(out_, kNow) > 0) {
+    }
+  }
+  void on_response(StreamId /*id*/, void* /*user*/, const ResponseHead& /*head*/) override {}
+  void on_body(StreamId id, void* /*user*/, const BodyChunk& chunk) override {
+    if (!chunk.last()) session_->grant(id, chunk.len);
+  }
+  void on_trailers(StreamId /*id*/, void* /*user*/, const HeaderList& /*trailers*/) override {}
+  void on_stream_end(StreamId id, void* /*user*/, StreamEnd end, ErrorCode /*code*/,
+                     Processed /*processed*/) override {
+    done += end == StreamEnd::kDone ? 1 : 0;
+    session_->release(id);
+  }
+  void on_windows_opened() override {}
+  void on_capacity_changed() override {}
+  void on_pong(TimePoint /*sent*/) override {}
+
+  Block memory_;
+  ClientSessionPtr session_;
+  std::array<std::byte, 4096> out_{};
+};
+
+void client_exchange(benchmark::State& state) {
+  using namespace wire;
+  const H2Limits limits;
+  const ClientSessionKit kit(limits);
+  auto client = std::make_unique<Asking>(kit);
+  client->feed(settings() + settings_ack());
+  const std::string first = index(8) + indexed_literal("content-type", "text/plain") +
+                            indexed_literal("content-length", "128") +
+                            indexed_literal("server", "weir");
+  client->feed(headers_raw(client->ask(), first, kEnd | kEndHeaders));  // refused: no body
+  const std::string head =
+      headers_raw(1, index(8) + index(62) + index(63) + index(64), kEndHeaders);
+  std::string response = head + data(1, std::string(kBodyBytes, 'x'), kEnd);
+  auto* bytes = reinterpret_cast<std::uint8_t*>(response.data());
+  for (auto _ : state) {
+    const StreamId id = client->ask();
+    write_u32(bytes + 5, id);
+    write_u32(bytes + head.size() + 5, id);
+    client->feed(response);
+  }
+  if (client->done < state.iterations()) state.SkipWithError("not answered");
+  state.SetItemsProcessed(state.iterations());
+}
+BENCHMARK(client_exchange)->Name("h2/client_exchange");
 
 }  // namespace
 }  // namespace weir::inline v0::http::h2

@@ -50,7 +50,8 @@ class ClientEvents : public StreamEvents {
 };
 
 /// The head of a request. Names are sent in lower case. Neither Host nor a field that concerns one
-/// HTTP/1.1 connection is allowed in `fields`; of TE only "trailers". CONNECT is not supported.
+/// HTTP/1.1 connection is allowed in `fields`; of TE only "trailers". CONNECT is not supported. A
+/// head that would need more than a quarter of the session's memory is refused (kBadField).
 struct RequestStart {
   std::string_view method;
   std::string_view scheme;     // "http" or "https"

@@ -17,6 +17,8 @@ namespace weir::inline v0::http::h2 {
 
 /// Bounds that only a client has.
 struct ClientOptions {
+  static constexpr std::uint32_t kInformationalCap = 200;  // counted in one byte
+
   std::uint32_t informational_max = 8;             // 1xx heads before one final head
   std::uint32_t streams_before_settings_max = 10;  // until the server's SETTINGS arrive
 };

@@ -38,8 +38,9 @@ class Nghttp2Codec {
   /// Bytes that the stream table and the smallest heap need.
   [[nodiscard]] static std::size_t bytes_min(const H2Limits& limits) noexcept;
 
-  /// For tests: the heap that the library allocates from.
+  /// For tests: the library, and the heap that it allocates from.
   [[nodiscard]] RegionHeap& heap() noexcept { return heap_; }
+  [[nodiscard]] nghttp2_session* library() noexcept { return library_; }
 
  protected:
   Nghttp2Codec(const Shared& shared, std::span<std::byte> memory, Side side, StreamEvents& events);
@@ -114,7 +115,8 @@ class Nghttp2Codec {
   }
 
   // Output.
-  [[nodiscard]] bool must_wait(std::span<const Field> fields) const noexcept;
+  /// A header list of this size must not be submitted before frames were sent.
+  [[nodiscard]] bool must_wait(std::size_t bytes) const noexcept;
   void blame(Stream& stream, H2Glitch glitch, ErrorCode code);
   void reset_stream(Stream& stream, ErrorCode code);
   void add_end(Stream& stream) noexcept;

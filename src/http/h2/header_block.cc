@@ -9,6 +9,7 @@
 
 #include "weir/experimental/http/response_framing.h"
 
+#include "h2/request_check.h"
 #include "http/h1/head_meaning.h"
 #include "scan.h"
 
@@ -16,7 +17,6 @@ namespace weir::inline v0::http::h2 {
 namespace {
 
 constexpr std::uint32_t kFieldOverhead = 32;  // RFC 9113 §6.5.2, RFC 7541 §4.1
-constexpr std::uint32_t kMethodBytesMax = 32;
 
 std::string_view text_of(nghttp2_rcbuf* buffer) noexcept {
   const nghttp2_vec bytes = nghttp2_rcbuf_get_buf(buffer);
@@ -201,8 +201,7 @@ bool HeaderBlock::join_cookies() noexcept {
 BlockFault HeaderBlock::check_target(RequestHead& head) noexcept {
   constexpr unsigned kAll = 1U << kMethod | 1U << kScheme | 1U << kPath;
   const std::string_view method = pseudo_[kMethod];
-  if (!is_valid_field_name(method) || method.size() > kMethodBytesMax)
-    return BlockFault::kMalformed;
+  if (!is_valid_method(method)) return BlockFault::kMalformed;
   head.method = method_of(method);
   head.meta = {.method = method,
                .scheme = pseudo_[kScheme],
@@ -215,11 +214,7 @@ BlockFault HeaderBlock::check_target(RequestHead& head) noexcept {
   }
   if ((seen_pseudo_ & kAll) != kAll) return BlockFault::kMalformed;
   if (head.meta.scheme != "http" && head.meta.scheme != "https") return BlockFault::kMalformed;
-  const std::string_view path = head.meta.path;
-  const bool asterisk = path == "*" && head.method == Method::kOptions;
-  if (!asterisk && (path.empty() || path.front() != '/' || !all_of(path, scan::kTarget)))
-    return BlockFault::kMalformed;
-  return BlockFault::kNone;
+  return is_valid_path(head.method, head.meta.path) ? BlockFault::kNone : BlockFault::kMalformed;
 }
 
 BlockFault HeaderBlock::check_meaning(RequestHead& head) noexcept {

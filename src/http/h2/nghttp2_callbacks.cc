@@ -134,7 +134,7 @@ int Nghttp2Codec::Callbacks::on_stream_close(nghttp2_session* /*library*/, std::
   if (stream == nullptr || !stream->open) return 0;
   self.on_closing(*stream, static_cast<ErrorCode>(code));
   ClosedHow how = ClosedHow::kResetByUs;
-  if (stream->reset_by_peer) {
+  if (stream->reset_by_peer && !stream->excluded) {
     how = ClosedHow::kResetByPeer;
   } else if (stream->peer_ended) {
     how = ClosedHow::kEnded;

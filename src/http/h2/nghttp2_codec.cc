@@ -104,7 +104,8 @@ bool Nghttp2Codec::must_send_first() const noexcept {
 
 /// Without those that the library may not send now.
 std::size_t Nghttp2Codec::queued_frames() const noexcept {
-  return nghttp2_session_get_outbound_queue_size(library_) - held_back_;
+  const std::size_t all = nghttp2_session_get_outbound_queue_size(library_);
+  return all - std::min<std::size_t>(all, held_back_);
 }
 
 std::size_t Nghttp2Codec::match_preface(std::span<const std::uint8_t> in) noexcept {

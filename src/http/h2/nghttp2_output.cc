@@ -98,12 +98,10 @@ bool Nghttp2Codec::write_data(StreamId id, const DataFrame& frame, TimePoint now
 }
 
 /// The queue is full, or the fields would take memory that input may need: send frames first.
-bool Nghttp2Codec::must_wait(std::span<const Field> fields) const noexcept {
+bool Nghttp2Codec::must_wait(std::size_t bytes) const noexcept {
   if (!has_output()) return false;
   if (queued_frames() >= limits_->outbound_frames_max) return true;
-  std::size_t bytes = 1024;
-  for (const Field& field : fields) bytes += field.name.size() + field.value.size() + 64;
-  return heap_.capacity_bytes() - heap_.used_bytes() < bytes + heap_.capacity_bytes() / 4;
+  return heap_.capacity_bytes() - heap_.used_bytes() < 1024 + bytes + heap_.capacity_bytes() / 4;
 }
 
 SubmitStatus Nghttp2Codec::submit_trailers(StreamId id, std::span<const Field> fields) {
@@ -113,9 +111,10 @@ SubmitStatus Nghttp2Codec::submit_trailers(StreamId id, std::span<const Field> f
       stream->trailers || stream->reset_by_us) {
     return SubmitStatus::kClosed;
   }
-  if (must_wait(fields)) return SubmitStatus::kBlocked;
   NvList list;
-  if (!list.append(fields)) return SubmitStatus::kBadField;
+  const bool valid = list.append(fields);
+  if (must_wait(list.bytes())) return SubmitStatus::kBlocked;
+  if (!valid) return SubmitStatus::kBadField;
   const int result =
       nghttp2_submit_trailer(library_, static_cast<std::int32_t>(id), list.data(), list.size());
   check_library(result);
@@ -164,7 +163,7 @@ void Nghttp2Codec::grant(StreamId id, std::uint64_t bytes) {
   Stream* stream = guard_.streams().find(id);
   if (stream == nullptr) return;
   stream->granted += bytes;
-  if (!stream->open || stream->peer_ended || stream->discarding) return;
+  if (!stream->open || stream->unsent || stream->peer_ended || stream->discarding) return;
   if (stream->granted <= stream->announced) return;
   if (stream->content_length != Stream::kNoLength && stream->announced >= stream->content_length)
     return;  // the whole body is already announced

@@ -198,7 +198,9 @@ SubmitStatus Nghttp2Session::submit_head(StreamId id, const ResponseStart& start
   Stream* stream = guard_.streams().find(id);
   if (stream == nullptr || !stream->open || stream->final_head || stream->reset_by_us)
     return SubmitStatus::kClosed;
-  if (must_wait(start.fields)) return SubmitStatus::kBlocked;
+  std::size_t bytes = 0;
+  for (const Field& field : start.fields) bytes += field.name.size() + field.value.size() + 64;
+  if (must_wait(bytes)) return SubmitStatus::kBlocked;
   return submit(*stream, start);
 }
 
