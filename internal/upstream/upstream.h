@@ -45,6 +45,8 @@ struct UpstreamTimeouts {
 
 /// The size of one connection's object, for the memory ceiling.
 [[nodiscard]] std::size_t connection_bytes() noexcept;
+/// The size of one block of UpstreamMemory::sessions.
+[[nodiscard]] std::size_t session_block_bytes(std::size_t region_bytes) noexcept;
 
 class ConnectionPool;
 class Dispatcher;

@@ -54,6 +54,12 @@ GatewaySizes::GatewaySizes(const config::Config& config) noexcept {
     response_region_bytes =
         std::max<std::size_t>(response_region_bytes, upstream.response_head_bytes_max);
   }
+  constexpr std::uint32_t kSessionsPerUpstream = 64;  // each carries up to 100 requests
+  for (const upstream::UpstreamConfig& upstream : config.upstreams) {
+    if (!upstream.may_speak_http2()) continue;
+    sessions += std::min(upstream.max_connections, kSessionsPerUpstream);
+  }
+  session_bytes = upstream::session_block_bytes(response_region_bytes);
   response_regions = std::min(connections, request_heads) + reserved;
   request_heads += reserved;
 }
@@ -66,8 +72,8 @@ upstream::UpstreamMemory::Shape GatewayCore::memory_shape(const GatewaySizes& si
           .body_bytes = sizes.request_body_bytes,
           .regions = std::max(1U, sizes.response_regions),
           .region_bytes = sizes.response_region_bytes,
-          .sessions = 0,
-          .session_bytes = 0,
+          .sessions = sizes.sessions,
+          .session_bytes = sizes.session_bytes,
           .loops = loops,
           .reserved = sizes.reserved};
 }

@@ -36,6 +36,8 @@ struct GatewaySizes {
   std::uint32_t response_regions = 0;     // of all loops
   std::size_t response_region_bytes = 0;  // a response head, or a piece of a body
   std::uint32_t connections = 0;          // to all upstreams
+  std::uint32_t sessions = 0;             // of them, with HTTP/2
+  std::size_t session_bytes = 0;
   std::uint32_t slow_body_rate = 0;  // bytes/s: slower uploads are ended when places are needed
 };
 

@@ -68,6 +68,8 @@ MemoryBudget gateway_budget(const config::Config& config) {
       "response_head_bytes_max × requests at once");
   add("gateway upstream connections", loops * sizes.connections,
       upstream::connection_bytes() + 2 * sizeof(std::uint32_t), "loops × max_connections");
+  add("gateway upstream sessions", sizes.sessions, sizes.session_bytes,
+      "HTTP/2, up to 100 requests each");
   add("gateway upstream watchers", loops * sizes.connections, 2 * sizeof(void*),
       "libuv, by descriptor");
   add("gateway admission", 1, AdmissionController::memory_bytes(config.admission_for_scopes()),

@@ -24,6 +24,7 @@ ClientConnection::ClientConnection(ConnectionPool& pool, PoolEndpoint& endpoint)
       transport_(&plain_),
       timer_(io::Timer::Fired::to<&ClientConnection::on_timer>(*this)),
       read_again_(io::Callback<>::to<&ClientConnection::on_read_again>(*this)),
+      flush_(io::Callback<>::to<&ClientConnection::on_flush>(*this)),
       h1_(*this, pool.limits()) {}
 
 ClientConnection::~ClientConnection() {
@@ -187,7 +188,7 @@ void ClientConnection::close() noexcept {
 
 void ClientConnection::on_closed() {
   socket_closed_ = true;
-  if (read_again_.queued()) return;  // the task must run before this object is destroyed
+  if (read_again_.queued() || flush_.queued()) return;  // they must run before this is destroyed
   if (tls_) tls_->end();
   pool_.on_gone(*this);
 }
@@ -239,6 +240,15 @@ void ClientConnection::read_again() noexcept {
 
 void ClientConnection::on_read_again() {
   if (state_ == State::kOpen) return on_readable();
+  if (socket_closed_) on_closed();
+}
+
+void ClientConnection::flush_later() noexcept {
+  if (!flush_.queued()) loop().defer(flush_);
+}
+
+void ClientConnection::on_flush() {
+  if (h2_ != nullptr) return h2_->on_flush();
   if (socket_closed_) on_closed();
 }
 

@@ -72,6 +72,8 @@ class ClientConnection final : private io::SocketEvents {
   void update_watch() noexcept;
   /// Reads again later in this turn: other connections have their turn first.
   void read_again() noexcept;
+  /// Calls H2Wire::on_flush() at the end of this turn.
+  void flush_later() noexcept;
   /// A byte arrived.
   void heard() noexcept;
   [[nodiscard]] char* acquire_region() noexcept;
@@ -89,6 +91,8 @@ class ClientConnection final : private io::SocketEvents {
   /// A stream was cancelled in the middle: closes with a reset, so that the kernel drops what the
   /// endpoint has not read.
   void abandon() noexcept;
+  /// No new streams: the endpoint said GOAWAY.
+  void set_retiring() noexcept { retiring_ = true; }
   void set_access(io::Access access) noexcept { access_ = access; }
   void arm(TimePoint at) noexcept;
   void disarm() noexcept;
@@ -106,6 +110,7 @@ class ClientConnection final : private io::SocketEvents {
   void on_timer(TimePoint now);
   void on_closed();
   void on_read_again();
+  void on_flush();
   void on_connected() noexcept;
   void continue_handshake() noexcept;
   void open_protocol(bool http2) noexcept;
@@ -121,6 +126,7 @@ class ClientConnection final : private io::SocketEvents {
   io::Transport* transport_;
   io::Timer timer_;
   io::Task read_again_;
+  io::Task flush_;
   H1Wire h1_;
   H2Wire* h2_ = nullptr;
   TimePoint retire_at_{};

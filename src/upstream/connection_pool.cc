@@ -6,6 +6,7 @@
 #include "weir/base/assert.h"
 
 #include "connect_failure.h"
+#include "h2_wire.h"
 #include "upstream/upstream.h"
 
 namespace weir::inline v0::upstream {
@@ -25,6 +26,7 @@ ConnectionPool::ConnectionPool(const Setup& setup)
       rng_(setup.rng),
       connections_(setup.upstream.config().max_connections),
       fields_(std::max(setup.limits.header_count_max, setup.limits.trailer_count_max)),
+      http2_(H2Wire::limits(setup.memory.regions.block_bytes())),
       give_(io::Callback<>::to<&ConnectionPool::give>(*this)),
       serve_(io::Callback<>([](void* self) { static_cast<ConnectionPool*>(self)->serve(); }, this)),
       queue_timer_(io::Timer::Fired::to<&ConnectionPool::on_queue_timer>(*this)) {

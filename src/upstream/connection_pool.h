@@ -17,6 +17,7 @@
 #include "weir/experimental/io/timer.h"
 
 #include "client_connection.h"
+#include "http/h2/client_session_kit.h"
 #include "pool_endpoint.h"
 #include "upstream/connection_waiter.h"
 #include "upstream/upstream_memory.h"
@@ -89,6 +90,7 @@ class ConnectionPool {
   [[nodiscard]] UpstreamMemory& memory() noexcept { return memory_; }
   [[nodiscard]] const http::HttpLimits& limits() const noexcept { return limits_; }
   [[nodiscard]] std::span<http::HeaderView> field_storage() noexcept { return fields_; }
+  [[nodiscard]] const http::h2::ClientSessionKit& http2() const noexcept { return http2_; }
   /// The idle and age limits with their jitter, so that connections do not end together.
   [[nodiscard]] Duration draw_idle() noexcept;
   [[nodiscard]] Duration draw_age() noexcept;
@@ -124,6 +126,7 @@ class ConnectionPool {
   Rng rng_;
   Slab<ClientConnection> connections_;
   std::vector<http::HeaderView> fields_;
+  const http::h2::ClientSessionKit http2_;
   IntrusiveList<ClientConnection, &ClientConnection::all_hook> idle_;  // oldest first
   IntrusiveList<ConnectionWaiter, &ConnectionWaiter::queue_hook> queue_;
   IntrusiveList<PoolEndpoint, &PoolEndpoint::wanted_hook> wanted_;

@@ -26,6 +26,12 @@ struct Replicas {
   std::uint32_t limit;
   TimePoint now;
 
+  /// Until the latencies of all are known, they count as equal: otherwise the endpoint that was
+  /// used first would be compared with a guess.
+  [[nodiscard]] double score_of(const Endpoint& endpoint) const noexcept {
+    if (published.latency.median == Duration(0)) return 1;
+    return policy::projected_ns(endpoint.score(), published.latency, kScoreRules, now);
+  }
   [[nodiscard]] std::uint32_t size() const noexcept {
     return static_cast<std::uint32_t>(members.size());
   }
@@ -36,7 +42,7 @@ struct Replicas {
     return {.openness = endpoint.openness(),
             .in_flight = endpoint.in_flight(),
             .in_flight_max = policy::share_max(limit, weight, published.cohort),
-            .score_ns = policy::projected_ns(endpoint.score(), published.latency, kScoreRules, now),
+            .score_ns = score_of(endpoint),
             .weight = weight};
   }
 };
@@ -188,7 +194,11 @@ void Dispatcher::give_up_silent(PoolEndpoint& endpoint) noexcept {
 void Dispatcher::on_tick(TimePoint now) {
   if (watch_ != nullptr) watch_->tick(now, loop_.timer_lateness());
   std::erase_if(leaving_, [](const auto& endpoint) { return endpoint->unused(); });
-  for (const auto& endpoint : endpoints_) pool_->warm(*endpoint);
+  // A warm connection is for a hedge or a retry, so it needs another endpoint. A service that
+  // serves one connection after the other would be blocked by it.
+  for (const auto& endpoint : endpoints_) {
+    if (endpoints_.size() > 1) pool_->warm(*endpoint);
+  }
   loop_.arm(tick_, now + EndpointWatch::kTick);
 }
 

@@ -7,6 +7,7 @@
 #include "weir/base/siphash.h"
 
 #include "connection_pool.h"
+#include "h2_wire.h"
 #include "pool_endpoint.h"
 #include "upstream/dispatcher.h"
 
@@ -21,6 +22,10 @@ constexpr std::uint64_t kCountMask = (std::uint64_t{1} << kCountBits) - 1;
 
 std::size_t connection_bytes() noexcept {
   return sizeof(ClientConnection);
+}
+
+std::size_t session_block_bytes(std::size_t region_bytes) noexcept {
+  return H2Wire::block_bytes(region_bytes);
 }
 
 UpstreamTimeouts timeouts_of(const UpstreamConfig& config) noexcept {

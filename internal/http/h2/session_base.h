@@ -108,7 +108,7 @@ class SessionBase {
   [[nodiscard]] virtual std::uint32_t sendable(StreamId id) const noexcept = 0;
   /// The smaller of the windows of the stream and of the connection, in any state of the session.
   [[nodiscard]] virtual std::uint32_t window(StreamId id) const noexcept = 0;
-  /// The window of the stream alone; may be negative.
+  /// The window of the stream alone; 0 also if it is negative, -1 if the stream is not open.
   [[nodiscard]] virtual std::int32_t stream_window(StreamId id) const noexcept = 0;
   /// Frames payload_bytes (at most sendable()); false if that is not possible. The header is
   /// written when it returns, and the frame must be sent before any later output of produce().

@@ -300,12 +300,16 @@ TEST(H2Client, GoawayTellsWhichRequestsWereNotProcessed) {
 }
 
 TEST(H2Client, GoawayWithdrawsRequestsThatWereNotSent) {
-  TestClient client({}, by_hand());
+  H2Limits limits;
+  limits.session_bytes_max = 512 * 1024;
+  TestClient client(limits, by_hand());
   client.handshake();
   client.get();
   client.drain();
-  client.get();
-  std::array<std::byte, 12> part{};
+  const std::string large(7000, '{');  // has a long Huffman code
+  const std::vector<Field> fields(3, {"x-large", large});
+  EXPECT_EQ(client.open({"GET", "http", "a", "/", fields, true}), 3U);
+  std::array<std::byte, 12> part{};  // of a HEADERS and a CONTINUATION frame
   ASSERT_EQ(client.session().produce(part, client.now), part.size());
   client.get();
   client.send(goaway(0x7fffffff, 0));
@@ -317,6 +321,7 @@ TEST(H2Client, GoawayWithdrawsRequestsThatWereNotSent) {
   client.send(goaway(1, 0));
   EXPECT_TRUE(client.streams[3].ended) << "its head had begun";
   EXPECT_EQ(client.streams[3].processed, Processed::kNo);
+  EXPECT_EQ(client.streams[3].end, StreamEnd::kPeerReset);
   std::array<std::byte, 4096> out{};
   while (client.session().produce(out, client.now) > 0) {
   }
@@ -404,6 +409,28 @@ TEST(H2Client, ALargeGrantIsAnnouncedAsItIsNeeded) {
   client.send(headers(id, status("200"), 0) + data(id, std::string(16'000, 'x')));
   client.drain();
   EXPECT_EQ(client.opened_window(id), 100'000U);
+}
+
+TEST(H2Client, WithoutAFirstWindowNothingComesBeforeAGrant) {
+  H2Limits limits;
+  limits.stream_window_bytes = 0;
+  OwnerOptions options;
+  options.drain = false;
+  TestClient client(limits, options);
+  client.handshake();
+  const StreamId id = client.get();
+  client.session().grant(id, 100);
+  client.drain();
+  EXPECT_EQ(client.opened_window(id), 100U) << "granted before the head was sent, sent after it";
+  client.send(headers(id, status("200"), 0) + data(id, std::string(100, 'x')));
+  EXPECT_EQ(client.streams[id].body.size(), 100U);
+  client.drain();
+  const StreamId other = client.get();
+  client.drain();
+  client.send(headers(other, status("200"), 0) + data(other, "x"));
+  EXPECT_TRUE(client.streams[other].body.empty());
+  client.drain();
+  EXPECT_EQ(client.reset_code(other), ErrorCode::kFlowControlError);
 }
 
 TEST(H2Client, LengthsAreVerified) {

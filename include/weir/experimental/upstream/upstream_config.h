@@ -82,6 +82,11 @@ struct UpstreamConfig {
 
   bool operator==(const UpstreamConfig&) const = default;
 
+  /// Whether a connection to its endpoints may use HTTP/2.
+  [[nodiscard]] bool may_speak_http2() const noexcept {
+    return protocol == Protocol::kHttp2 || (protocol == Protocol::kAuto && tls_enabled);
+  }
+
   /// `common` is [admission.limit], to which the overrides apply.
   [[nodiscard]] ConfigErrors validate(const LimitConfig& common) const;
 
