@@ -13,6 +13,7 @@
 #include "weir/control/admission_config.h"
 #include "weir/experimental/gateway/gateway_config.h"
 #include "weir/experimental/gateway/route_config.h"
+#include "weir/experimental/upstream/upstream_config.h"
 #include "weir/policy/limit_config.h"
 #include "weir/policy/priority.h"
 
@@ -35,7 +36,8 @@ Refusal assign(Duration& field, const RawValue& value, const OptionRow& row);
 Refusal assign(std::string& field, const RawValue& value, const OptionRow& row);
 Refusal assign(std::vector<std::string>& field, const RawValue& value, const OptionRow& row);
 Refusal assign(std::optional<NetAddress>& field, const RawValue& value, const OptionRow& row);
-Refusal assign(std::vector<NetAddress>& field, const RawValue& value, const OptionRow& row);
+Refusal assign(std::vector<upstream::SourceSpec>& field, const RawValue& value,
+               const OptionRow& row);
 Refusal assign(std::vector<IpRange>& field, const RawValue& value, const OptionRow& row);
 Refusal assign(std::vector<gateway::IdentityKind>& field, const RawValue& value,
                const OptionRow& row);
@@ -48,7 +50,8 @@ Refusal assign(std::vector<gateway::IdentityKind>& field, const RawValue& value,
 [[nodiscard]] std::string print(const std::string& field, const OptionRow& row);
 [[nodiscard]] std::string print(const std::vector<std::string>& field, const OptionRow& row);
 [[nodiscard]] std::string print(const std::optional<NetAddress>& field, const OptionRow& row);
-[[nodiscard]] std::string print(const std::vector<NetAddress>& field, const OptionRow& row);
+[[nodiscard]] std::string print(const std::vector<upstream::SourceSpec>& field,
+                                const OptionRow& row);
 [[nodiscard]] std::string print(const std::vector<IpRange>& field, const OptionRow& row);
 [[nodiscard]] std::string print(const std::vector<gateway::IdentityKind>& field,
                                 const OptionRow& row);
@@ -79,6 +82,18 @@ constexpr Words words_of(gateway::IdentityKind) noexcept {
 }
 constexpr Words words_of(gateway::BytesCharged) noexcept {
   return gateway::kBytesChargedNames;
+}
+constexpr Words words_of(io::TlsVersion) noexcept {
+  return io::kTlsVersionNames;
+}
+constexpr Words words_of(upstream::Protocol) noexcept {
+  return upstream::kProtocolNames;
+}
+constexpr Words words_of(upstream::HealthCheckKind) noexcept {
+  return upstream::kHealthCheckKindNames;
+}
+constexpr Words words_of(policy::Balance) noexcept {
+  return policy::kBalanceNames;
 }
 constexpr Words words_of(Priority) noexcept {
   return kPriorityWords;

@@ -30,6 +30,9 @@ struct Option {
 [[nodiscard]] std::span<const Option<upstream::UpstreamConfig>> upstream_options() noexcept;
 [[nodiscard]] std::span<const Option<gateway::RouteConfig>> route_options() noexcept;
 
+/// The tables inside of one [[upstream]], which are written [upstream.tls].
+[[nodiscard]] std::span<const std::string_view> upstream_tables() noexcept;
+
 /// The plain sections, in the order of the table.
 [[nodiscard]] std::span<const std::string_view> plain_sections() noexcept;
 
@@ -43,6 +46,9 @@ template <class Owner>
   }
   return nullptr;
 }
+
+/// The key of an option inside of its [[section]]: "connect_timeout_ms", "tls.ca".
+[[nodiscard]] std::string key_inside(const OptionRow& row);
 
 /// WEIR_ADMISSION_LIMIT_MIN_LIMIT; the section is omitted if the name begins with it.
 [[nodiscard]] std::string environment_name(const OptionRow& row);

@@ -37,16 +37,16 @@ class alignas(64) RedundancyBudget {
   [[nodiscard]] std::uint32_t balance_millitokens() const noexcept {
     return balance_.load(std::memory_order_relaxed);
   }
+  [[nodiscard]] policy::RedundancyBudgetRules rules() const noexcept {
+    const std::uint64_t packed = rules_.load(std::memory_order_relaxed);
+    return {.deposit_millitokens = static_cast<std::uint32_t>(packed >> 32U),
+            .cap_millitokens = static_cast<std::uint32_t>(packed)};
+  }
 
  private:
   [[nodiscard]] static constexpr std::uint64_t pack(
       const policy::RedundancyBudgetRules& rules) noexcept {
     return std::uint64_t{rules.deposit_millitokens} << 32U | rules.cap_millitokens;
-  }
-  [[nodiscard]] policy::RedundancyBudgetRules rules() const noexcept {
-    const std::uint64_t packed = rules_.load(std::memory_order_relaxed);
-    return {.deposit_millitokens = static_cast<std::uint32_t>(packed >> 32U),
-            .cap_millitokens = static_cast<std::uint32_t>(packed)};
   }
 
   std::atomic<std::uint64_t> rules_;

@@ -11,6 +11,7 @@
 #include "control/redundancy_budget.h"
 #include "upstream/client_stream.h"
 #include "upstream/connection_waiter.h"
+#include "upstream/endpoint_counters.h"
 
 namespace weir::inline v0::upstream {
 
@@ -91,6 +92,7 @@ class Attempt final : private ClientStreamEvents, private ConnectionWaiter {
   void note_sent() noexcept;
   void note_answered(const ResponseHead& head) noexcept;
   void teach(Duration latency, bool error) noexcept;
+  void count(AttemptOutcome outcome) noexcept;
   void end() noexcept;
   void fail(const StreamFailure& failure) noexcept;
   [[nodiscard]] Duration silence_allowed() const noexcept;
@@ -107,6 +109,7 @@ class Attempt final : private ClientStreamEvents, private ConnectionWaiter {
   State state_ = State::kNone;
   TimePoint owner_waited_at_{};  // the last time that a timer found it waiting for its owner
   bool tunnel_ = false;
+  bool error_answer_ = false;  // the answer's status is 500 or above
 };
 
 }  // namespace weir::inline v0::upstream

@@ -156,6 +156,7 @@ class Call {
   [[nodiscard]] bool retried_instead(const ResponseHead& head) noexcept;
   [[nodiscard]] policy::SendAgainDecision decide(const policy::FailedAttempt& failed) noexcept;
   [[nodiscard]] bool take_token(const PoolEndpoint& failed, policy::SendAgain verdict) noexcept;
+  void note_decision(policy::SendAgainReason reason) noexcept;
   void proceed(UpstreamFailure failure) noexcept;
   void end(UpstreamFailure failure) noexcept;
   void detach() noexcept;

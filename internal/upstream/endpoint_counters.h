@@ -3,6 +3,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <string_view>
 
 #include "weir/base/owned_count.h"
 #include "weir/base/time.h"
@@ -12,11 +13,22 @@
 
 namespace weir::inline v0::upstream {
 
+/// How an attempt ended; a label of metrics.
+enum class AttemptOutcome : std::uint8_t {
+  kOk,         // a complete answer below 500
+  kError,      // an answer of 500 or above
+  kFailed,     // no complete answer
+  kCancelled,  // by our side: the client left, a deadline passed
+};
+inline constexpr std::array<std::string_view, 4> kAttemptOutcomeNames = {"ok", "error", "failed",
+                                                                         "cancelled"};
+
 /// What one loop counted for one endpoint. Written by that loop only; readers add the loops up.
 struct alignas(64) EndpointCounters {
   OwnedCount attempts;
   OwnedCount retries;  // attempts that were not the first of their call
   OwnedCount answered;
+  std::array<OwnedCount, kAttemptOutcomeNames.size()> ended;  // by AttemptOutcome
   OwnedCount connects;
   OwnedCount strays;  // idle connections closed because bytes came without a request
   std::array<OwnedCount, kUpstreamFailureCount> failures;

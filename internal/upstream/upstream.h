@@ -19,9 +19,11 @@
 #include "io/tls_context.h"
 #include "policy/peak_ewma.h"
 #include "policy/replica_view.h"
+#include "upstream/call_counters.h"
 #include "upstream/discovery/endpoint_source.h"
 #include "upstream/endpoint.h"
 #include "upstream/endpoint_set.h"
+#include "upstream/endpoint_totals.h"
 
 namespace weir::inline v0::upstream {
 
@@ -107,6 +109,22 @@ class Upstream {
   /// No endpoint is known to be well: all are out, or on trial.
   [[nodiscard]] bool all_failing() const;
 
+  // ---- what was counted
+  /// Of all endpoints that the upstream ever had: counters never go backwards when one leaves.
+  [[nodiscard]] EndpointTotals totals();
+  [[nodiscard]] CallCounters& counters(std::uint32_t loop) noexcept { return counters_[loop]; }
+  /// The sum of a counter over all loops.
+  template <class Value>
+  [[nodiscard]] std::uint64_t sum(Value value) const noexcept {
+    std::uint64_t total = 0;
+    for (std::uint32_t i = 0; i < loops_; ++i) total += value(counters_[i]);
+    return total;
+  }
+  /// How often an endpoint was ejected or found hung for this reason.
+  [[nodiscard]] std::uint64_t ejections(policy::HealthReason reason) const noexcept {
+    return ejections_[static_cast<std::size_t>(reason)].load(std::memory_order_relaxed);
+  }
+
   // ---- what choices need of all endpoints together, published by EndpointWatch
   struct Published {
     policy::Cohort cohort;
@@ -156,11 +174,20 @@ class Upstream {
   [[nodiscard]] std::shared_ptr<EndpointSet> make_set(std::vector<DiscoveredEndpoint>& all,
                                                       const EndpointSet& before, bool first,
                                                       TimePoint now);
+  struct Changed {
+    std::shared_ptr<Endpoint> endpoint;
+    policy::HealthChange change;
+  };
+  void report(const Endpoint& endpoint, const policy::HealthChange& change);
+  /// Endpoints that nobody uses any more are only numbers from now on. Under mutex_.
+  void settle_left();
 
   const UpstreamConfig config_;
   const std::uint32_t loops_;
   const std::uint32_t reserved_;
   UpstreamObserver* const observer_;
+  const std::unique_ptr<CallCounters[]> counters_;
+  std::array<std::atomic<std::uint64_t>, policy::kHealthReasonCount> ejections_{};
   control::RedundancyBudget budget_;
   std::array<std::atomic<Duration::rep>, 7> timeouts_ns_{};
   BoundedCount<std::uint32_t> connections_;
@@ -175,7 +202,10 @@ class Upstream {
   std::atomic<std::int64_t> p99_ns_{0};
 
   mutable std::mutex mutex_;
-  std::shared_ptr<const EndpointSet> set_;  // under mutex_, as all below
+  std::shared_ptr<const EndpointSet> set_;       // under mutex_, as all below
+  std::vector<Changed> changed_;                 // by the set that is being made
+  std::vector<std::shared_ptr<Endpoint>> left_;  // not in the set, and perhaps still in use
+  EndpointTotals gone_;                          // of those that nobody uses any more
   io::TlsContext::Ptr tls_;
   Rng rng_;
   std::vector<ConnectionPool*> pools_;

@@ -211,14 +211,20 @@ Refusal assign(std::optional<NetAddress>& field, const RawValue& value, const Op
   return std::nullopt;
 }
 
-Refusal assign(std::vector<NetAddress>& field, const RawValue& value, const OptionRow&) {
-  std::vector<NetAddress> given;
-  Refusal refusal = read_texts(value, kAddressText, [&](const std::string& text) {
-    auto address = parse_net_address(text);
-    if (address) given.push_back(std::move(*address));
-    return address.has_value();
+Refusal assign(std::vector<upstream::SourceSpec>& field, const RawValue& value, const OptionRow&) {
+  std::vector<upstream::SourceSpec> given;
+  std::string why;
+  Refusal refusal = read_texts(value, upstream::kSourceSyntax, [&](const std::string& text) {
+    auto source = upstream::parse_source(text);
+    if (source) {
+      given.push_back(std::move(*source));
+    } else {
+      why = source.error();
+    }
+    return why.empty();
   });
   if (!refusal) field = std::move(given);
+  if (refusal && !why.empty()) *refusal += ": " + why;
   return refusal;
 }
 
@@ -284,8 +290,8 @@ std::string print(const std::vector<std::string>& field, const OptionRow&) {
 std::string print(const std::optional<NetAddress>& field, const OptionRow&) {
   return quoted_text(field ? to_string(*field) : std::string());
 }
-std::string print(const std::vector<NetAddress>& field, const OptionRow&) {
-  return print_list(field, [](const NetAddress& address) { return to_string(address); });
+std::string print(const std::vector<upstream::SourceSpec>& field, const OptionRow&) {
+  return print_list(field, [](const upstream::SourceSpec& source) { return source.to_string(); });
 }
 std::string print(const std::vector<IpRange>& field, const OptionRow&) {
   return print_list(field, [](const IpRange& range) { return to_string(range); });

@@ -25,7 +25,7 @@ std::vector<std::string> keys(const ConfigErrors& errors) {
 upstream::UpstreamConfig upstream(std::string name) {
   upstream::UpstreamConfig made;
   made.name = std::move(name);
-  made.endpoints = {*parse_net_address("127.0.0.1:3000")};
+  made.endpoints = {*upstream::parse_source("127.0.0.1:3000")};
   return made;
 }
 

@@ -6,12 +6,26 @@
 #include "weir/experimental/io/clock.h"
 
 #include "forward_head.h"
+#include "upstream/discovery/make_source.h"
 
 namespace weir::inline v0::gateway {
 namespace {
 
 std::string_view first_scope(const config::Config& config) {
   return config.upstreams.empty() ? std::string_view("default") : config.upstreams.front().name;
+}
+
+/// The endpoints of an upstream that has addresses only; otherwise none yet.
+std::vector<upstream::DiscoveredEndpoint> fixed_endpoints(const upstream::UpstreamConfig& config) {
+  std::vector<upstream::DiscoveredEndpoint> all;
+  for (const upstream::SourceSpec& spec : config.endpoints) {
+    if (spec.dynamic()) return {};
+    upstream::DiscoveredEndpoint& one = all.emplace_back(endpoint_at(spec));
+    one.weight = spec.attributes.weight;
+    one.zone = spec.attributes.zone;
+    one.draining = spec.attributes.draining;
+  }
+  return all;
 }
 
 }  // namespace
@@ -64,17 +78,15 @@ upstream::UpstreamMemory::Shape GatewayCore::memory_shape(const GatewaySizes& si
           .reserved = sizes.reserved};
 }
 
-GatewayCore::GatewayCore(const config::Config& configured,
-                         const std::vector<std::vector<io::SocketName>>& endpoints,
-                         std::uint32_t loops, Rng seed, EventSink* events,
-                         io::LineWriter* access_log_writer)
+GatewayCore::GatewayCore(const config::Config& configured, std::uint32_t loops, Rng seed,
+                         const Parts& parts)
     : sizes(configured),
       rng(seed),
-      controller(configured.admission_for_scopes(), rng.fork(), events, first_scope(configured)),
+      controller(configured.admission_for_scopes(), rng.fork(), parts.events,
+                 first_scope(configured)),
       memory(memory_shape(sizes, loops)),
-      access_log(access_log_writer),
+      access_log(parts.access_log),
       config_(configured) {
-  WEIR_ASSERT(endpoints.size() == configured.upstreams.size());
   for (std::size_t i = 0; i < configured.upstreams.size(); ++i) {
     const upstream::UpstreamConfig& upstream = configured.upstreams[i];
     if (i > 0) {  // the constructor of the controller made the first scope
@@ -82,18 +94,14 @@ GatewayCore::GatewayCore(const config::Config& configured,
       WEIR_ASSERT(scope == scope_of(i));
     }
     names.push_back(upstream.name);
-    std::vector<upstream::DiscoveredEndpoint> found;
-    for (const io::SocketName& name : endpoints[i]) {
-      found.emplace_back().address = name;
-    }
-    upstreams.push_back(
-        std::make_unique<upstream::Upstream>(upstream::Upstream::Setup{.config = upstream,
-                                                                       .loops = loops,
-                                                                       .reserved = sizes.reserved,
-                                                                       .rng = rng.fork(),
-                                                                       .observer = nullptr,
-                                                                       .tls = nullptr},
-                                             std::move(found), io::monotonic_now()));
+    upstreams.push_back(std::make_unique<upstream::Upstream>(
+        upstream::Upstream::Setup{.config = upstream,
+                                  .loops = loops,
+                                  .reserved = sizes.reserved,
+                                  .rng = rng.fork(),
+                                  .observer = parts.observer,
+                                  .tls = parts.tls.empty() ? nullptr : parts.tls[i]},
+        fixed_endpoints(upstream), io::monotonic_now()));
     http::HttpLimits limits;
     limits.head_bytes_max = upstream.response_head_bytes_max;
     response_limits.push_back(limits);

@@ -46,10 +46,15 @@ struct GatewaySizes {
 /// Thread-safety: each member's own.
 /// Lifetime: outlives every loop's part.
 struct GatewayCore {
-  /// `endpoints[i]` are the resolved addresses of config.upstreams[i].
-  GatewayCore(const config::Config& configured,
-              const std::vector<std::vector<io::SocketName>>& endpoints, std::uint32_t loops,
-              Rng seed, EventSink* events, io::LineWriter* access_log);
+  struct Parts {
+    EventSink* events = nullptr;
+    upstream::UpstreamObserver* observer = nullptr;
+    io::LineWriter* access_log = nullptr;
+    std::vector<io::TlsContext::Ptr> tls{};  // of each upstream; none: no upstream has TLS
+  };
+  /// Upstreams with addresses only have their endpoints at once; sources are started by
+  /// Discoveries.
+  GatewayCore(const config::Config& configured, std::uint32_t loops, Rng seed, const Parts& parts);
   GatewayCore(const GatewayCore&) = delete;
   GatewayCore& operator=(const GatewayCore&) = delete;
 

@@ -205,7 +205,7 @@ inline config::Config gateway_config(const std::vector<std::string>& endpoints) 
   upstream.name = "app";
   upstream.max_connections = 256;
   for (const std::string& text : endpoints) {
-    upstream.endpoints.push_back(*parse_net_address(text));
+    upstream.endpoints.push_back(*upstream::parse_source(text));
   }
   RouteConfig route;
   route.upstream = "app";

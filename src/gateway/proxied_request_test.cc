@@ -37,8 +37,7 @@ class ProxiedRequestTest : public ::testing::Test {
     config.admission.limit.initial_limit = 1;
     config.admission.normal_wait_max = std::chrono::seconds(30);
     if (change) change(config);
-    const std::vector<std::vector<io::SocketName>> endpoints = {{origin_.name()}};
-    core_ = std::make_unique<GatewayCore>(config, endpoints, 1, Rng(7), nullptr, nullptr);
+    core_ = std::make_unique<GatewayCore>(config, 1, Rng(7), GatewayCore::Parts{});
     home_ = std::make_unique<GatewayLoop>(*core_, loop, 0,
                                           std::make_shared<const Rules>(config, core_->names));
     front_handler_ = home_->make_front_handler();

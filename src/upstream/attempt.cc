@@ -62,7 +62,7 @@ UpstreamFailure Attempt::begin(Dispatcher& dispatcher, PoolEndpoint& endpoint, P
   token_ = std::move(token);
   position_ = 0;
   sent_at_ = owner_waited_at_ = {};
-  tunnel_ = false;
+  tunnel_ = error_answer_ = false;
   state_ = State::kConnecting;
   Dispatcher::pin(endpoint);
   endpoint.shared->add_in_flight();
@@ -75,6 +75,7 @@ UpstreamFailure Attempt::begin(Dispatcher& dispatcher, PoolEndpoint& endpoint, P
       dispatcher.pool().acquire(endpoint, *this, {.access = plan.access, .repeatable = repeatable});
   if (!stream) {
     endpoint.counters.failures[index_of(stream.error())].add();
+    count(AttemptOutcome::kFailed);
     end();
     return stream.error();
   }
@@ -171,8 +172,9 @@ void Attempt::note_answered(const ResponseHead& head) noexcept {
   tunnel_ = head.tunnel;
   token_.spent();
   endpoint_->counters.answered.add();
+  error_answer_ = head.status >= 500;
   const bool bad = is_bad(head);
-  if (request_sent()) teach(now - sent_at_, head.status >= 500);
+  if (request_sent()) teach(now - sent_at_, error_answer_);
   if (bad) {
     dispatcher_->upstream().note_health(endpoint, policy::HealthEvent::kBadAnswer, now);
   } else {
@@ -201,6 +203,7 @@ bool Attempt::on_stream_trailers(const http::HeaderList& trailers) {
 }
 
 void Attempt::on_stream_complete() {
+  count(error_answer_ ? AttemptOutcome::kError : AttemptOutcome::kOk);
   end();
   call_.on_attempt_complete();
 }
@@ -214,6 +217,7 @@ void Attempt::on_stream_failed(const StreamFailure& failure) {
 
 void Attempt::fail(const StreamFailure& failure) noexcept {
   endpoint_->counters.failures[index_of(failure.failure)].add();
+  count(AttemptOutcome::kFailed);
   if (failure.written) token_.spent();
   if (is_bad(failure)) {
     dispatcher_->upstream().note_health(*endpoint_->shared, policy::HealthEvent::kBadAnswer,
@@ -221,6 +225,10 @@ void Attempt::fail(const StreamFailure& failure) noexcept {
   }
   end();
   call_.on_attempt_failed(*this, failure);
+}
+
+void Attempt::count(AttemptOutcome outcome) noexcept {
+  endpoint_->counters.ended[static_cast<std::size_t>(outcome)].add();
 }
 
 void Attempt::end() noexcept {
@@ -236,6 +244,8 @@ void Attempt::end() noexcept {
 
 void Attempt::cancel() noexcept {
   if (!active()) return;
+  const bool answered = state_ == State::kReceiving && error_answer_;
+  count(answered ? AttemptOutcome::kError : AttemptOutcome::kCancelled);
   if (ClientStream* stream = std::exchange(stream_, nullptr)) stream->cancel();
   end();
 }

@@ -233,6 +233,7 @@ UpstreamFailure Call::hold(UpstreamFailure why) noexcept {
   if (hold_max <= Duration(0) || deadline_ <= dispatcher_->now()) return failure;
   const TimePoint now = dispatcher_->now();
   if (held_since_ == TimePoint{}) {
+    dispatcher_->upstream().counters(dispatcher_->loop_index()).held.add();
     held_since_ = now;
     held_until_ = std::min(now + hold_max, deadline_);
   }
@@ -289,8 +290,19 @@ bool Call::may_move() noexcept {
 
 bool Call::take_token(const PoolEndpoint& failed, policy::SendAgain verdict) noexcept {
   if (verdict != policy::SendAgain::kFromBudget) return true;
-  return token_.take({.shared = dispatcher_->upstream().budget(),
-                      .destination = failed.shared->budget()}) == control::BudgetVerdict::kTaken;
+  if (token_.take({.shared = dispatcher_->upstream().budget(),
+                   .destination = failed.shared->budget()}) == control::BudgetVerdict::kTaken) {
+    return true;
+  }
+  dispatcher_->upstream().counters(dispatcher_->loop_index()).budget_empty.add();
+  return false;
+}
+
+void Call::note_decision(policy::SendAgainReason reason) noexcept {
+  dispatcher_->upstream()
+      .counters(dispatcher_->loop_index())
+      .decisions[static_cast<std::size_t>(reason)]
+      .add();
 }
 
 void Call::on_attempt_failed(Attempt& attempt, const StreamFailure& failure) {
@@ -317,9 +329,12 @@ UpstreamFailure Call::after_failure(const StreamFailure& failure) noexcept {
     if (decision.reason == policy::SendAgainReason::kDeadline) return failure.failure;
     return hold(failure.failure);
   }
-  if (decision.verdict == policy::SendAgain::kNo || !take_token(at, decision.verdict)) {
+  if (decision.verdict == policy::SendAgain::kNo) {
+    note_decision(decision.reason);
     return failure.failure;
   }
+  if (!take_token(at, decision.verdict)) return failure.failure;
+  note_decision(decision.reason);
   if (decision.same_endpoint && tried_count_ > 0) --tried_count_;
   const bool at_once = other || decision.same_endpoint;
   const std::optional<Duration> wait = policy::retry_wait({.retries = retries_,
@@ -348,6 +363,7 @@ bool Call::retried_instead(const ResponseHead& head) noexcept {
   if (decision.verdict == policy::SendAgain::kNo || decision.wait > Duration(0)) return false;
   if (!dispatcher_->other_open({tried_.data(), tried_count_})) return false;
   if (!take_token(attempt_.endpoint(), decision.verdict)) return false;
+  note_decision(decision.reason);
   ++retries_;
   attempt_.cancel();
   if (body_.is_open() && !std::exchange(owes_writable_, true)) events_.on_upstream_blocked();

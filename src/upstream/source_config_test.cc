@@ -53,7 +53,7 @@ TEST(SourceConfig, ErrorsSayWhatIsWrong) {
            Row{"srv:http.tcp.api", "an SRV name has the form _service._proto.name"},
            Row{"srv:_http._tcp", "an SRV name has the form _service._proto.name"},
            Row{"srv:_http._tcp.", "an SRV name has the form _service._proto.name"},
-           Row{"srv:_http._tcp.a b", "an SRV name has the form _service._proto.name"},
+           Row{"srv:_http._tcp.a/b", "an SRV name has the form _service._proto.name"},
            Row{"file:relative", "its path does not start with /"},
            Row{"file:", "its path does not start with /"},
        }) {
@@ -61,6 +61,17 @@ TEST(SourceConfig, ErrorsSayWhatIsWrong) {
     ASSERT_FALSE(spec) << row.text;
     EXPECT_EQ(spec.error(), row.error) << row.text;
   }
+}
+
+TEST(SourceConfig, AttributesStandBehindTheSource) {
+  const auto spec = parse_source("127.0.0.1:81  weight=2\tzone=b drain=true ");
+  ASSERT_TRUE(spec);
+  EXPECT_EQ(spec->attributes, (EndpointAttributes{.weight = 2, .zone = "b", .draining = true}));
+  EXPECT_EQ(spec->source(), "127.0.0.1:81");
+  EXPECT_EQ(spec->to_string(), "127.0.0.1:81 weight=2 zone=b drain=true");
+  EXPECT_EQ(*parse_source(spec->to_string()), *spec);
+  EXPECT_EQ(parse_source("dns:api:80 zone=b")->attributes.zone, "b");
+  EXPECT_EQ(parse_source("h:1 drain=yes").error(), "drain=yes: allowed are true and false");
 }
 
 }  // namespace

@@ -43,12 +43,14 @@ Upstream::Upstream(Setup setup, std::vector<DiscoveredEndpoint> endpoints, TimeP
       loops_(setup.loops),
       reserved_(std::min(setup.reserved, config_.max_connections / 4)),
       observer_(setup.observer),
+      counters_(std::make_unique<CallCounters[]>(setup.loops)),
       budget_(policy::redundancy_budget_rules(config_.retry_budget_pct,
                                               config_.retry_budget_tokens_max)),
       tls_(std::move(setup.tls)),
       rng_(setup.rng) {
   set_timeouts(timeouts_of(config_));
   set_ = make_set(endpoints, EndpointSet{}, true, now);
+  changed_.clear();
 }
 
 Upstream::~Upstream() = default;
@@ -99,6 +101,12 @@ std::shared_ptr<EndpointSet> Upstream::make_set(std::vector<DiscoveredEndpoint>&
     for (const EndpointSet::Member& member : before.members) {
       if (member.endpoint->name() == name) return member.endpoint;
     }
+    for (auto it = left_.begin(); it != left_.end(); ++it) {
+      if ((*it)->name() != name) continue;
+      std::shared_ptr<Endpoint> back = std::move(*it);
+      left_.erase(it);
+      return back;
+    }
     return nullptr;
   };
   std::stable_partition(all.begin(), all.end(), [&](const DiscoveredEndpoint& e) {
@@ -114,9 +122,10 @@ std::shared_ptr<EndpointSet> Upstream::make_set(std::vector<DiscoveredEndpoint>&
           Endpoint::Identity{.name = e.address, .host = std::move(e.host)}, loops_, health,
           rng_.fork());
     }
-    endpoint->note(
+    const auto change = endpoint->note(
         e.draining ? policy::HealthEvent::kOperatorDrain : policy::HealthEvent::kOperatorUndrain,
         now);
+    if (change) changed_.push_back({endpoint, *change});
     if (!config_.zone.empty() && e.zone == config_.zone) ++set->local;
     ring.push_back({.key = std::hash<std::string>()(endpoint->label()),
                     .weight = static_cast<double>(e.weight)});
@@ -131,6 +140,7 @@ void Upstream::set_endpoints(std::vector<DiscoveredEndpoint> all, TimePoint now)
   std::size_t added = 0;
   std::size_t removed = 0;
   const std::size_t count = all.size();
+  std::vector<Changed> changed;
   {
     const std::scoped_lock lock(mutex_);
     const std::shared_ptr<const EndpointSet> before = set_;
@@ -144,7 +154,15 @@ void Upstream::set_endpoints(std::vector<DiscoveredEndpoint> all, TimePoint now)
     };
     added = missing(*set_, *before);
     removed = missing(*before, *set_);
+    changed.swap(changed_);
+    for (const EndpointSet::Member& member : before->members) {
+      const auto stays = [&](const auto& m) { return m.endpoint == member.endpoint; };
+      if (std::any_of(set_->members.begin(), set_->members.end(), stays)) continue;
+      left_.push_back(member.endpoint);
+    }
+    settle_left();
   }
+  for (const Changed& one : changed) report(*one.endpoint, one.change);
   if (observer_ != nullptr && (added > 0 || removed > 0)) {
     observer_->on_set_change(config_.name, added, removed, count);
   }
@@ -154,8 +172,32 @@ void Upstream::set_endpoints(std::vector<DiscoveredEndpoint> all, TimePoint now)
 void Upstream::note_health(Endpoint& endpoint, policy::HealthEvent event, TimePoint now) {
   const std::optional<policy::HealthChange> change = endpoint.note(event, now);
   if (!change) return;
-  if (observer_ != nullptr) observer_->on_endpoint_change(config_.name, endpoint, *change);
+  report(endpoint, *change);
   post_review();
+}
+
+void Upstream::report(const Endpoint& endpoint, const policy::HealthChange& change) {
+  if (change.to == policy::EndpointState::kEjected || change.to == policy::EndpointState::kHung) {
+    ejections_[static_cast<std::size_t>(change.reason)].fetch_add(1, kRelaxed);
+  }
+  if (observer_ != nullptr) observer_->on_endpoint_change(config_.name, endpoint, change);
+}
+
+void Upstream::settle_left() {
+  std::erase_if(left_, [this](const std::shared_ptr<Endpoint>& endpoint) {
+    if (endpoint.use_count() > 1) return false;
+    gone_.add(*endpoint);
+    return true;
+  });
+}
+
+EndpointTotals Upstream::totals() {
+  const std::scoped_lock lock(mutex_);
+  settle_left();
+  EndpointTotals all = gone_;
+  for (const std::shared_ptr<Endpoint>& endpoint : left_) all.add(*endpoint);
+  for (const EndpointSet::Member& member : set_->members) all.add(*member.endpoint);
+  return all;
 }
 
 void Upstream::note_tls_failure(const PoolEndpoint& endpoint, std::string_view why) {

@@ -17,6 +17,9 @@ struct SourceTiming {
   policy::DiscoveryTimes times;
 };
 
+/// The endpoint of a source that is an address: "127.0.0.1:80", "unix:/path".
+[[nodiscard]] DiscoveredEndpoint endpoint_at(const SourceSpec& spec);
+
 /// The source for one entry of `endpoints`. A plain name ("api:8080") is looked up like
 /// "dns:api:8080". `resolver` must outlive the source, which runs on the resolver's loop.
 [[nodiscard]] std::unique_ptr<EndpointSource> make_source(const SourceSpec& spec,

@@ -1,30 +1,20 @@
 #include "discovery/endpoint_file.h"
 
 #include <algorithm>
-#include <charconv>
-#include <cstdint>
 #include <utility>
 
 #include "weir/base/net_address.h"
 #include "weir/experimental/io/resolve.h"
+#include "weir/experimental/upstream/endpoint_attributes_config.h"
 
 namespace weir::inline v0::upstream {
 namespace {
-
-constexpr std::uint32_t kWeightMax = 65535;
-constexpr std::size_t kZoneBytesMax = 64;
 
 std::string_view take_until(std::string_view& text, std::string_view ends) {
   const std::size_t end = std::min(text.find_first_of(ends), text.size());
   const std::string_view out = text.substr(0, end);
   text.remove_prefix(std::min(end + 1, text.size()));
   return out;
-}
-
-/// The next word of a line; empty at its end.
-std::string_view next_word(std::string_view& line) {
-  line.remove_prefix(std::min(line.find_first_not_of(" \t\r"), line.size()));
-  return take_until(line, " \t\r");
 }
 
 std::string quoted(std::string_view word) {
@@ -45,48 +35,6 @@ std::string set_address(DiscoveredEndpoint& endpoint, std::string_view word) {
   return {};
 }
 
-std::string set_weight(DiscoveredEndpoint& endpoint, std::string_view value) {
-  std::uint32_t weight = 0;
-  const char* end = value.data() + value.size();
-  const auto [at, error] = std::from_chars(value.data(), end, weight);
-  if (error != std::errc() || at != end || weight < 1 || weight > kWeightMax) {
-    return "weight=" + std::string(value) + ": allowed is 1 to " + std::to_string(kWeightMax);
-  }
-  endpoint.weight = weight;
-  return {};
-}
-
-std::string set_zone(DiscoveredEndpoint& endpoint, std::string_view value) {
-  const bool printable = std::all_of(value.begin(), value.end(),
-                                     [](char c) { return c > ' ' && c < '\x7F' && c != '"'; });
-  if (value.empty() || value.size() > kZoneBytesMax || !printable) {
-    return "zone=" + std::string(value) + ": allowed are 1 to " + std::to_string(kZoneBytesMax) +
-           " printable characters";
-  }
-  endpoint.zone = value;
-  return {};
-}
-
-std::string set_drain(DiscoveredEndpoint& endpoint, std::string_view value) {
-  if (value != "true" && value != "false") {
-    return "drain=" + std::string(value) + ": allowed are true and false";
-  }
-  endpoint.draining = value == "true";
-  return {};
-}
-
-std::string set_attribute(DiscoveredEndpoint& endpoint, std::string_view word) {
-  std::string_view value = word;
-  const std::string_view key = take_until(value, "=");
-  if (key.size() == word.size()) {
-    return quoted(word) + ": allowed are weight=N, zone=Z and drain=true";
-  }
-  if (key == "weight") return set_weight(endpoint, value);
-  if (key == "zone") return set_zone(endpoint, value);
-  if (key == "drain") return set_drain(endpoint, value);
-  return quoted(key) + ": allowed are weight=N, zone=Z and drain=true";
-}
-
 }  // namespace
 
 Result<std::vector<DiscoveredEndpoint>, std::string> parse_endpoint_file(std::string_view text) {
@@ -99,15 +47,19 @@ Result<std::vector<DiscoveredEndpoint>, std::string> parse_endpoint_file(std::st
     const auto wrong = [number](const std::string& what) {
       return unexpected("line " + std::to_string(number) + ": " + what);
     };
-    const std::string_view address = next_word(line);
+    const std::string_view address = take_word(line);
     if (address.empty()) continue;
     DiscoveredEndpoint endpoint;
+    EndpointAttributes attributes;
     std::string fault = set_address(endpoint, address);
-    for (std::string_view word = next_word(line); fault.empty() && !word.empty();
-         word = next_word(line)) {
-      fault = set_attribute(endpoint, word);
+    for (std::string_view word = take_word(line); fault.empty() && !word.empty();
+         word = take_word(line)) {
+      fault = attributes.set(word);
     }
     if (!fault.empty()) return wrong(fault);
+    endpoint.weight = attributes.weight;
+    endpoint.zone = attributes.zone;
+    endpoint.draining = attributes.draining;
     const auto same = std::find_if(all.begin(), all.end(), [&](const DiscoveredEndpoint& one) {
       return one.address == endpoint.address;
     });

@@ -11,31 +11,30 @@
 #include "discovery/static_source.h"
 
 namespace weir::inline v0::upstream {
-namespace {
 
-std::unique_ptr<EndpointSource> make_static(const SourceSpec& spec) {
+DiscoveredEndpoint endpoint_at(const SourceSpec& spec) {
   DiscoveredEndpoint one;
   one.address = io::resolve(spec.address)->front();  // of an address or a path: itself
   if (spec.address.kind == NetAddressKind::kIp) one.host = to_string(spec.address.ip);
-  return std::make_unique<StaticSource>(spec.to_string(), std::vector{std::move(one)});
+  return one;
 }
-
-}  // namespace
 
 std::unique_ptr<EndpointSource> make_source(const SourceSpec& spec, io::DnsResolver& resolver,
                                             SourceTiming timing) {
   switch (spec.kind) {
     case SourceKind::kSrv:
-      return std::make_unique<SrvSource>(spec.to_string(), spec.text, resolver, timing);
+      return std::make_unique<SrvSource>(spec.source(), spec.text, resolver, timing);
     case SourceKind::kFile:
-      return std::make_unique<FileSource>(spec.to_string(), spec.text);
+      return std::make_unique<FileSource>(spec.source(), spec.text);
     case SourceKind::kAddress:
     case SourceKind::kDns:
       break;
   }
-  if (spec.address.kind != NetAddressKind::kName) return make_static(spec);
+  if (spec.address.kind != NetAddressKind::kName) {
+    return std::make_unique<StaticSource>(spec.source(), std::vector{endpoint_at(spec)});
+  }
   return std::make_unique<DnsSource>(
-      spec.to_string(), DnsSource::Target{.host = spec.address.text, .port = spec.address.port},
+      spec.source(), DnsSource::Target{.host = spec.address.text, .port = spec.address.port},
       resolver, timing);
 }
 

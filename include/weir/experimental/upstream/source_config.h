@@ -5,9 +5,11 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "weir/base/net_address.h"
 #include "weir/base/result.h"
+#include "weir/experimental/upstream/endpoint_attributes_config.h"
 
 namespace weir::inline v0::upstream {
 
@@ -24,11 +26,13 @@ inline constexpr std::array<std::string_view, 4> kSourceKindNames = {"address", 
   return kSourceKindNames[static_cast<std::size_t>(kind)];
 }
 
-/// One entry of `endpoints`, as an operator writes it. Nothing is resolved here.
+/// One entry of `endpoints`, as an operator writes it: a source, and attributes for all endpoints
+/// that it has ("dns:api:8080 zone=b"). Nothing is resolved here.
 struct SourceSpec {
   SourceKind kind = SourceKind::kAddress;
   NetAddress address;  // kAddress, kDns
   std::string text;    // kSrv: the name; kFile: the path
+  EndpointAttributes attributes;
 
   bool operator==(const SourceSpec&) const = default;
 
@@ -36,16 +40,19 @@ struct SourceSpec {
   [[nodiscard]] bool dynamic() const noexcept {
     return kind != SourceKind::kAddress || address.kind == NetAddressKind::kName;
   }
+  /// The source alone, without attributes.
+  [[nodiscard]] std::string source() const;
   /// The text that parse_source() reads back.
-  [[nodiscard]] std::string to_string() const;
+  [[nodiscard]] std::string to_string() const { return source() + attributes.to_string(); }
 };
 
 /// What parse_source() accepts, for the `allowed` field of a ConfigError.
 inline constexpr std::string_view kSourceSyntax =
-    "host:port, unix:/path, dns:name:port, srv:_service._proto.name or file:/path";
+    "host:port, unix:/path, dns:name:port, srv:_service._proto.name or file:/path, and behind it "
+    "weight=N, zone=Z, drain=true";
 
 /// Reads one entry of `endpoints`. The error says what is wrong with this text.
-[[nodiscard]] Result<SourceSpec, std::string_view> parse_source(std::string_view text);
+[[nodiscard]] Result<SourceSpec, std::string> parse_source(std::string_view text);
 
 namespace source_text {
 
@@ -82,15 +89,14 @@ namespace source_text {
   return rest.size() > second + 1 && as_host && as_host->kind == NetAddressKind::kName;
 }
 
-}  // namespace source_text
-
-inline Result<SourceSpec, std::string_view> parse_source(std::string_view text) {
+/// A source without attributes.
+[[nodiscard]] inline Result<SourceSpec, std::string_view> bare_source(std::string_view text) {
   using E = std::string_view;
   SourceSpec spec;
   if (text.starts_with("srv:")) {
     spec.kind = SourceKind::kSrv;
     spec.text = text.substr(4);
-    if (source_text::is_service_name(spec.text)) return spec;
+    if (is_service_name(spec.text)) return spec;
     return unexpected(E("an SRV name has the form _service._proto.name"));
   }
   if (text.starts_with("file:")) {
@@ -101,17 +107,36 @@ inline Result<SourceSpec, std::string_view> parse_source(std::string_view text) 
     return unexpected(E("its path does not start with /"));
   }
   const bool dns = text.starts_with("dns:");
-  const auto address = source_text::address(dns ? text.substr(4) : text);
-  if (!address) return unexpected(address.error());
-  if (dns && address->kind != NetAddressKind::kName) {
+  const auto found = address(dns ? text.substr(4) : text);
+  if (!found) return unexpected(found.error());
+  if (dns && found->kind != NetAddressKind::kName) {
     return unexpected(E("after dns: comes a host name, not an address"));
   }
   spec.kind = dns ? SourceKind::kDns : SourceKind::kAddress;
-  spec.address = *address;
+  spec.address = *found;
   return spec;
 }
 
-inline std::string SourceSpec::to_string() const {
+}  // namespace source_text
+
+inline Result<SourceSpec, std::string> parse_source(std::string_view text) {
+  std::string_view rest = text;
+  auto bare = source_text::bare_source(take_word(rest));
+  if (!bare) return unexpected(std::string(bare.error()));
+  SourceSpec spec = std::move(*bare);
+  for (std::string_view word = take_word(rest); !word.empty(); word = take_word(rest)) {
+    if (spec.kind == SourceKind::kFile) {
+      return unexpected(std::string("attributes of its endpoints are in the file itself"));
+    }
+    if (spec.kind == SourceKind::kSrv && word.starts_with("weight=")) {
+      return unexpected(std::string("SRV records have weights of their own"));
+    }
+    if (std::string fault = spec.attributes.set(word); !fault.empty()) return unexpected(fault);
+  }
+  return spec;
+}
+
+inline std::string SourceSpec::source() const {
   switch (kind) {
     case SourceKind::kAddress:
       return weir::to_string(address);
