@@ -23,7 +23,7 @@ constexpr Duration kReconnectEvery = std::chrono::milliseconds(50);
 struct Replicas {
   const std::vector<EndpointSet::Member>& members;
   const Upstream::Published& published;
-  std::uint32_t limit;
+  std::uint32_t limit;  // 0: not known, endpoints have no bound
   TimePoint now;
 
   /// Until the latencies of all are known, they count as equal: otherwise the endpoint that was
@@ -41,7 +41,7 @@ struct Replicas {
     const double weight = members[i].weight * ratio;
     return {.openness = endpoint.openness(),
             .in_flight = endpoint.in_flight(),
-            .in_flight_max = policy::share_max(limit, weight, published.cohort),
+            .in_flight_max = limit == 0 ? 0 : policy::share_max(limit, weight, published.cohort),
             .score_ns = score_of(endpoint),
             .weight = weight};
   }

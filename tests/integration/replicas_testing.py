@@ -17,6 +17,13 @@ from processes import Process, ProcessTest, Weir, free_port, get, wait_until
 HERE = pathlib.Path(__file__).parent
 GETS = 500
 POSTS = 50
+# The limiter is not under test: a machine that stalls would make it refuse.
+LIMIT = """
+[admission.limit]
+policy = "fixed"
+initial_limit = 1000
+max_limit = 1000
+"""
 # What a request takes from, and gives back when it ends.
 POOLS = ("proxied_requests", "request_heads", "response_regions", "write_buffers")
 
@@ -83,12 +90,18 @@ http {{
         self.end()
 
     def kill(self):
-        """The worker dies with its connections; the master must not start another one."""
-        pids = pathlib.Path(f"/proc/{self.child.pid}/task/{self.child.pid}/children").read_text()
-        self.child.kill()
-        for pid in pids.split():
-            os.kill(int(pid), signal.SIGKILL)
         self.end()
+
+    def end(self):
+        """The worker ends with the master, which must not start another one."""
+        if self.child.poll() is None:
+            task = pathlib.Path(f"/proc/{self.child.pid}/task/{self.child.pid}/children")
+            workers = task.read_text().split()
+            self.child.kill()
+            for pid in workers:
+                os.kill(int(pid), signal.SIGKILL)
+        super().end()
+        self.folder.cleanup()
 
 
 class ReplicasTest(ProcessTest):
@@ -106,7 +119,7 @@ class ReplicasTest(ProcessTest):
         for i in range(self.replica_count):
             self.replicas.append(self.kind(os.path.join(folder.name, f"journal-{i}")))
         self.gateway = self.started(Weir(config=self.app_config(
-            [one.port for one in self.replicas], upstream=self.upstream_options)))
+            [one.port for one in self.replicas], LIMIT, self.upstream_options)))
 
     def restart(self, i, gracefully=False, down=0.0):
         if gracefully:
