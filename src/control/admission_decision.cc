@@ -322,21 +322,23 @@ TimePoint Impl::binding_deadline(const AdmissionRequest& request) const noexcept
   return live.modes.load(kRelaxed).deadline == RuleMode::kEnforce ? request.deadline : TimePoint{};
 }
 
-Duration Impl::patience_for(const AdmissionRequest& request, TimePoint now) const noexcept {
-  const bool waits = !request.hedge &&
-                     (request.priority == Priority::kHigh || request.priority == Priority::kNormal);
-  if (!waits) return Duration(0);
-  const Duration tier = request.priority == Priority::kHigh ? live.high_wait_max.load(kRelaxed)
-                                                            : live.normal_wait_max.load(kRelaxed);
-  const TimePoint deadline = binding_deadline(request);
-  return deadline == TimePoint{} ? tier : std::min(tier, deadline - now);
+WaitingRoom::Newcomer Impl::newcomer_of(const AdmissionRequest& request, Scope& scope,
+                                        TimePoint now) const noexcept {
+  WaitingRoom::Newcomer newcomer{.priority = request.priority,
+                                 .deadline = binding_deadline(request),
+                                 .waiting_max = live.waiting_max.load(kRelaxed),
+                                 .capacity_per_second = scope.drain.capacity(now)};
+  if (request.hedge) return newcomer;
+  if (request.priority == Priority::kHigh) newcomer.tier = live.high_wait_max.load(kRelaxed);
+  if (request.priority == Priority::kNormal) newcomer.tier = live.normal_wait_max.load(kRelaxed);
+  return newcomer;
 }
 
 Entered Impl::wait(const AdmissionRequest& request, Waiter& waiter, Scope& scope, Taken& taken,
                    TimePoint now) noexcept {
-  const Duration patience = patience_for(request, now);
   scope.refresh_drain(now);
-  if (patience > Duration(0)) {
+  const WaitingRoom::Newcomer newcomer = newcomer_of(request, scope, now);
+  if (newcomer.tier > Duration(0)) {
     WEIR_ASSERT(waiter.state() == Waiter::State::kIdle ||
                 waiter.state() == Waiter::State::kCancelled);
     waiter.permit_ = Permit(taken);
@@ -346,10 +348,9 @@ Entered Impl::wait(const AdmissionRequest& request, Waiter& waiter, Scope& scope
     waiter.units_ = 0;
     waiter.global_units_ = 0;
     waiter.entered_at_ = now;
-    waiter.set_expiry(now + patience);
-    waiter.deadline_ = binding_deadline(request);
-    const Waiter::State state =
-        scope.room.enter(waiter, live.waiting_max.load(kRelaxed), scope.drain.capacity(now), now);
+    waiter.deadline_ = newcomer.deadline;
+    waiter.forgiven_ = false;
+    const Waiter::State state = scope.room.enter(waiter, newcomer, now);
     if (state == Waiter::State::kWaiting) {
       scope.counters.add(&ScopeCounters::limit_hits);
       scope.overload.note(now);

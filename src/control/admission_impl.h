@@ -73,9 +73,9 @@ class AdmissionController::Impl {
                              Taken& taken, TimePoint now) noexcept;
   /// The request's deadline if the deadline rule is enforced; else none.
   [[nodiscard]] TimePoint binding_deadline(const AdmissionRequest& request) const noexcept;
-  /// The longest time that a request may wait; zero or less: it may not wait.
-  [[nodiscard]] Duration patience_for(const AdmissionRequest& request,
-                                      TimePoint now) const noexcept;
+  /// The request as its waiting room sees it.
+  [[nodiscard]] WaitingRoom::Newcomer newcomer_of(const AdmissionRequest& request, Scope& scope,
+                                                  TimePoint now) const noexcept;
 
   void give_back_holdings(Taken& taken) noexcept;
   void give_back_seat(Taken& taken, TimePoint now) noexcept;

@@ -152,6 +152,7 @@ ScopeStats Scope::stats(TimePoint now) const noexcept {
     c.acquired = counters.sum_at(&ScopeCounters::acquired, i);
     c.shed = counters.sum_at(&ScopeCounters::shed, i);
     c.waited = room.waited(p);
+    c.standing = room.standing(p, now);
   }
   for (std::size_t i = 0; i < kReasonCount; ++i) {
     out.refused[i] = counters.sum_at(&ScopeCounters::refused, i);

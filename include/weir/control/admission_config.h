@@ -53,7 +53,7 @@ struct AdmissionConfig {
 
   Duration high_wait_max = std::chrono::milliseconds(100);
   Duration normal_wait_max = std::chrono::milliseconds(50);
-  std::uint32_t waiting_max = 256;   // per scope
+  std::uint32_t waiting_max = 1024;  // per scope
   std::uint32_t streams_max = 4096;  // units that moved to streaming, over all scopes
   double warn_threshold = 0.8;       // a class at this share of its bound causes a warning
 
@@ -61,7 +61,7 @@ struct AdmissionConfig {
   LimitConfig limit;
   RuleModes modes;
 
-  std::uint32_t actor_table_size = 16384;  // at start
+  std::uint32_t actor_table_size = 32768;  // at start
   std::uint32_t peer_table_size = 4096;    // at start
   std::uint32_t scopes_max = 1;            // at start; one is faster than many
 

@@ -64,6 +64,7 @@ class Waiter {
   ScopeId scope_ = ScopeId::kFirst;
   Priority priority_ = Priority::kNormal;
   Reason reason_ = Reason::kAdmitted;
+  bool forgiven_ = false;  // its expiry was extended after a stall of the process
   bool entering_ = false;  // enter() is still running and returns the result: no on_ready
 };
 
