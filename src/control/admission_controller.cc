@@ -21,6 +21,7 @@ void LiveRules::store(const AdmissionConfig& config) noexcept {
   high_wait_max.store(config.high_wait_max, kRelaxed);
   normal_wait_max.store(config.normal_wait_max, kRelaxed);
   waiting_max.store(config.waiting_max, kRelaxed);
+  fair.store(config.fair, kRelaxed);
   streams_max.store(config.streams_max, kRelaxed);
   warn_threshold.store(config.warn_threshold, kRelaxed);
   modes.store(config.modes, kRelaxed);

@@ -322,10 +322,17 @@ TimePoint Impl::binding_deadline(const AdmissionRequest& request) const noexcept
   return live.modes.load(kRelaxed).deadline == RuleMode::kEnforce ? request.deadline : TimePoint{};
 }
 
+// The name hash is keyed, so nobody can choose which flows it maps to.
+std::uint64_t Impl::turns_of(const Identity& actor) const noexcept {
+  if (!actor.present() || live.fair.load(kRelaxed) == Fairness::kOff) return 0;
+  return std::max<std::uint64_t>(actor.key.low ^ actor.key.high, 1);
+}
+
 WaitingRoom::Newcomer Impl::newcomer_of(const AdmissionRequest& request, Scope& scope,
                                         TimePoint now) const noexcept {
   WaitingRoom::Newcomer newcomer{.priority = request.priority,
                                  .deadline = binding_deadline(request),
+                                 .actor = turns_of(request.actor),
                                  .waiting_max = live.waiting_max.load(kRelaxed),
                                  .capacity_per_second = scope.drain.capacity(now)};
   if (request.hedge) return newcomer;

@@ -23,40 +23,62 @@ Reason reason_of(TimePoint deadline, TimePoint now) noexcept {
 
 // Ends the wait of a waiter, under the lock. The state is stored before the callback, and settle()
 // and leave() take the lock, so the owner cannot free the waiter while the callback runs.
-void WaitingRoom::decide(Line& line, Waiter& waiter, Waiter::State state, Reason reason) noexcept {
-  line.waiters.remove(waiter);
+void WaitingRoom::decide(Waiter& waiter, Waiter::State state, Reason reason) noexcept {
+  line_of(waiter.priority_).remove(waiter, state == Waiter::State::kGranted);
   waiter.reason_ = reason;
   waiter.state_.store(state, std::memory_order_release);
   if (!waiter.entering_ && waiter.on_ready_ != nullptr) waiter.on_ready_(waiter);
 }
 
-void WaitingRoom::refuse(Line& line, Waiter& waiter, Reason reason, TimePoint now) noexcept {
-  if (reason == Reason::kOverload) line.standing.note_refused(waiter.entered_at_, now);
-  decide(line, waiter, Waiter::State::kRefused, reason);
+void WaitingRoom::refuse(Waiter& waiter, Reason reason, TimePoint now) noexcept {
+  if (reason == Reason::kOverload) {
+    line_of(waiter.priority_).standing.note_refused(waiter.entered_at_, now);
+  }
+  decide(waiter, Waiter::State::kRefused, reason);
 }
 
 void WaitingRoom::publish(TimePoint now) noexcept {
-  high_.standing.set_occupied(!high_.waiters.empty(), now);
-  normal_.standing.set_occupied(!normal_.waiters.empty(), now);
-  gate_.set_waiting(!high_.waiters.empty(), !normal_.waiters.empty());
+  high_.standing.set_occupied(!high_.empty(), now);
+  normal_.standing.set_occupied(!normal_.empty(), now);
+  gate_.set_waiting(!high_.empty(), !normal_.empty());
   waiting_.store(static_cast<std::uint32_t>(size()), std::memory_order_relaxed);
   if (waiting() == 0) emptied_.store(true, std::memory_order_relaxed);
+}
+
+// The waiter that a newcomer may displace from a full room; nullptr: none. `same_flow`: how many
+// waiters the newcomer's own flow has.
+Waiter* WaitingRoom::displaced_by(Priority priority, std::uint32_t same_flow) const noexcept {
+  Waiter* longest = normal_.newest_of_longest();
+  std::uint32_t length = longest != nullptr ? normal_.size(longest->flow_) : 0;
+  if (priority == Priority::kHigh && !high_.empty()) {
+    Waiter* high = high_.newest_of_longest();
+    if (high_.size(high->flow_) > length) longest = high;
+    length = std::max(length, high_.size(high->flow_));
+  }
+  return length >= same_flow + 2 ? longest : nullptr;
 }
 
 // Under the lock.
 WaitingRoom::Reception WaitingRoom::receive(const Newcomer& newcomer, Duration line_patience,
                                             TimePoint now) const noexcept {
   if (newcomer.tier <= Duration(0)) return {};
-  const std::size_t ahead =
-      high_.waiters.size() + (newcomer.priority == Priority::kHigh ? 0 : normal_.waiters.size());
+  const WaitingLine& line = line_of(newcomer.priority);
+  Reception out{.flow = line.flow_for(newcomer.actor)};
+  const std::size_t before = newcomer.priority == Priority::kHigh ? 0 : high_.size();
+  const std::size_t ahead = before + line.ahead_of(out.flow);
   const auto too_long = [&](Duration patience) {
     return gate_.sheddable() > 0 && hopeless(ahead, newcomer.capacity_per_second, patience);
   };
-  if (size() >= newcomer.waiting_max || too_long(line_patience)) return {.by_line = true};
+  if (size() == newcomer.waiting_max) {
+    out.displaced = displaced_by(newcomer.priority, line.size(out.flow));
+  }
+  out.by_line =
+      (size() >= newcomer.waiting_max && out.displaced == nullptr) || too_long(line_patience);
+  if (out.by_line) return out;
   Duration patience = line_patience;
   if (newcomer.deadline != TimePoint{}) patience = std::min(patience, newcomer.deadline - now);
-  if (patience <= Duration(0) || too_long(patience)) return {};
-  return {.patience = patience};
+  if (patience > Duration(0) && !too_long(patience)) out.patience = patience;
+  return out;
 }
 
 Duration WaitingRoom::would_let_wait(const Newcomer& newcomer, TimePoint now) const noexcept {
@@ -67,7 +89,7 @@ Duration WaitingRoom::would_let_wait(const Newcomer& newcomer, TimePoint now) co
 
 Waiter::State WaitingRoom::enter(Waiter& waiter, const Newcomer& newcomer, TimePoint now) noexcept {
   const std::scoped_lock lock(mutex_);
-  Line& line = line_of(newcomer.priority);
+  WaitingLine& line = line_of(newcomer.priority);
   const Reception reception = receive(newcomer, line.standing.patience(newcomer.tier, now), now);
   if (reception.patience <= Duration(0)) {
     if (reception.by_line) line.standing.note_refused(now, now);
@@ -75,10 +97,11 @@ Waiter::State WaitingRoom::enter(Waiter& waiter, const Newcomer& newcomer, TimeP
     waiter.state_.store(Waiter::State::kRefused, std::memory_order_relaxed);
     return Waiter::State::kRefused;
   }
+  if (reception.displaced != nullptr) refuse(*reception.displaced, Reason::kOverload, now);
   waiter.set_expiry(now + reception.patience);
   waiter.entering_ = true;
   waiter.state_.store(Waiter::State::kWaiting, std::memory_order_release);
-  line.waiters.push_back(waiter);
+  line.push(waiter, reception.flow, newcomer.actor);
   publish(now);
   pump_locked(now);
   waiter.entering_ = false;
@@ -88,11 +111,11 @@ Waiter::State WaitingRoom::enter(Waiter& waiter, const Newcomer& newcomer, TimeP
 bool WaitingRoom::leave(Waiter& waiter, Permit& holdings, TimePoint expired_at) noexcept {
   const std::scoped_lock lock(mutex_);
   if (waiter.state_.load(std::memory_order_relaxed) != Waiter::State::kWaiting) return false;
-  Line& line = line_of(waiter.priority_);
+  WaitingLine& line = line_of(waiter.priority_);
   if (expired_at != TimePoint{} && reason_of(waiter.deadline_, expired_at) == Reason::kOverload) {
     line.standing.note_refused(waiter.entered_at_, expired_at);
   }
-  line.waiters.remove(waiter);
+  line.remove(waiter, false);
   holdings = std::move(waiter.permit_);
   waiter.state_.store(Waiter::State::kCancelled, std::memory_order_release);
   publish(expired_at);
@@ -128,17 +151,17 @@ void WaitingRoom::pump_locked(TimePoint now) noexcept {
   while (serve(high_, now)) {
   }
   // High keeps precedence even if its first waiter costs too much to fit and a normal one fits.
-  while (high_.waiters.empty() && serve(normal_, now)) {
+  while (high_.empty() && serve(normal_, now)) {
   }
   if (size() != before) publish(now);
 }
 
 // Decides the first waiter of the line; false if the line is empty or that waiter does not fit.
-bool WaitingRoom::serve(Line& line, TimePoint now) noexcept {
-  Waiter* waiter = line.waiters.front();
+bool WaitingRoom::serve(WaitingLine& line, TimePoint now) noexcept {
+  Waiter* waiter = line.first();
   if (waiter == nullptr) return false;
   if (now != TimePoint{} && (time_is_over(*waiter, now) || too_late_for(line, *waiter, now))) {
-    refuse(line, *waiter, reason_of(waiter->deadline_, now), now);
+    refuse(*waiter, reason_of(waiter->deadline_, now), now);
     return true;
   }
   const ClassGate::Attempt attempt =
@@ -146,7 +169,7 @@ bool WaitingRoom::serve(Line& line, TimePoint now) noexcept {
   if (attempt.take == Take::kLimit) return false;
   if (attempt.take != Take::kTaken) {
     const Reason reason = attempt.take == Take::kClassCap ? Reason::kClassLimit : Reason::kOverload;
-    refuse(line, *waiter, reason, now);
+    refuse(*waiter, reason, now);
     return true;
   }
   const std::uint16_t units = attempt.seat.units;
@@ -154,13 +177,13 @@ bool WaitingRoom::serve(Line& line, TimePoint now) noexcept {
     bool over = false;
     if (!process_.take(units, over)) {
       static_cast<void>(gate_.give_back(attempt.seat, waiter->priority_));
-      refuse(line, *waiter, Reason::kOverload, now);
+      refuse(*waiter, Reason::kOverload, now);
       return true;
     }
     waiter->global_units_ = units;
   }
   waiter->units_ = units;
-  decide(line, *waiter, Waiter::State::kGranted, Reason::kAdmitted);
+  decide(*waiter, Waiter::State::kGranted, Reason::kAdmitted);
   return true;
 }
 
@@ -183,16 +206,14 @@ bool WaitingRoom::time_is_over(Waiter& waiter, TimePoint now) noexcept {
 
 // A waiter with the patience of a moving line is at the front of a standing one. Whoever waits
 // again after a stall of the process keeps that time.
-bool WaitingRoom::too_late_for(Line& line, const Waiter& waiter, TimePoint now) noexcept {
+bool WaitingRoom::too_late_for(WaitingLine& line, const Waiter& waiter, TimePoint now) noexcept {
   return !waiter.forgiven_ && now - waiter.entered_at_ > line.standing.served_within(now);
 }
 
-void WaitingRoom::expire_line(Line& line, TimePoint now) noexcept {
-  for (Waiter* waiter = line.waiters.front(); waiter != nullptr;) {
-    Waiter* next = line.waiters.next(*waiter);
-    if (time_is_over(*waiter, now)) refuse(line, *waiter, reason_of(waiter->deadline_, now), now);
-    waiter = next;
-  }
+void WaitingRoom::expire_line(WaitingLine& line, TimePoint now) noexcept {
+  line.for_each([&](Waiter& waiter) {
+    if (time_is_over(waiter, now)) refuse(waiter, reason_of(waiter.deadline_, now), now);
+  });
 }
 
 void WaitingRoom::expire(TimePoint now) noexcept {
@@ -208,8 +229,8 @@ TimePoint WaitingRoom::next_expiry() const noexcept {
   TimePoint first = TimePoint::max();
   if (waiting() == 0) return first;
   const std::scoped_lock lock(mutex_);
-  for (const Line* line : {&high_, &normal_}) {
-    for (const Waiter& waiter : line->waiters) first = std::min(first, waiter.expires_at());
+  for (const WaitingLine* line : {&high_, &normal_}) {
+    line->for_each([&](const Waiter& waiter) { first = std::min(first, waiter.expires_at()); });
   }
   return first;
 }

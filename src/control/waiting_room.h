@@ -13,7 +13,7 @@
 #include "weir/control/waiter.h"
 
 #include "class_gate.h"
-#include "policy/standing_line.h"
+#include "waiting_line.h"
 
 namespace weir::inline v0::control {
 
@@ -41,8 +41,12 @@ struct ProcessGate {
   }
 };
 
-/// The waiters for a unit of one scope: high before normal, each first come first served. While a
-/// line is standing (StandingLine) its waiters have 10 ms instead of their tier.
+/// The waiters for a unit of one scope: high before normal, each by turns among actors (FairTurns).
+/// While a line is standing (StandingLine) its waiters have 10 ms instead of their tier.
+///
+/// When the room is full, a newcomer takes the place of the newest waiter of the longest flow of
+/// its own or a lower class, if that flow has at least two more waiters than the newcomer's own
+/// flow. So one actor cannot fill the room, and the lengths of flows never move apart.
 ///
 /// The lines and the waiter bits in the gate's word change together under one lock, and giving a
 /// unit back reads those bits in the same atomic operation. So either the releasing thread sees the
@@ -56,8 +60,9 @@ class WaitingRoom {
   /// What decides whether a new request may wait, and how long.
   struct Newcomer {
     Priority priority = Priority::kNormal;
-    Duration tier{};       // the longest wait of its class; zero: it may not wait
-    TimePoint deadline{};  // its own; zero: none
+    Duration tier{};          // the longest wait of its class; zero: it may not wait
+    TimePoint deadline{};     // its own; zero: none
+    std::uint64_t actor = 0;  // hash of the actor whose turns it uses; zero: none
     std::uint32_t waiting_max = 0;
     double capacity_per_second = 0;
   };
@@ -92,42 +97,40 @@ class WaitingRoom {
 
  private:
   static constexpr Duration kForgivenMax = std::chrono::milliseconds(500);
-  struct Line {
-    IntrusiveList<Waiter, &Waiter::hook_> waiters;
-    policy::StandingLine standing;
-  };
   /// How a newcomer is received: for how long it may wait, and if not at all, whether the line is
   /// the cause and not the newcomer's own deadline.
   struct Reception {
     Duration patience{};
     bool by_line = false;
+    policy::FlowId flow = 0;
+    Waiter* displaced = nullptr;  // who leaves so that it may enter
   };
 
-  [[nodiscard]] Line& line_of(Priority p) noexcept {
+  [[nodiscard]] WaitingLine& line_of(Priority p) noexcept {
     return p == Priority::kHigh ? high_ : normal_;
   }
-  [[nodiscard]] const Line& line_of(Priority p) const noexcept {
+  [[nodiscard]] const WaitingLine& line_of(Priority p) const noexcept {
     return p == Priority::kHigh ? high_ : normal_;
   }
   [[nodiscard]] Reception receive(const Newcomer& newcomer, Duration line_patience,
                                   TimePoint now) const noexcept;
-  void refuse(Line& line, Waiter& waiter, Reason reason, TimePoint now) noexcept;
+  [[nodiscard]] Waiter* displaced_by(Priority priority, std::uint32_t same_flow) const noexcept;
+  void refuse(Waiter& waiter, Reason reason, TimePoint now) noexcept;
   void pump_locked(TimePoint now) noexcept;
-  [[nodiscard]] bool serve(Line& line, TimePoint now) noexcept;
-  void expire_line(Line& line, TimePoint now) noexcept;
+  [[nodiscard]] bool serve(WaitingLine& line, TimePoint now) noexcept;
+  void expire_line(WaitingLine& line, TimePoint now) noexcept;
   [[nodiscard]] bool time_is_over(Waiter& waiter, TimePoint now) noexcept;
-  [[nodiscard]] static bool too_late_for(Line& line, const Waiter& waiter, TimePoint now) noexcept;
-  void decide(Line& line, Waiter& waiter, Waiter::State state, Reason reason) noexcept;
+  [[nodiscard]] static bool too_late_for(WaitingLine& line, const Waiter& waiter,
+                                         TimePoint now) noexcept;
+  void decide(Waiter& waiter, Waiter::State state, Reason reason) noexcept;
   void publish(TimePoint now) noexcept;
-  [[nodiscard]] std::size_t size() const noexcept {
-    return high_.waiters.size() + normal_.waiters.size();
-  }
+  [[nodiscard]] std::size_t size() const noexcept { return high_.size() + normal_.size(); }
 
   ClassGate& gate_;
   ProcessGate& process_;
   mutable std::mutex mutex_;
-  Line high_;
-  Line normal_;
+  WaitingLine high_;
+  WaitingLine normal_;
   std::array<WaitHistogram, kPriorityCount> waited_{};
   std::atomic<std::uint32_t> waiting_{0};
   std::atomic<bool> emptied_{true};  // or the process stalled, since the last waited_throughout()
