@@ -282,6 +282,7 @@ Result<Permit, Reason> AdmissionController::try_admit(const AdmissionRequest& re
   taken.granted_at = now;
   taken.scope = request.scope;
   taken.priority = request.priority;
+  taken.route = request.route == 0 ? std::uint8_t{0} : Permit::source_of(request.route);
   Reason reason = impl_->take_holdings(request, scope, now, taken);
   if (reason == Reason::kAdmitted) [[likely]] {
     const Take take = impl_->take_seat(request, scope, taken);
@@ -301,8 +302,11 @@ Result<Permit, Reason> AdmissionController::try_admit(const AdmissionRequest& re
 Entered AdmissionController::enter(const AdmissionRequest& request, Waiter& waiter,
                                    TimePoint now) noexcept {
   Scope& scope = impl_->scope_at(request.scope);
-  Taken taken{
-      .owner = this, .granted_at = now, .scope = request.scope, .priority = request.priority};
+  Taken taken{.owner = this,
+              .granted_at = now,
+              .scope = request.scope,
+              .priority = request.priority,
+              .route = request.route == 0 ? std::uint8_t{0} : Permit::source_of(request.route)};
   Reason reason = impl_->take_holdings(request, scope, now, taken);
   if (reason == Reason::kAdmitted) {
     const Take take = impl_->take_seat(request, scope, taken);
@@ -377,6 +381,25 @@ void Impl::step_limiter(Scope& scope, TimePoint now) noexcept {
   if (scope.step_limiter(now, change) && events != nullptr) events->on_limit_change(change);
 }
 
+// Counts an answer in total and by its sources. The place of an actor's entry in its table stands
+// for the actor: it comes from the keyed hash, and is the same while the actor has requests in
+// flight.
+inline void Impl::count_answer(const Taken& taken, bool overloaded) noexcept {
+  using Dimension = policy::OutcomeSources::Dimension;
+  ScopeCounterSlots& counters = scope_at(taken.scope).counters;
+  counters.add(overloaded ? &ScopeCounters::overloads : &ScopeCounters::answered);
+  const auto member = overloaded ? &ScopeCounters::overloads_from : &ScopeCounters::answered_from;
+  if (taken.actor_entry != Permit::kNoEntry) {
+    // Entries are grouped by buckets of the table: spread neighbours over the sources.
+    constexpr std::uint32_t kGolden = 0x9E3779B9U;
+    counters.add_from(member, source_index(Dimension::kActor, taken.actor_entry * kGolden >> 16U));
+  }
+  if (taken.route != 0) counters.add_from(member, source_index(Dimension::kRoute, taken.route));
+  if (taken.endpoint != 0) {
+    counters.add_from(member, source_index(Dimension::kEndpoint, taken.endpoint));
+  }
+}
+
 // Records at most one sample per permit: at the response headers, or at the end if none were sent.
 inline void Impl::record(Taken& taken, Outcome outcome, TimePoint now) noexcept {
   if (taken.sampled) return;
@@ -385,6 +408,7 @@ inline void Impl::record(Taken& taken, Outcome outcome, TimePoint now) noexcept 
   bool look = false;
   switch (outcome) {
     case Outcome::kOk:
+      count_answer(taken, false);
       look = scope.window.record(taken.granted_at, now);
       break;
     case Outcome::kIgnored: {
@@ -397,7 +421,7 @@ inline void Impl::record(Taken& taken, Outcome outcome, TimePoint now) noexcept 
       break;
     }
     case Outcome::kOverload:
-      scope.counters.add(&ScopeCounters::overloads);
+      count_answer(taken, true);
       look = true;
       break;
     case Outcome::kError:

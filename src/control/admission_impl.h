@@ -90,6 +90,7 @@ class AdmissionController::Impl {
   void shadow(Scope& scope, Reason reason) noexcept {
     scope.counters.add_at(&ScopeCounters::would_refuse, index_of(reason));
   }
+  void count_answer(const Taken& taken, bool overloaded) noexcept;
   void record(Taken& taken, Outcome outcome, TimePoint now) noexcept;
   void step_limiter(Scope& scope, TimePoint now) noexcept;
   void warn_if_near_bound(Scope& scope, TimePoint now) noexcept;

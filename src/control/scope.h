@@ -14,6 +14,7 @@
 #include "class_gate.h"
 #include "drain_rate.h"
 #include "notice_limiter.h"
+#include "outcome_evidence.h"
 #include "overload_signal.h"
 #include "sample_window.h"
 #include "scope_counters.h"
@@ -82,6 +83,7 @@ class Scope {
   std::string name_;
   // Under the claim:
   std::unique_ptr<LimitPolicy> policy_;
+  OutcomeEvidence evidence_;
   std::optional<LimitConfig> configured_;  // none: the caller supplied the policy
   ClassRules rules_;
   RuleModes modes_;

@@ -45,6 +45,7 @@ AdmissionRequest admission_request_for(const Route& route, const Intent& intent,
     ask.bytes = facts.body_length.value_or(route.config.bytes_estimate);
   }
   ask.cost = route.config.cost;
+  ask.route = static_cast<std::uint16_t>(route.index + 1);
   ask.hedge = intent.hedge;
   if (intent.time_left) ask.deadline = facts.received_at + *intent.time_left;
   return ask;

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "weir/base/time.h"
+
+#include "policy/overload_share.h"
+#include "scope_counters.h"
+
+namespace weir::inline v0::control {
+
+/// How many of a window's overload answers count for the limit (OverloadShare).
+///
+/// Answers are collected over windows until there are enough of them to tell, for at most 10 s.
+/// Like a SampleWindow it takes differences of counters that only grow. Thread-safety: one caller
+/// at a time (the scope's limiter claim). Cost: one pass over the counters.
+class OutcomeEvidence {
+ public:
+  static constexpr Duration kAgeMax = std::chrono::seconds(10);
+
+  explicit OutcomeEvidence(const ScopeCounterSlots& counters) noexcept : counters_(counters) {}
+
+  /// For a window that closes now: the overload answers that its limiter should see.
+  [[nodiscard]] std::uint32_t counted(const LimitSample& window) noexcept;
+
+ private:
+  struct Reading {
+    std::uint64_t answered = 0;
+    std::uint64_t overloads = 0;
+    SourceCounters<std::uint32_t> answered_from{};
+    SourceCounters<std::uint32_t> overloads_from{};
+  };
+  [[nodiscard]] Reading read() const noexcept;
+  [[nodiscard]] policy::OutcomeSources since_judged(const Reading& now) const noexcept;
+
+  const ScopeCounterSlots& counters_;
+  Reading judged_;
+  TimePoint judged_at_{};
+};
+
+}  // namespace weir::inline v0::control
