@@ -31,8 +31,10 @@ policy::OutcomeSources OutcomeEvidence::since_judged(const Reading& now) const n
 
 std::uint32_t OutcomeEvidence::counted(const LimitSample& window) noexcept {
   const Reading now = read();
-  const std::optional<double> share = policy::OverloadShare::of(since_judged(now));
-  if (!share && window.closed_at - judged_at_ < kAgeMax) return 0;
+  const Duration age = window.closed_at - judged_at_;
+  const std::optional<double> share =
+      policy::OverloadShare::of(since_judged(now), age < kOthersWait);
+  if (!share && age < kAgeMax) return 0;
   judged_ = now;
   judged_at_ = window.closed_at;
   if (!share) return 0;

@@ -12,12 +12,16 @@ namespace weir::inline v0::control {
 
 /// How many of a window's overload answers count for the limit (OverloadShare).
 ///
-/// Answers are collected over windows until there are enough of them to tell, for at most 10 s.
-/// Like a SampleWindow it takes differences of counters that only grow. Thread-safety: one caller
-/// at a time (the scope's limiter claim). Cost: one pass over the counters.
+/// Answers are collected over windows until there are enough of them to tell: for at most 10 s, and
+/// at most 1 s if only the answers of other sources are too few. Like a SampleWindow it takes
+/// differences of counters that only grow.
+///
+/// Thread-safety: one caller at a time (the scope's limiter claim).
+/// Cost: one pass over the counters.
 class OutcomeEvidence {
  public:
   static constexpr Duration kAgeMax = std::chrono::seconds(10);
+  static constexpr Duration kOthersWait = std::chrono::seconds(1);
 
   explicit OutcomeEvidence(const ScopeCounterSlots& counters) noexcept : counters_(counters) {}
 

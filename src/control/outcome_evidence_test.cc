@@ -79,6 +79,24 @@ TEST_F(OutcomeEvidenceTest, WhatOneSourceAloneReportsDoesNotCount) {
   EXPECT_EQ(close(2000), 60U) << "of many sources";
 }
 
+TEST_F(OutcomeEvidenceTest, AShortWindowWaitsASecondForTheAnswersOfOthers) {
+  EXPECT_EQ(close(0), 0U);
+  const auto of_one = [&](int count) {
+    answer(0, static_cast<std::uint64_t>(count));
+    for (int i = 0; i < count; ++i) counters->add_from(&ScopeCounters::overloads_from, 3);
+  };
+  of_one(100);
+  answer(2, 0);
+  EXPECT_EQ(close(100), 0U);
+  answer(6, 0);
+  EXPECT_EQ(close(200), 0U) << "eight good answers of others: it was one source";
+  of_one(100);
+  answer(2, 0);
+  EXPECT_EQ(close(300), 0U);
+  of_one(100);
+  EXPECT_EQ(close(1200), 100U) << "two are too few, and it is late";
+}
+
 // ---- the controller
 
 struct Second {

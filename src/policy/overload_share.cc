@@ -32,7 +32,7 @@ std::optional<double> OverloadShare::of(const OutcomeSources& outcomes,
 std::uint32_t overloads_for_share(double share, std::uint32_t good,
                                   std::uint32_t at_most) noexcept {
   if (share <= 0) return 0;
-  if (share >= 1) return at_most;
+  if (share >= 1 || good == 0) return at_most;
   const double wanted = std::ceil(good * share / (1 - share));
   return wanted < at_most ? std::max(static_cast<std::uint32_t>(wanted), 1U) : at_most;
 }
