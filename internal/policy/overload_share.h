@@ -31,7 +31,7 @@ struct OutcomeSources {
 /// Which share of the answers counts as overload of the service, so that nobody can pull the limit
 /// down with answers that a client can choose.
 ///
-///   share = overloaded / all, over at least 24 answers
+///   share = overloaded / all, over at least 24 answers of which 20 report overload, or over 100
 ///   and for each source: the same without that source, if the others gave at least 8 answers
 ///   counts: the smallest of these, if it is at least 0.2; else nothing
 ///
@@ -43,6 +43,10 @@ struct OutcomeSources {
 /// Thread-safety: holds no state. Cost: O(buckets).
 struct OverloadShare {
   static constexpr std::uint64_t kAnswersMin = 24;
+  // Of 24 answers five report overload by chance once in 20 times if one in eleven does; of 100, 20
+  // once in two thousand times.
+  static constexpr std::uint64_t kOverloadedMin = 20;
+  static constexpr std::uint64_t kAnswersEnough = 100;
   static constexpr std::uint64_t kOthersMin = 8;
   static constexpr double kCountsFrom = 0.2;
 

@@ -384,7 +384,7 @@ void Impl::step_limiter(Scope& scope, TimePoint now) noexcept {
 // Counts an answer in total and by its sources. The place of an actor's entry in its table stands
 // for the actor: it comes from the keyed hash, and is the same while the actor has requests in
 // flight.
-inline void Impl::count_answer(const Taken& taken, bool overloaded) noexcept {
+[[gnu::noinline]] void Impl::count_answer(const Taken& taken, bool overloaded) noexcept {
   using Dimension = policy::OutcomeSources::Dimension;
   ScopeCounterSlots& counters = scope_at(taken.scope).counters;
   counters.add(overloaded ? &ScopeCounters::overloads : &ScopeCounters::answered);
@@ -408,7 +408,8 @@ inline void Impl::record(Taken& taken, Outcome outcome, TimePoint now) noexcept 
   bool look = false;
   switch (outcome) {
     case Outcome::kOk:
-      count_answer(taken, false);
+      if (scope.evidence.watching()) [[unlikely]]
+        count_answer(taken, false);
       look = scope.window.record(taken.granted_at, now);
       break;
     case Outcome::kIgnored: {
@@ -421,6 +422,7 @@ inline void Impl::record(Taken& taken, Outcome outcome, TimePoint now) noexcept 
       break;
     }
     case Outcome::kOverload:
+      scope.evidence.watch();
       count_answer(taken, true);
       look = true;
       break;

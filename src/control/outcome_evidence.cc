@@ -30,11 +30,16 @@ policy::OutcomeSources OutcomeEvidence::since_judged(const Reading& now) const n
 }
 
 std::uint32_t OutcomeEvidence::counted(const LimitSample& window) noexcept {
+  if (!watching()) {
+    judged_at_ = window.closed_at;
+    return 0;
+  }
   const Reading now = read();
+  const policy::OutcomeSources outcomes = since_judged(now);
   const Duration age = window.closed_at - judged_at_;
-  const std::optional<double> share =
-      policy::OverloadShare::of(since_judged(now), age < kOthersWait);
+  const std::optional<double> share = policy::OverloadShare::of(outcomes, age < kOthersWait);
   if (!share && age < kAgeMax) return 0;
+  if (outcomes.total.overloaded == 0) watching_.store(false, std::memory_order_relaxed);
   judged_ = now;
   judged_at_ = window.closed_at;
   if (!share) return 0;

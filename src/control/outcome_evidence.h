@@ -1,6 +1,6 @@
 #pragma once
 
-#include <array>
+#include <atomic>
 #include <cstdint>
 
 #include "weir/base/time.h"
@@ -16,14 +16,20 @@ namespace weir::inline v0::control {
 /// at most 1 s if only the answers of other sources are too few. Like a SampleWindow it takes
 /// differences of counters that only grow.
 ///
-/// Thread-safety: one caller at a time (the scope's limiter claim).
-/// Cost: one pass over the counters.
+/// Answers are counted by source only from the first overload answer on, until a judgement without
+/// any: a service that reports no overload pays for one load per answer.
+/// Thread-safety: counted() by one caller at a time (the scope's limiter claim); the others from
+/// any thread. Cost: counted() reads all counters, if there was an overload answer.
 class OutcomeEvidence {
  public:
   static constexpr Duration kAgeMax = std::chrono::seconds(10);
   static constexpr Duration kOthersWait = std::chrono::seconds(1);
 
   explicit OutcomeEvidence(const ScopeCounterSlots& counters) noexcept : counters_(counters) {}
+
+  /// Whether answers have to be counted.
+  [[nodiscard]] bool watching() const noexcept { return watching_.load(std::memory_order_relaxed); }
+  void watch() noexcept { watching_.store(true, std::memory_order_relaxed); }
 
   /// For a window that closes now: the overload answers that its limiter should see.
   [[nodiscard]] std::uint32_t counted(const LimitSample& window) noexcept;
@@ -39,6 +45,7 @@ class OutcomeEvidence {
   [[nodiscard]] policy::OutcomeSources since_judged(const Reading& now) const noexcept;
 
   const ScopeCounterSlots& counters_;
+  std::atomic<bool> watching_{false};
   Reading judged_;
   TimePoint judged_at_{};
 };

@@ -19,6 +19,7 @@ using std::chrono::seconds;
 class OutcomeEvidenceTest : public ::testing::Test {
  protected:
   void answer(std::uint64_t good, std::uint64_t overloaded) {
+    if (overloaded > 0) evidence.watch();
     counters->add(&ScopeCounters::finished, good + overloaded);
     counters->add(&ScopeCounters::answered, good);
     counters->add(&ScopeCounters::overloads, overloaded);
@@ -63,6 +64,18 @@ TEST_F(OutcomeEvidenceTest, ButNotForMoreThanTenSeconds) {
     answer(0, 2);
     EXPECT_EQ(close(i * 1000), 0U) << i;
   }
+}
+
+TEST_F(OutcomeEvidenceTest, WatchesFromTheFirstOverloadUntilAJudgementWithoutAny) {
+  answer(1000, 0);
+  EXPECT_EQ(close(0), 0U);
+  EXPECT_FALSE(evidence.watching());
+  answer(100, 1);
+  EXPECT_EQ(close(1000), 0U);
+  EXPECT_TRUE(evidence.watching());
+  answer(100, 0);
+  EXPECT_EQ(close(2000), 0U);
+  EXPECT_FALSE(evidence.watching());
 }
 
 TEST_F(OutcomeEvidenceTest, WhatOneSourceAloneReportsDoesNotCount) {

@@ -32,7 +32,7 @@ class Scope::Claim {
 };
 
 Scope::Scope(std::string_view name, std::unique_ptr<LimitPolicy> policy, ProcessGate& process)
-    : room(gate, process), window(counters), name_(name), evidence_(counters) {
+    : room(gate, process), window(counters), evidence(counters), name_(name) {
   set_policy(std::move(policy));
 }
 
@@ -114,7 +114,7 @@ bool Scope::step_limiter(TimePoint now, LimitChange& change) noexcept {
     if (!claim.held() || !window.is_due(now)) return false;
     LimitSample sample = window.close(now, gate.sheddable());
     if (sample.opened_at == TimePoint{}) return false;  // this call only opened the first window
-    sample.overload_count = evidence_.counted(sample);
+    sample.overload_count = evidence.counted(sample);
     const LimitDecision decision = policy_->on_window(sample);
     const std::uint32_t old_limit = limit();
     const std::uint32_t new_limit = std::min(decision.limit, kClassUnitsMax);

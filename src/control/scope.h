@@ -70,6 +70,7 @@ class Scope {
   ClassGate gate;
   WaitingRoom room;
   SampleWindow window;
+  OutcomeEvidence evidence;
   DrainRate drain;
   OverloadSignal overload;
   NoticeLimiter notices;
@@ -83,7 +84,6 @@ class Scope {
   std::string name_;
   // Under the claim:
   std::unique_ptr<LimitPolicy> policy_;
-  OutcomeEvidence evidence_;
   std::optional<LimitConfig> configured_;  // none: the caller supplied the policy
   ClassRules rules_;
   RuleModes modes_;

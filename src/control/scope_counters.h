@@ -31,7 +31,7 @@ struct alignas(64) ScopeCounters {
   std::atomic<std::uint64_t> samples{0};
   std::atomic<std::uint64_t> latency_ns{0};  // sum over samples
   std::atomic<std::uint64_t> abandoned{0};   // samples whose client left
-  std::atomic<std::uint64_t> answered{0};    // finished with Outcome::kOk
+  std::atomic<std::uint64_t> answered{0};    // with Outcome::kOk, while OutcomeEvidence watches
   std::atomic<std::uint64_t> overloads{0};
   std::atomic<std::uint64_t> errors{0};
   std::atomic<std::uint64_t> limit_hits{0};  // refused or made to wait by the limit

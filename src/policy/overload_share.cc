@@ -9,6 +9,7 @@ std::optional<double> OverloadShare::of(const OutcomeSources& outcomes,
                                         bool wait_for_others) noexcept {
   const OutcomeCounts& total = outcomes.total;
   if (total.all() < kAnswersMin) return std::nullopt;
+  if (total.overloaded < kOverloadedMin && total.all() < kAnswersEnough) return std::nullopt;
   double share = static_cast<double>(total.overloaded) / static_cast<double>(total.all());
   bool too_few = false;
   for (const auto& dimension : outcomes.buckets) {

@@ -41,6 +41,8 @@ TEST(OverloadShare, FewAnswersTellNothing) {
   EXPECT_EQ(OverloadShare::of(outcomes_of({{0, 0, 0, {0, 8}}})), std::nullopt);
   EXPECT_EQ(OverloadShare::of(outcomes_of({{0, 0, 0, {0, 23}}})), std::nullopt);
   EXPECT_EQ(OverloadShare::of(outcomes_of({{0, 0, 0, {0, 24}}})), 1.0);
+  EXPECT_EQ(OverloadShare::of(outcomes_of({{0, 0, 0, {20, 19}}})), std::nullopt);
+  EXPECT_EQ(OverloadShare::of(outcomes_of({{0, 0, 0, {20, 20}}})), 0.5);
 }
 
 TEST(OverloadShare, MostAnswersOfAServiceThatHasOneOfEachCount) {
