@@ -53,7 +53,8 @@ TEST(FairnessRace, NobodyIsLostAndNothingIsExceededInAFullRoom) {
   run_together(kRivals, [&](std::size_t t) {
     PatientParker parker;
     AdmissionRequest request = request_of(t % 8 == 7 ? Priority::kHigh : Priority::kNormal);
-    request.actor = controller.identify(actor_of(t));
+    const std::string name = actor_of(t);  // the label points into it
+    request.actor = controller.identify(name);
     request.cost = t % 4 == 3 ? 2 : 1;
     for (int i = 0; i < kEach; ++i) {
       if (auto permit = controller.admit(request, parker, kStart)) {
@@ -89,7 +90,8 @@ TEST(FairnessRace, ARoomForAllServesEveryRequestWhileTheRuleIsSwitched) {
     }
     PatientParker parker;
     AdmissionRequest request = request_of(Priority::kNormal);
-    request.actor = controller.identify(actor_of(t));
+    const std::string name = actor_of(t);  // the label points into it
+    request.actor = controller.identify(name);
     for (int i = 0; i < kEach; ++i) {
       use(controller.admit(request, parker, kStart).value(), tally);
       if (tally.admitted.fetch_add(1) + 1 == std::uint64_t{kRivals} * kEach) done.store(true);
@@ -112,7 +114,8 @@ TEST(FairnessRace, OfDisplacedCancelledAndGrantedExactlyOneHappens) {
   run_together(kRivals, [&](std::size_t t) {
     ReadyFlag flag;
     AdmissionRequest request = request_of(Priority::kNormal);
-    request.actor = controller.identify(actor_of(t));
+    const std::string name = actor_of(t);  // the label points into it
+    request.actor = controller.identify(name);
     for (int i = 0; i < kEach; ++i) {
       Waiter waiter(&ReadyFlag::set, &flag);
       const int told = flag.calls.load();

@@ -135,7 +135,8 @@ std::uint32_t lowest_limit(LimitKind policy, int count, const Second& second) {
       // Evenly mixed, as an accumulator that overflows.
       const bool bad = (i + 1) * second.overloaded / all != i * second.overloaded / all;
       AdmissionRequest request = request_of(Priority::kHigh);
-      request.actor = controller.identify("actor" + std::to_string(i % 7));
+      const std::string name = "actor" + std::to_string(i % 7);  // the label points into it
+      request.actor = controller.identify(name);
       request.route = 1;
       if (bad) second.of_bad(request);
       auto permit = controller.try_admit(request, now);
