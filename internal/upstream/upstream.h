@@ -122,6 +122,13 @@ class Upstream {
   [[nodiscard]] bool try_add_connection(io::Access access) noexcept;
   /// Counts one fewer and wakes the pools whose requests wait for a connection.
   void drop_connection() noexcept;
+  /// The same for one that could not be opened: what hindered it would hinder the others too, and
+  /// to wake them would let them try without end.
+  void return_connection() noexcept { connections_.sub(1); }
+  /// An ordinary request that needs another connection must wait for one.
+  [[nodiscard]] bool full() const noexcept {
+    return connections() >= config_.max_connections - reserved_;
+  }
   [[nodiscard]] std::uint32_t connections() const noexcept { return connections_.held(); }
   /// Critical requests hold reserved connections: a connection that becomes idle is closed, not
   /// kept, so that the next critical request finds room.
@@ -152,8 +159,9 @@ class Upstream {
 
  private:
   [[nodiscard]] std::shared_ptr<EndpointSet> make_set(std::vector<DiscoveredEndpoint>& all,
-                                                      const EndpointSet& before, bool first,
-                                                      TimePoint now);
+                                                      bool first, TimePoint now);
+  [[nodiscard]] std::shared_ptr<Endpoint> known(const io::SocketName& name) const;
+  void remember_departed(const EndpointSet& before);
 
   const UpstreamConfig config_;
   const std::uint32_t loops_;
@@ -173,7 +181,8 @@ class Upstream {
   std::atomic<std::int64_t> p99_ns_{0};
 
   mutable std::mutex mutex_;
-  std::shared_ptr<const EndpointSet> set_;  // under mutex_, as all below
+  std::shared_ptr<const EndpointSet> set_;         // under mutex_, as all below
+  std::vector<std::weak_ptr<Endpoint>> departed_;  // left the set; attempts may still use them
   io::TlsContext::Ptr tls_;
   Rng rng_;
   std::vector<ConnectionPool*> pools_;

@@ -17,6 +17,18 @@ constexpr auto kRelaxed = std::memory_order_relaxed;
 constexpr unsigned kCountBits = 21;
 constexpr std::uint64_t kCountMask = (std::uint64_t{1} << kCountBits) - 1;
 
+bool holds(const EndpointSet& set, const Endpoint& endpoint) noexcept {
+  return std::any_of(set.members.begin(), set.members.end(),
+                     [&](const EndpointSet::Member& m) { return m.endpoint.get() == &endpoint; });
+}
+
+/// How many endpoints of one set are not in another one.
+std::size_t missing(const EndpointSet& from, const EndpointSet& in) noexcept {
+  return static_cast<std::size_t>(
+      std::count_if(from.members.begin(), from.members.end(),
+                    [&](const EndpointSet::Member& m) { return !holds(in, *m.endpoint); }));
+}
+
 }  // namespace
 
 std::size_t connection_bytes() noexcept {
@@ -43,7 +55,13 @@ Upstream::Upstream(Setup setup, std::vector<DiscoveredEndpoint> endpoints, TimeP
       tls_(std::move(setup.tls)),
       rng_(setup.rng) {
   set_timeouts(timeouts_of(config_));
-  set_ = make_set(endpoints, EndpointSet{}, true, now);
+  set_ = std::make_shared<EndpointSet>();
+  set_ = make_set(endpoints, true, now);
+  for (std::size_t i = 0; i < endpoints.size(); ++i) {
+    if (endpoints[i].draining) {
+      set_->members[i].endpoint->note(policy::HealthEvent::kOperatorDrain, now);
+    }
+  }
 }
 
 Upstream::~Upstream() = default;
@@ -86,16 +104,21 @@ std::shared_ptr<const EndpointSet> Upstream::endpoints() const {
   return set_;
 }
 
-std::shared_ptr<EndpointSet> Upstream::make_set(std::vector<DiscoveredEndpoint>& all,
-                                                const EndpointSet& before, bool first,
+std::shared_ptr<Endpoint> Upstream::known(const io::SocketName& name) const {
+  for (const EndpointSet::Member& member : set_->members) {
+    if (member.endpoint->name() == name) return member.endpoint;
+  }
+  for (const std::weak_ptr<Endpoint>& departed : departed_) {
+    std::shared_ptr<Endpoint> endpoint = departed.lock();
+    if (endpoint != nullptr && endpoint->name() == name) return endpoint;
+  }
+  return nullptr;
+}
+
+/// The members of the set, in the order of `all`, which it sorts: our own zone first.
+std::shared_ptr<EndpointSet> Upstream::make_set(std::vector<DiscoveredEndpoint>& all, bool first,
                                                 TimePoint now) {
   auto set = std::make_shared<EndpointSet>();
-  const auto known = [&](const io::SocketName& name) -> std::shared_ptr<Endpoint> {
-    for (const EndpointSet::Member& member : before.members) {
-      if (member.endpoint->name() == name) return member.endpoint;
-    }
-    return nullptr;
-  };
   std::stable_partition(all.begin(), all.end(), [&](const DiscoveredEndpoint& e) {
     return !config_.zone.empty() && e.zone == config_.zone;
   });
@@ -107,11 +130,10 @@ std::shared_ptr<EndpointSet> Upstream::make_set(std::vector<DiscoveredEndpoint>&
           first ? policy::EndpointHealth(now) : policy::EndpointHealth::joined(now, {});
       endpoint = std::make_shared<Endpoint>(
           Endpoint::Identity{.name = e.address, .host = std::move(e.host)}, loops_, health,
+          policy::redundancy_budget_rules(config_.retry_budget_pct,
+                                          config_.retry_budget_tokens_max),
           rng_.fork());
     }
-    endpoint->note(
-        e.draining ? policy::HealthEvent::kOperatorDrain : policy::HealthEvent::kOperatorUndrain,
-        now);
     if (!config_.zone.empty() && e.zone == config_.zone) ++set->local;
     ring.push_back({.key = std::hash<std::string>()(endpoint->label()),
                     .weight = static_cast<double>(e.weight)});
@@ -122,26 +144,35 @@ std::shared_ptr<EndpointSet> Upstream::make_set(std::vector<DiscoveredEndpoint>&
   return set;
 }
 
+void Upstream::remember_departed(const EndpointSet& before) {
+  std::erase_if(departed_, [&](const std::weak_ptr<Endpoint>& departed) {
+    const std::shared_ptr<Endpoint> endpoint = departed.lock();
+    return endpoint == nullptr || holds(*set_, *endpoint);
+  });
+  for (const EndpointSet::Member& member : before.members) {
+    if (!holds(*set_, *member.endpoint)) departed_.push_back(member.endpoint);
+  }
+}
+
 void Upstream::set_endpoints(std::vector<DiscoveredEndpoint> all, TimePoint now) {
-  std::size_t added = 0;
-  std::size_t removed = 0;
-  const std::size_t count = all.size();
+  std::shared_ptr<const EndpointSet> before;
+  std::shared_ptr<const EndpointSet> after;
   {
     const std::scoped_lock lock(mutex_);
-    const std::shared_ptr<const EndpointSet> before = set_;
-    set_ = make_set(all, *before, before->members.empty(), now);
-    const auto missing = [](const EndpointSet& from, const EndpointSet& in) {
-      return static_cast<std::size_t>(std::count_if(
-          from.members.begin(), from.members.end(), [&](const EndpointSet::Member& m) {
-            return std::none_of(in.members.begin(), in.members.end(),
-                                [&](const auto& n) { return n.endpoint == m.endpoint; });
-          }));
-    };
-    added = missing(*set_, *before);
-    removed = missing(*before, *set_);
+    before = set_;
+    set_ = after = make_set(all, before->members.empty(), now);
+    remember_departed(*before);
   }
+  const std::size_t added = missing(*after, *before);
+  const std::size_t removed = missing(*before, *after);
   if (observer_ != nullptr && (added > 0 || removed > 0)) {
-    observer_->on_set_change(config_.name, added, removed, count);
+    observer_->on_set_change(config_.name, added, removed, all.size());
+  }
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    note_health(*after->members[i].endpoint,
+                all[i].draining ? policy::HealthEvent::kOperatorDrain
+                                : policy::HealthEvent::kOperatorUndrain,
+                now);
   }
   post_review();
 }
