@@ -84,11 +84,11 @@ class FakeOrigin {
     return got;
   }
   /// Reads one request head.
-  std::string read_head(io::Loop& loop) {
+  std::string read_head(io::Loop& loop) { return read_until(loop, "\r\n\r\n"); }
+  /// Reads until the text has arrived.
+  std::string read_until(io::Loop& loop, std::string_view text) {
     std::string got;
-    for (int i = 0; i < 2000 && got.find("\r\n\r\n") == std::string::npos; ++i) {
-      got += read(loop, 1);
-    }
+    for (int i = 0; i < 2000 && got.find(text) == std::string::npos; ++i) got += read(loop, 1);
     return got;
   }
   void write(std::string_view bytes) const {

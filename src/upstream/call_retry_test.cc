@@ -391,7 +391,7 @@ TEST_F(CallRetryTest, TheOwnerIsToldToWaitWhileABodyIsSentAgain) {
   second.accept(loop);
   run_until([&] { return asked.seen.writable == 2; });
   EXPECT_TRUE(asked.call.send_body("def", true));
-  const std::string got = second.read(loop, 80);
+  const std::string got = second.read_until(loop, "abcdef");
   EXPECT_EQ(got.substr(got.find("\r\n\r\n") + 4), "abcdef");
   second.write(kNoContent);
   run_until([&] { return asked.seen.complete; });

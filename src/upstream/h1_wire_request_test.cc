@@ -79,17 +79,17 @@ class H1WireRequestTest : public DispatcherTest {
 };
 
 TEST_F(H1WireRequestTest, ArrivesCompleteHoweverLittleTheKernelAccepts) {
-  const std::vector<std::string> pieces = {"a", "bcdefghijklmnopq", std::string(300, 'x'), "end"};
+  const std::vector<std::string> pieces = {"a", "bcdefghijklmnopq", std::string(44, 'x'), "end"};
   const http::HeaderView trailers[] = {{"x-sum", "12"}, {"x-more", "y"}};
   for (const bool refuses : {false, true}) {
-    for (const std::size_t accepts : {1UL, 2UL, 3UL, 5UL, 64UL, 10000UL}) {
+    for (const std::size_t accepts : {1UL, 2UL, 5UL, 64UL, 10000UL}) {
       for (const int kind : {0, 1, 2}) {  // a length, chunks, chunks and trailers
         FakeOrigin origin;
         slow = {.accepts = accepts, .refuses_between = refuses};
         make({origin.name()});
         const Request request{
             .framing = kind == 0 ? RequestFraming::kLength : RequestFraming::kChunked,
-            .length = 320};
+            .length = 64};
         Asked asked;
         ASSERT_TRUE(ask(asked.call, request, {.caller_attempt = 7}));
         origin.accept(loop);
@@ -100,8 +100,7 @@ TEST_F(H1WireRequestTest, ArrivesCompleteHoweverLittleTheKernelAccepts) {
         if (kind == 0) {
           for (const std::string& piece : pieces) expected += piece;
         } else {
-          expected +=
-              "1\r\na\r\n10\r\nbcdefghijklmnopq\r\n12c\r\n" + pieces[2] + "\r\n3\r\nend\r\n";
+          expected += "1\r\na\r\n10\r\nbcdefghijklmnopq\r\n2c\r\n" + pieces[2] + "\r\n3\r\nend\r\n";
           expected += kind == 1 ? "0\r\n\r\n" : "0\r\nx-sum: 12\r\nx-more: y\r\n\r\n";
         }
         EXPECT_EQ(origin.read(loop, expected.size()), expected) << accepts << refuses << kind;
@@ -129,7 +128,7 @@ TEST_F(H1WireRequestTest, AKeptBodyArrivesCompleteAgain) {
   run_until([&] { return counters().oldest_unanswered_ns.load() != 0; });
   origin.reset();
   origin.accept(loop);
-  const std::string got = origin.read(loop, 60'200);
+  const std::string got = origin.read_until(loop, "x-sum: 12\r\n\r\n");
   // The sizes of the chunks may differ: one block of memory is one chunk.
   std::string content = got.substr(got.find("\r\n\r\n") + 4);
   std::string body;

@@ -36,7 +36,7 @@ TEST_F(HoldTest, ACallIsServedWhenTheOnlyEndpointListensAgain) {
   origin.accept(loop);
   run_until([&] { return asked.seen.writable == 1; });
   EXPECT_TRUE(asked.call.send_body("hi", true));
-  const std::string got = origin.read(loop, 50);
+  const std::string got = origin.read_until(loop, "\r\n\r\nhi");
   EXPECT_EQ(got.find("x-weir-attempt"), std::string::npos) << "nothing reached it before";
   origin.write(kNoContent);
   run_until([&] { return asked.seen.complete; });
