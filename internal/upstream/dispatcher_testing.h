@@ -83,6 +83,13 @@ class FakeOrigin {
     }
     return got;
   }
+  /// What has arrived, without stepping the loop; empty if nothing has.
+  [[nodiscard]] std::string read_some() const {
+    if (!readable(connection_.get())) return {};
+    char buffer[65536];
+    const auto n = ::recv(connection_.get(), buffer, sizeof buffer, 0);
+    return n > 0 ? std::string(buffer, static_cast<std::size_t>(n)) : std::string();
+  }
   /// Reads one request head.
   std::string read_head(io::Loop& loop) { return read_until(loop, "\r\n\r\n"); }
   /// Reads until the text has arrived.

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cerrno>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -53,8 +54,9 @@ class H1WireRequestTest : public DispatcherTest {
     loop.use(calls);
   }
   /// Sends pieces, each when the one before is sent.
-  void send_all(Asked& asked, const std::vector<std::string>& pieces,
-                std::span<const http::HeaderView> trailers) {
+  void send_all(
+      Asked& asked, const std::vector<std::string>& pieces,
+      std::span<const http::HeaderView> trailers, const std::function<void()>& meanwhile = [] {}) {
     std::size_t next = 0;
     const auto go_on = [&] {
       while (next < pieces.size()) {
@@ -68,6 +70,7 @@ class H1WireRequestTest : public DispatcherTest {
     int writable = asked.seen.writable;
     if (asked.call.send_body({}, false)) go_on();
     run_until([&] {
+      meanwhile();
       if (asked.seen.writable != writable) {
         writable = asked.seen.writable;
         go_on();
@@ -143,6 +146,56 @@ TEST_F(H1WireRequestTest, AKeptBodyArrivesCompleteAgain) {
   origin.write(kNoContent);
   run_until_ended(asked.seen);
   EXPECT_TRUE(asked.seen.complete);
+}
+
+TEST_F(H1WireRequestTest, ABodyThatIsTooLongToKeepArrivesComplete) {
+  std::vector<std::string> pieces;
+  std::string all;
+  for (std::size_t i = 0; i < 12; ++i) {
+    pieces.emplace_back(i % 3 == 0 ? 32 * 1024 : 7000 + i, static_cast<char>('a' + i));
+    all += pieces.back();
+  }
+  for (const bool refuses : {false, true}) {
+    slow = {.accepts = 5000, .refuses_between = refuses};
+    FakeOrigin origin;
+    make({origin.name()});
+    Asked asked;
+    ASSERT_TRUE(ask(asked.call, {.length = all.size()}));
+    origin.accept(loop);
+    std::string got;
+    const auto read = [&] { got += origin.read_some(); };
+    send_all(asked, pieces, {}, read);
+    run_until([&] {
+      read();
+      return got.ends_with(pieces.back());
+    });
+    EXPECT_TRUE(got == text_of({.length = all.size()}) + "\r\n" + all);
+    EXPECT_LE(memory.bodies.stats().peak, 4U);
+    origin.write(kNoContent);
+    run_until_ended(asked.seen);
+    EXPECT_TRUE(asked.seen.complete);
+    TearDown();
+  }
+}
+
+TEST_F(H1WireRequestTest, ATunnelEndsAfterItsLastByte) {
+  FakeOrigin origin;
+  make({origin.name()});
+  Asked asked;
+  slow.accepts = 1 << 20;
+  ASSERT_TRUE(
+      ask(asked.call,
+          {.method = http::Method::kGet, .framing = RequestFraming::kNone, .upgrade = true}));
+  origin.accept(loop);
+  origin.read_head(loop);
+  origin.write("HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: w\r\n\r\n");
+  run_until([&] { return asked.seen.tunnel; });
+  slow = {.accepts = 3, .refuses_between = true};
+  EXPECT_FALSE(asked.call.send_body("all the last words", true));
+  EXPECT_EQ(origin.read(loop, 19), "all the last words") << "then the end";
+  EXPECT_TRUE(origin.ended());
+  origin.close();
+  run_until_ended(asked.seen);
 }
 
 TEST_F(H1WireRequestTest, AnAnswerIsReadFromAPeerThatReadsNoMore) {
