@@ -65,8 +65,8 @@ struct DnsSubset {
 ///
 /// Promises: reads within `message`, ends for any input; kBadAnswer for what does not follow
 /// RFC 1035, kNoRecords if there are no records at the end of the chain.
-/// Thread-safety: a function. Cost: allocates the result; time is linear in the size of the message
-/// times at most 16 CNAMEs.
+/// Thread-safety: a function. Cost: memory for four times records_max records; time is linear in
+/// the size of the message times at most 16 CNAMEs.
 [[nodiscard]] Result<DnsRecords, DnsError> parse_dns_answer(std::span<const std::byte> message,
                                                             DnsType type, DnsSubset subset);
 

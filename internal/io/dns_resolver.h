@@ -55,9 +55,12 @@ class DnsLookup {
 /// truncated answer is asked again by TCP. After four timeouts in a row all sockets are opened anew
 /// and /etc/resolv.conf is read again.
 ///
+/// Addresses that this machine has no route to are left out while others remain: a name of both
+/// families is common, and a machine without IPv6 too.
+///
 /// Promises: at most config.records_max records per answer and type, always the same ones.
 /// Thread-safety: the loop's thread, or before it runs. Cost: not for requests: allocates, and
-/// reads /etc/hosts for each lookup. An answer may have 64 KB while it is parsed.
+/// reads /etc/hosts for each lookup. A lookup holds at most two answers of 64 KB while they arrive.
 /// Lifetime: must be destroyed on the loop's thread or when the loop does not run, before the loop;
 /// lookups in progress are cancelled.
 class DnsResolver {

@@ -56,17 +56,19 @@ enum class HealthEvent : std::uint8_t {
   kOperatorUndrain,
   kEndpointDrain,    // GOAWAY with a drain, a configured health answer, connection: close
   kEndpointUndrain,  // the health answer is good again
+  kWanted,           // a request waits, and no endpoint is open
   kTrialStarted,     // an attempt was sent to it while openness() was kTrial
   kTick,             // nothing but time; call it every 10 to 100 ms
 };
-inline constexpr std::size_t kHealthEventCount = 16;
+inline constexpr std::size_t kHealthEventCount = 17;
 
 struct EndpointHealthRules {
   std::uint32_t bad_answers_max = 3;                      // in a row
   Duration pause_first = std::chrono::milliseconds(100);  // passive ejection, doubled ...
   std::uint32_t pause_doublings_max = 6;                  // ... up to 6.4 s
-  Duration slow_pause_first = std::chrono::seconds(3);    // latency ejection: × 2^k, ± jitter
-  Duration slow_pause_max = std::chrono::seconds(60);     // before the jitter
+  Duration bad_answers_forgotten_after = std::chrono::seconds(10);
+  Duration slow_pause_first = std::chrono::seconds(3);  // latency ejection: × 2^k, ± jitter
+  Duration slow_pause_max = std::chrono::seconds(60);   // before the jitter
   double slow_pause_jitter = 0.2;
   Duration slow_forgotten_after = std::chrono::seconds(60);  // k becomes 0
   Duration hung_pause_first = std::chrono::seconds(1);       // doubled ...
@@ -101,8 +103,9 @@ enum class Openness : std::uint8_t {
 /// Several conditions exist side by side, and the worst of them is the state: draining > ejected by
 /// checks > hung > ejected by failures > ejected by latency > suspect > returning > available.
 ///
-///   ejected, failures: from a failed connect, or bad_answers_max bad answers in a row,
-///                      until 0.1 s × 2^n (at most 6.4 s) have passed, or an answer arrives
+///   ejected, failures: from a failed connect, until 0.1 s × 2^n (at most 6.4 s) have passed, an
+///                      answer arrives, or a request waits for an endpoint (kWanted) 0.1 s later;
+///                      from bad_answers_max bad answers in a row, until the same time has passed
 ///   ejected, latency:  from kTooSlow, until 3 s × 2^k (at most 60 s) ± 20 % have passed
 ///   ejected, checks:   from checks_fall failed checks in a row, until checks_rise passed ones
 ///   suspect:           from kSuspected, until any byte arrives
@@ -112,7 +115,11 @@ enum class Openness : std::uint8_t {
 ///                      forgotten after endpoint_drain
 ///
 /// - Failures during an ejection come from requests sent before it: they count once.
-/// - n is forgotten with an answer; k after slow_forgotten_after without a latency ejection.
+/// - n is forgotten with an answer if connects had failed, and after a hang. After bad answers it
+/// is
+///   forgotten when bad_answers_forgotten_after has passed since the ejection ended: an endpoint
+///   that fails every second request also gives good answers, and must stay out longer each time.
+/// - k is forgotten after slow_forgotten_after without a latency ejection.
 /// - An endpoint that leaves {ejected, hung, draining} returns slowly: its weight grows from
 ///   ramp_start to 1, for as long as it was away, at most ramp_max. (After a short absence its
 ///   caches and connections are still warm.) A suspicion that ends has no ramp.
@@ -168,7 +175,8 @@ class EndpointHealth {
     HealthReason reason;
   };
 
-  [[nodiscard]] HealthReason lapse(TimePoint now) noexcept;
+  [[nodiscard]] HealthReason lapse(TimePoint now, const EndpointHealthRules& rules) noexcept;
+  void end_failure(TimePoint now) noexcept;
   [[nodiscard]] HealthReason note(HealthEvent event, TimePoint now,
                                   const EndpointHealthRules& rules, Rng& rng) noexcept;
   [[nodiscard]] HealthReason note_drain(HealthEvent event, TimePoint now,
@@ -176,6 +184,7 @@ class EndpointHealth {
   [[nodiscard]] HealthReason note_check(bool passed, const EndpointHealthRules& rules) noexcept;
   void note_bad_answer(TimePoint now, const EndpointHealthRules& rules) noexcept;
   void note_answered(TimePoint now) noexcept;
+  [[nodiscard]] HealthReason note_wanted(TimePoint now, const EndpointHealthRules& rules) noexcept;
   void eject_for_failure(HealthReason cause, TimePoint now,
                          const EndpointHealthRules& rules) noexcept;
   void eject_for_latency(TimePoint now, const EndpointHealthRules& rules, Rng& rng) noexcept;
@@ -195,7 +204,7 @@ class EndpointHealth {
   bool checks_down_ = false;
   bool was_away_ = false;
   std::uint32_t slow_count_ = 0;    // k
-  std::uint32_t failures_ = 0;      // passive ejections since the last answer
+  std::uint32_t failures_ = 0;      // passive ejections that are not forgotten
   std::uint32_t hangs_ = 0;         // since the last answer
   std::uint32_t bad_answers_ = 0;   // in a row
   std::uint32_t check_streak_ = 0;  // results against checks_down_, in a row
@@ -203,13 +212,15 @@ class EndpointHealth {
   TimePoint away_since_{};
   // Zero: the condition does not hold.
   TimePoint failed_until_{};
+  TimePoint failed_since_{};
   TimePoint slow_until_{};
   TimePoint hung_until_{};
   TimePoint endpoint_drain_until_{};
   TimePoint trial_until_{};  // an attempt is under way
   TimePoint ramp_began_{};
   TimePoint ramp_ends_{};
-  TimePoint slow_ended_{};  // the last latency ejection; zero: there was none
+  TimePoint slow_ended_{};    // the last latency ejection; zero: there was none
+  TimePoint failed_ended_{};  // the last ejection by failures
 };
 
 }  // namespace weir::inline v0::policy

@@ -26,13 +26,16 @@ struct PeakEwmaRules {
 
 struct LatencySample {
   Duration latency{};
-  bool error = false;  // a bad answer: it enters at not less than the cohort's p99, so that fast
-                       // errors do not look like a fast endpoint
+  bool error = false;     // a bad answer: it enters at not less than the cohort's p99, so that fast
+                          // errors do not look like a fast endpoint
+  bool censored = false;  // the attempt was cancelled (its client left, or another attempt won): it
+                          // took at least this long, so it can raise the score but not lower it
 };
 
 /// The score after one more sample x:
 ///   x = min(x, clip × median); for an error x = max(x, cohort p99)
 ///   x >= old: x;   else  old × w + x × (1 - w),  w = e^(-dt / decay)
+/// A censored sample that is above the projected old value: x; otherwise it changes nothing.
 /// Samples that silence.h says are caught in a silence must not be given.
 ///
 /// Promises: positive; never above max(old, clip × median, p99); a sample never lowers the score

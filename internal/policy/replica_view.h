@@ -44,12 +44,13 @@ struct Cohort {
 
 /// How many attempts one endpoint may hold: ceil(1.5 × limit × weight ÷ weight of all open
 /// endpoints), at least 1; with equal weights ceil(1.5 × limit ÷ open). `weight` is the effective
-/// one, so slow return lowers the share of an endpoint, and the others get it. 0 (no bound) if at
-/// most one endpoint is open or in panic: the limit is the bound then. Promises: the shares of all
-/// open endpoints together are at least 1.5 × limit.
+/// one, so slow return lowers the share of an endpoint, and the others get it. 0 (no bound) without
+/// a limit, if at most one endpoint is open, and in panic: the limit itself is the bound then.
+/// Loops that count in flight together should take their place with one compare-and-add against it.
+/// Promises: the shares of all open endpoints together are at least 1.5 × limit.
 [[nodiscard]] inline std::uint32_t share_max(std::uint32_t limit, double weight,
                                              const Cohort& cohort) noexcept {
-  if (cohort.open <= 1 || in_panic(cohort) || cohort.open_weight <= 0) return 0;
+  if (limit == 0 || cohort.open <= 1 || in_panic(cohort) || cohort.open_weight <= 0) return 0;
   const double share = std::ceil(1.5 * limit * weight / cohort.open_weight);
   return static_cast<std::uint32_t>(std::clamp(share, 1.0, 4294967295.0));
 }

@@ -67,9 +67,29 @@ enum class SilenceVerdict : std::uint8_t { kHeard, kSuspect, kHung };
   return unanswered ? SilenceVerdict::kHung : SilenceVerdict::kSuspect;
 }
 
+/// Whether an attempt that was cancelled by its client after `waited`, without a response, counts
+/// as a bad answer of the endpoint: the client has waited longer than a working endpoint takes.
+/// Otherwise an endpoint whose clients all give up would never fail. Not while it is suspect or
+/// hung.
+[[nodiscard]] constexpr bool missing_answer(Duration waited, Duration cohort_p99,
+                                            const SilenceRules& rules) noexcept {
+  return cohort_p99 > Duration::zero() && waited > silence_threshold(cohort_p99, rules);
+}
+
+/// What ended a suspicion: a byte of a response, or the answer to a probe.
+enum class SilenceEnd : std::uint8_t { kResponse, kProbe };
+
+/// Whether the attempts that were caught in a silence say nothing about the endpoint's latency.
+/// They do not after a hang, or if responses flow again. If only a probe was answered, the endpoint
+/// is alive and its requests are slow: that must be learned.
+[[nodiscard]] constexpr bool silence_drops_samples(SilenceVerdict worst, SilenceEnd end) noexcept {
+  return worst == SilenceVerdict::kHung || end == SilenceEnd::kResponse;
+}
+
 /// Whether the latency of an attempt that was sent at `sent` is caught in a silence and must not
 /// teach the score: else a stop of 5 s would cost the endpoint its traffic for a minute.
-/// `suspected_until`: when the last suspicion ended; `now` while it lasts; zero: never suspected.
+/// `suspected_until`: when the last suspicion ended for which silence_drops_samples() holds; `now`
+/// while one lasts; zero: never.
 [[nodiscard]] constexpr bool caught_in_silence(TimePoint sent, TimePoint suspected_until) noexcept {
   return suspected_until != TimePoint{} && sent <= suspected_until;
 }

@@ -42,6 +42,7 @@ class Attempt final : private ClientStreamEvents, private ConnectionWaiter {
   struct Plan {
     std::uint32_t number = 1;  // of the call, from 1
     io::Access access = io::Access::kOrdinary;
+    bool check = false;  // of a health check: nothing is counted or learned from it
   };
   /// Asks for a connection to the endpoint, and sends when there is one. The result is that of the
   /// first step: if it failed, the attempt has ended and no event follows.
@@ -92,7 +93,7 @@ class Attempt final : private ClientStreamEvents, private ConnectionWaiter {
   void note_sent() noexcept;
   void note_answered(const ResponseHead& head) noexcept;
   void teach(Duration latency, bool error) noexcept;
-  void count(AttemptOutcome outcome) noexcept;
+  void count(AttemptOutcome outcome, UpstreamFailure failure = UpstreamFailure::kNone) noexcept;
   void end() noexcept;
   void fail(const StreamFailure& failure) noexcept;
   [[nodiscard]] Duration silence_allowed() const noexcept;

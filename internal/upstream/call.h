@@ -87,6 +87,7 @@ class Call {
     bool forwards_deadline = false;     // the time left is sent along
     bool idempotent = false;            // the route says so; safe methods are
     std::uint64_t hash = 0;             // for the balance by hash
+    PoolEndpoint* only = nullptr;       // a check of this endpoint: one attempt, nothing is counted
   };
   /// On failure the call has ended, and no event follows.
   [[nodiscard]] Result<void, UpstreamFailure> start(const Start& start) noexcept;

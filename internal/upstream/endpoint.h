@@ -34,6 +34,7 @@ class Endpoint {
   struct Identity {
     io::SocketName name;
     std::string host;  // as the operator wrote it, for TLS
+    policy::EndpointHealthRules rules{};
   };
   Endpoint(Identity identity, std::uint32_t loops, const policy::EndpointHealth& health, Rng rng);
   Endpoint(const Endpoint&) = delete;

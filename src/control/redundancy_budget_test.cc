@@ -19,7 +19,7 @@ namespace {
 using policy::kRedundancyToken;
 using policy::RedundancyBudgetRules;
 
-constexpr std::size_t kThreads = 4;
+constexpr std::size_t kBudgetThreads = 4;
 
 TEST(RedundancyBudget, StartsFullAndEndsAtZero) {
   RedundancyBudget budget({.deposit_millitokens = 100, .cap_millitokens = 3000});
@@ -86,12 +86,12 @@ TEST(RedundancyBudget, RacingThreadsTakeExactlyWhatThereIs) {
   RedundancyBudget budget({.deposit_millitokens = 100, .cap_millitokens = kTokens * 1000});
   std::atomic<int> taken{0};
   int wrong_rounds = 0;
-  std::barrier round(kThreads, [&]() noexcept {
+  std::barrier round(kBudgetThreads, [&]() noexcept {
     wrong_rounds += taken.exchange(0) == static_cast<int>(kTokens) ? 0 : 1;
     wrong_rounds += budget.balance_millitokens() == 0 ? 0 : 1;
     for (std::uint32_t i = 0; i < kTokens; ++i) budget.refund();
   });
-  run_together(kThreads, [&](std::size_t) {
+  run_together(kBudgetThreads, [&](std::size_t) {
     for (int r = 0; r < rounds(2000); ++r) {
       for (int i = 0; i < 5; ++i) taken.fetch_add(budget.try_take() ? 1 : 0);
       round.arrive_and_wait();
@@ -109,7 +109,7 @@ TEST(RedundancyBudget, BelowTheCapNothingIsLost) {
   const std::uint32_t begin = budget.balance_millitokens();
   budget.set_rules({.deposit_millitokens = 137, .cap_millitokens = 1'000'000'000});
   std::atomic<std::int64_t> change{0};
-  run_together(kThreads, [&](std::size_t t) {
+  run_together(kBudgetThreads, [&](std::size_t t) {
     Rng rng(t + 1);
     std::int64_t mine = 0;
     for (int i = 0; i < rounds(50'000); ++i) {
@@ -137,7 +137,7 @@ TEST(RedundancyBudget, RacingRetriesStayWithinTheBudget) {
   std::vector<RedundancyBudget> destinations(3);
   std::atomic<std::int64_t> requests{0};
   std::atomic<std::int64_t> written{0};
-  run_together(kThreads, [&](std::size_t t) {
+  run_together(kBudgetThreads, [&](std::size_t t) {
     Rng rng(t + 1);
     for (int i = 0; i < rounds(30'000); ++i) {
       RedundancyBudget& destination = destinations[rng.below(destinations.size())];

@@ -56,11 +56,9 @@ Json scope_json(const ScopeStats& scope) {
   Json classes;
   for (const Priority p : kPriorities) {
     const ClassStats& one = scope.classes[index_of(p)];
-    classes[std::string(name_of(p))] = {{"in_flight", one.in_flight},
-                                        {"bound", one.bound},
-                                        {"cap", one.cap},
-                                        {"admitted", one.acquired},
-                                        {"refused", one.shed}};
+    classes[std::string(name_of(p))] = {
+        {"in_flight", one.in_flight}, {"bound", one.bound},       {"cap", one.cap},
+        {"standing", one.standing},   {"admitted", one.acquired}, {"refused", one.shed}};
   }
   Json refused = Json::object();
   for (std::size_t i = 1; i < kReasonCount; ++i) {

@@ -177,6 +177,12 @@ void Scrape::admission() {
 }
 
 void Scrape::classes() {
+  page_.family(metrics::Metric::kAdmissionStanding);
+  for (const Scope& scope : scopes_) {
+    for (const Priority p : {Priority::kHigh, Priority::kNormal}) {
+      page_.sample({scope.name, name_of(p)}, scope.classes[index_of(p)].standing ? 1U : 0U);
+    }
+  }
   page_.family(metrics::Metric::kAdmissionQueueWait);
   for (const Scope& scope : scopes_) {
     for (const Priority p : {Priority::kHigh, Priority::kNormal}) {

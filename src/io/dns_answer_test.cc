@@ -147,6 +147,22 @@ TEST(DnsAnswer, OfALongAnswerTheSameRecordsAreUsedWhateverTheOrder) {
   EXPECT_FALSE(parse(answer(DnsType::kA, many(64)))->cut);
 }
 
+TEST(DnsAnswer, CuttingAsTheyComeIsCuttingAtTheEnd) {
+  const std::vector<std::string> records = many(1000);
+  const auto whole = parse(answer(DnsType::kA, records), DnsType::kA, {.records_max = 999});
+  ASSERT_EQ(whole->addresses.size(), 999U);
+  for (const std::size_t max : {1U, 7U, 64U, 250U, 500U}) {
+    const auto found = parse(answer(DnsType::kA, records), DnsType::kA, {.records_max = max});
+    EXPECT_EQ(found->addresses.size(), max);
+    EXPECT_TRUE(found->cut);
+    const auto more = parse(answer(DnsType::kA, records), DnsType::kA, {.records_max = max + 1});
+    EXPECT_TRUE(std::includes(more->addresses.begin(), more->addresses.end(),
+                              found->addresses.begin(), found->addresses.end(),
+                              [](const Address& a, const Address& b) { return a.ip < b.ip; }))
+        << "a smaller subset is a part of a larger one";
+  }
+}
+
 TEST(DnsAnswer, ARecordThatGoesChangesOneOfTheSubset) {
   std::vector<std::string> records = many(1000);
   const auto all = parse(answer(DnsType::kA, records));

@@ -224,7 +224,8 @@ std::vector<std::string> DnsChannel::search(const std::string& name) {
     ares_destroy_options(&options);
   }
   std::vector<std::string> names;
-  for (const std::string& domain : domains) names.push_back(name + '.' + domain);
+  names.reserve(domains.size() + 1);
+  for (const std::string& domain : domains) names.emplace_back(name).append(".").append(domain);
   const bool as_is_first = std::count(name.begin(), name.end(), '.') >= dots_min;
   names.insert(as_is_first ? names.begin() : names.end(), name);
   return names;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "dns_channel.h"
+#include "route.h"
 
 namespace weir::inline v0::io {
 namespace {
@@ -20,6 +21,26 @@ DnsResult loopback(Family family) {
   if (family == Family::kV6) address.ip[15] = 1;
   out.addresses.push_back(address);
   return out;
+}
+
+bool any_routed(const DnsResult& found) {
+  return found && std::any_of(found->addresses.begin(), found->addresses.end(), has_route);
+}
+
+bool has_failed(const DnsResult& result) {
+  return !result && result.error() != DnsError::kNoRecords && result.error() != DnsError::kNotFound;
+}
+
+/// Leaves out addresses without a route; a family without any other is one without records. If all
+/// are without, they are all there is to try, unless the other family might have had better ones.
+void keep_routed(DnsAddresses& found) {
+  const bool others = any_routed(found.v4) || any_routed(found.v6);
+  if (!others && !has_failed(found.v4) && !has_failed(found.v6)) return;
+  for (DnsResult* family : {&found.v4, &found.v6}) {
+    if (!*family) continue;
+    std::erase_if((*family)->addresses, [](const Address& one) { return !has_route(one); });
+    if ((*family)->empty()) *family = unexpected(DnsError::kNoRecords);
+  }
 }
 
 /// RFC 6761, 6.3.
@@ -149,7 +170,9 @@ void DnsResolver::find_addresses(DnsLookup& lookup, const std::string& host,
   lookup.state_ = std::make_shared<DnsLookup::State>();
   DnsLookup::State& state = *lookup.state_;
   state.types = {DnsType::kA, DnsType::kAaaa};
-  state.addresses_done = [&lookup, done = std::move(done)](DnsAddresses found) {
+  const bool routed_only = impl_->config.routed_only;
+  state.addresses_done = [&lookup, routed_only, done = std::move(done)](DnsAddresses found) {
+    if (routed_only) keep_routed(found);
     lookup.state_.reset();
     done(std::move(found));
   };

@@ -14,14 +14,15 @@ using dns_bytes::aaaa;
 using Mode = TestDnsServer::Mode;
 
 struct Resolving {
-  explicit Resolving(Duration timeout = std::chrono::seconds(10))
-      : resolver(loop, config(timeout)) {}
+  explicit Resolving(Duration timeout = std::chrono::seconds(10), bool routed_only = false)
+      : resolver(loop, config(timeout, routed_only)) {}
 
-  DnsConfig config(Duration timeout) {
+  DnsConfig config(Duration timeout, bool routed_only) {
     DnsConfig made;
     made.servers = {server.address()};
     made.search = {"one.test", "two.test"};
     made.timeout = timeout;
+    made.routed_only = routed_only;  // tests use addresses of nobody
     made.tries = 1;
     EXPECT_TRUE(made.validate().empty());
     return made;
@@ -101,6 +102,19 @@ TEST(DnsResolver, ALongAnswerComesByTcpAndIsCut) {
   std::reverse(answer.records.begin(), answer.records.end());
   in.server.set("big.test", DnsType::kA, answer);
   EXPECT_EQ(in.addresses("big.test").v4->addresses, first.v4->addresses);
+}
+
+TEST(DnsResolver, AddressesWithoutARouteAreLeftOutWhileOthersRemain) {
+  Resolving in(std::chrono::seconds(10), true);
+  in.server.set("api.test", DnsType::kA, {.records = {a("127.0.0.1"), a("127.0.0.2")}});
+  in.server.set("api.test", DnsType::kAaaa, {.records = {aaaa("fe80::1")}});
+  const DnsAddresses found = in.addresses("api.test");
+  EXPECT_EQ(Resolving::text(found.v4), "127.0.0.1:0 127.0.0.2:0 ");
+  EXPECT_EQ(Resolving::text(found.v6), "no_records");
+  in.server.set("api.test", DnsType::kA, {.mode = Mode::kServFail, .records = {}});
+  EXPECT_EQ(Resolving::text(in.addresses("api.test").v6), "no_records") << "others may exist";
+  in.server.set("api.test", DnsType::kA, {.records = {}});
+  EXPECT_EQ(Resolving::text(in.addresses("api.test").v6), "[fe80::1]:0 ") << "better than none";
 }
 
 TEST(DnsResolver, FindsServices) {

@@ -11,7 +11,7 @@ constexpr TimePoint kNever{};
 
 constexpr std::array<std::string_view, 6> kStateNames = {"available", "returning", "suspect",
                                                          "hung",      "ejected",   "draining"};
-constexpr std::array<std::string_view, kHealthReasonCount> kReasonNames = {
+constexpr std::array<std::string_view, kHealthReasonCount> kHealthReasonNames = {
     "new",    "connect_failed", "bad_answers", "slow",       "checks_failed",
     "silent", "operator",       "endpoint",    "pause_over", "answered",
     "heard",  "checks_passed",  "drain_over",  "ramp_over"};
@@ -31,7 +31,7 @@ std::string_view name_of(EndpointState state) noexcept {
 }
 
 std::string_view name_of(HealthReason reason) noexcept {
-  return kReasonNames[static_cast<std::size_t>(reason)];
+  return kHealthReasonNames[static_cast<std::size_t>(reason)];
 }
 
 EndpointHealth EndpointHealth::joined(TimePoint now, const EndpointHealthRules& rules) noexcept {
@@ -45,7 +45,7 @@ EndpointHealth EndpointHealth::joined(TimePoint now, const EndpointHealthRules& 
 std::optional<HealthChange> EndpointHealth::apply(HealthEvent event, TimePoint now,
                                                   const EndpointHealthRules& rules,
                                                   Rng& rng) noexcept {
-  const HealthReason by_time = lapse(now);
+  const HealthReason by_time = lapse(now, rules);
   // What ended by time ended before the event; both are one change if both matter.
   const std::optional<HealthChange> earlier = settle(by_time, now, rules);
   const HealthReason by_event = note(event, now, rules, rng);
@@ -56,7 +56,7 @@ std::optional<HealthChange> EndpointHealth::apply(HealthEvent event, TimePoint n
 }
 
 /// Ends what time ends. The ramp does not run during a trial.
-HealthReason EndpointHealth::lapse(TimePoint now) noexcept {
+HealthReason EndpointHealth::lapse(TimePoint now, const EndpointHealthRules& rules) noexcept {
   HealthReason reason = reason_;
   if (trial_ == Trial::kNone && passed(ramp_ends_, now)) {
     ramp_began_ = ramp_ends_ = kNever;
@@ -64,10 +64,11 @@ HealthReason EndpointHealth::lapse(TimePoint now) noexcept {
   }
   if (passed(trial_until_, now)) trial_until_ = kNever;
   if (passed(failed_until_, now)) {
-    failed_until_ = kNever;
-    const bool connects = failure_cause_ == HealthReason::kConnectFailed;
-    trial_ = connects ? Trial::kUntilConnected : Trial::kUntilAnswered;
+    end_failure(now);
     reason = HealthReason::kPauseOver;
+  } else if (failures_ > 0 && failed_until_ == kNever &&
+             now - failed_ended_ >= rules.bad_answers_forgotten_after) {
+    failures_ = 0;
   }
   if (passed(slow_until_, now)) {
     slow_ended_ = slow_until_;
@@ -84,6 +85,14 @@ HealthReason EndpointHealth::lapse(TimePoint now) noexcept {
     reason = HealthReason::kDrainOver;
   }
   return reason;
+}
+
+/// The pause of a passive ejection is over: one attempt shows whether the endpoint is good again.
+void EndpointHealth::end_failure(TimePoint now) noexcept {
+  failed_until_ = kNever;
+  failed_ended_ = now;
+  const bool connects = failure_cause_ == HealthReason::kConnectFailed;
+  trial_ = connects ? Trial::kUntilConnected : Trial::kUntilAnswered;
 }
 
 /// Returns the reason of the state that follows, if that is an open one.
@@ -119,6 +128,8 @@ HealthReason EndpointHealth::note(HealthEvent event, TimePoint now,
     case HealthEvent::kCheckPassed:
     case HealthEvent::kCheckFailed:
       return note_check(event == HealthEvent::kCheckPassed, rules);
+    case HealthEvent::kWanted:
+      return note_wanted(now, rules);
     case HealthEvent::kTrialStarted:
       if (trial_ != Trial::kNone) trial_until_ = now + rules.trial_max;
       return reason_;
@@ -164,10 +175,24 @@ void EndpointHealth::note_bad_answer(TimePoint now, const EndpointHealthRules& r
 }
 
 void EndpointHealth::note_answered(TimePoint now) noexcept {
-  bad_answers_ = failures_ = hangs_ = 0;
-  failed_until_ = kNever;
   silence_ = Silence::kNone;
+  // An endpoint that is ejected for bad answers has sent this one to an earlier request.
+  const bool for_answers = failure_cause_ == HealthReason::kBadAnswers;
+  if (for_answers && failed_until_ != kNever) return;
+  bad_answers_ = hangs_ = 0;
+  if (!for_answers) failures_ = 0;
+  failed_until_ = kNever;
   end_trial(now);
+}
+
+/// Nobody else can be used: the endpoint is tried again soon, however long its pause is.
+HealthReason EndpointHealth::note_wanted(TimePoint now, const EndpointHealthRules& rules) noexcept {
+  const bool connects = failure_cause_ == HealthReason::kConnectFailed;
+  if (!connects || failed_until_ == kNever || now - failed_since_ < rules.pause_first) {
+    return reason_;
+  }
+  end_failure(now);
+  return HealthReason::kPauseOver;
 }
 
 void EndpointHealth::eject_for_failure(HealthReason cause, TimePoint now,
@@ -178,6 +203,7 @@ void EndpointHealth::eject_for_failure(HealthReason cause, TimePoint now,
   if (ejected) return;
   failed_until_ = now + doubled(rules.pause_first, std::min(failures_, rules.pause_doublings_max));
   ++failures_;
+  failed_since_ = now;
   trial_ = Trial::kNone;
   trial_until_ = kNever;
 }
@@ -302,8 +328,9 @@ double EndpointHealth::return_ratio(TimePoint now,
 }
 
 bool EndpointHealth::quiet() const noexcept {
-  return bad_answers_ == 0 && failures_ == 0 && hangs_ == 0 && failed_until_ == kNever &&
-         silence_ == Silence::kNone && trial_ == Trial::kNone;
+  const bool connects_failed = failures_ > 0 && failure_cause_ == HealthReason::kConnectFailed;
+  return bad_answers_ == 0 && !connects_failed && hangs_ == 0 && silence_ == Silence::kNone &&
+         trial_ == Trial::kNone;
 }
 
 }  // namespace weir::inline v0::policy

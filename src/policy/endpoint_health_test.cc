@@ -10,7 +10,7 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-using enum EndpointState;
+using S = EndpointState;
 using E = HealthEvent;
 using R = HealthReason;
 
@@ -40,13 +40,13 @@ struct EndpointHealthTest : ::testing::Test {
 TEST_F(EndpointHealthTest, PausesDoubleFromFailureToFailure) {
   for (const int ms : {100, 200, 400, 800, 1600, 3200, 6400, 6400}) {
     on(E::kConnectFailed);
-    expect(kEjected, R::kConnectFailed);
+    expect(S::kEjected, R::kConnectFailed);
     EXPECT_EQ(health.openness(), Openness::kClosed);
     EXPECT_EQ(left(), milliseconds(ms));
     pass(left() - Duration(1));
-    EXPECT_EQ(health.state(), kEjected);
+    EXPECT_EQ(health.state(), S::kEjected);
     pass(Duration(1));
-    expect(kReturning, R::kPauseOver);
+    expect(S::kReturning, R::kPauseOver);
   }
 }
 
@@ -63,13 +63,13 @@ TEST_F(EndpointHealthTest, OnlyBadAnswersInARowEject) {
   on(E::kBadAnswer, 2);
   on(E::kAnswered);
   on(E::kBadAnswer, 2);
-  EXPECT_EQ(health.state(), kAvailable);
+  EXPECT_EQ(health.state(), S::kAvailable);
   on(E::kBadAnswer);
-  expect(kEjected, R::kBadAnswers);
+  expect(S::kEjected, R::kBadAnswers);
   EXPECT_EQ(health.openness(), Openness::kPanicOnly);
   pass(left());
   on(E::kBadAnswer);  // on trial, one is enough
-  expect(kEjected, R::kBadAnswers);
+  expect(S::kEjected, R::kBadAnswers);
 }
 
 TEST_F(EndpointHealthTest, AnAnswerEndsAnEjectionAndForgetsTheFailures) {
@@ -83,11 +83,44 @@ TEST_F(EndpointHealthTest, AnAnswerEndsAnEjectionAndForgetsTheFailures) {
   EXPECT_EQ(left(), milliseconds(100));
 }
 
+TEST_F(EndpointHealthTest, GoodAnswersInBetweenDoNotShortenAnEjectionForBadOnes) {
+  for (const int ms : {100, 200, 400, 800}) {
+    on(E::kBadAnswer, 3);
+    on(E::kAnswered);
+    expect(S::kEjected, R::kBadAnswers);
+    EXPECT_EQ(left(), milliseconds(ms));
+    pass(left());
+    on(E::kAnswered);
+    EXPECT_EQ(health.openness(), Openness::kOpen);
+  }
+  pass(seconds(10));
+  on(E::kBadAnswer, 3);
+  EXPECT_EQ(left(), milliseconds(100));
+}
+
+TEST_F(EndpointHealthTest, AnEndpointThatIsWantedIsTriedAgainSoon) {
+  for (int i = 0; i < 6; ++i) {
+    on(E::kConnectFailed);
+    pass(left());
+  }
+  on(E::kConnectFailed);
+  EXPECT_EQ(left(), milliseconds(6400));
+  pass(milliseconds(99));
+  on(E::kWanted);
+  EXPECT_EQ(health.openness(), Openness::kClosed);
+  pass(milliseconds(1));
+  on(E::kWanted);
+  EXPECT_EQ(health.openness(), Openness::kTrial);
+  on(E::kTrialStarted);
+  on(E::kWanted);
+  EXPECT_EQ(health.openness(), Openness::kClosed);
+}
+
 TEST_F(EndpointHealthTest, AConnectThatFailsClosesItEvenIfItIsEjectedForBadAnswers) {
   on(E::kBadAnswer, 3);
   on(E::kConnectFailed);
-  expect(kEjected, R::kConnectFailed);
-  EXPECT_EQ(change->from, kEjected);
+  expect(S::kEjected, R::kConnectFailed);
+  EXPECT_EQ(change->from, S::kEjected);
   EXPECT_EQ(health.openness(), Openness::kClosed);
   EXPECT_EQ(left(), milliseconds(100));
 }
@@ -121,13 +154,13 @@ TEST_F(EndpointHealthTest, TheRampIsAsLongAsTheAbsenceAndStartsAfterTheTrial) {
   on(E::kCheckFailed, 3);
   pass(seconds(4));
   on(E::kCheckPassed, 2);
-  expect(kReturning, R::kChecksPassed);
+  expect(S::kReturning, R::kChecksPassed);
   EXPECT_DOUBLE_EQ(ratio(), 0.1);
   EXPECT_EQ(left(), seconds(4));
   pass(seconds(2));
   EXPECT_DOUBLE_EQ(ratio(), 0.5);
   pass(seconds(2));
-  expect(kAvailable, R::kRampOver);
+  expect(S::kAvailable, R::kRampOver);
   EXPECT_DOUBLE_EQ(ratio(), 1);
 
   on(E::kConnectFailed);
@@ -142,36 +175,36 @@ TEST_F(EndpointHealthTest, TheRampTakesTenSecondsAtMost) {
   on(E::kOperatorDrain);
   pass(std::chrono::hours(1));
   on(E::kOperatorUndrain);
-  expect(kReturning, R::kDrainOver);
+  expect(S::kReturning, R::kDrainOver);
   EXPECT_EQ(left(), seconds(10));
   const EndpointHealth joined = EndpointHealth::joined(now, rules);
-  EXPECT_EQ(joined.state(), kReturning);
+  EXPECT_EQ(joined.state(), S::kReturning);
   EXPECT_EQ(joined.until(), now + seconds(10));
 }
 
 TEST_F(EndpointHealthTest, SuspicionEndsWithAnyByteWithoutARamp) {
   on(E::kSuspected);
-  expect(kSuspect, R::kSilent);
+  expect(S::kSuspect, R::kSilent);
   EXPECT_EQ(health.openness(), Openness::kLastResort);
   EXPECT_EQ(health.until(), std::nullopt);
   pass(seconds(1));
   on(E::kHeard);
-  expect(kAvailable, R::kHeard);
+  expect(S::kAvailable, R::kHeard);
   EXPECT_DOUBLE_EQ(ratio(), 1);
 }
 
 TEST_F(EndpointHealthTest, AHangEndsWithAByteAndARamp) {
   on(E::kSuspected);
   on(E::kHung);
-  expect(kHung, R::kSilent);
+  expect(S::kHung, R::kSilent);
   now += milliseconds(900);
   on(E::kHung);  // a probe is unanswered: the pause is extended
   now += milliseconds(900);
   on(E::kHung);
-  EXPECT_EQ(health.state(), kHung);
+  EXPECT_EQ(health.state(), S::kHung);
   EXPECT_EQ(left(), seconds(1));
   on(E::kHeard);
-  expect(kReturning, R::kHeard);
+  expect(S::kReturning, R::kHeard);
   EXPECT_EQ(health.openness(), Openness::kOpen);
   EXPECT_EQ(left(), milliseconds(1800));
 }
@@ -189,7 +222,7 @@ TEST_F(EndpointHealthTest, LatencyEjectionsDoubleAndAreForgotten) {
   Duration nominal = seconds(3);
   for (int k = 0; k < 8; ++k) {
     on(E::kTooSlow);
-    expect(kEjected, R::kSlow);
+    expect(S::kEjected, R::kSlow);
     EXPECT_EQ(health.openness(), Openness::kPanicOnly);
     EXPECT_GE(left(), nominal * 8 / 10);
     EXPECT_LE(left(), nominal * 12 / 10);
@@ -206,7 +239,7 @@ TEST_F(EndpointHealthTest, AnAnswerDoesNotEndALatencyEjection) {
   on(E::kTooSlow);
   on(E::kAnswered);
   on(E::kHeard);
-  expect(kEjected, R::kSlow);
+  expect(S::kEjected, R::kSlow);
   on(E::kTooSlow);  // is not counted twice
   EXPECT_LE(left(), milliseconds(3600));
 }
@@ -215,30 +248,30 @@ TEST_F(EndpointHealthTest, ChecksNeedTheirThresholds) {
   on(E::kCheckFailed, 2);
   on(E::kCheckPassed);
   on(E::kCheckFailed, 2);
-  EXPECT_EQ(health.state(), kAvailable);
+  EXPECT_EQ(health.state(), S::kAvailable);
   on(E::kCheckFailed);
-  expect(kEjected, R::kChecksFailed);
+  expect(S::kEjected, R::kChecksFailed);
   EXPECT_EQ(health.until(), std::nullopt);
   on(E::kAnswered);  // a check says more than one answer
-  EXPECT_EQ(health.state(), kEjected);
+  EXPECT_EQ(health.state(), S::kEjected);
   on(E::kCheckPassed);
   on(E::kCheckFailed);
   on(E::kCheckPassed);
-  EXPECT_EQ(health.state(), kEjected);
+  EXPECT_EQ(health.state(), S::kEjected);
   on(E::kCheckPassed);
   EXPECT_EQ(health.openness(), Openness::kOpen);
 }
 
 TEST_F(EndpointHealthTest, WhatTheEndpointSaidAboutDrainingIsForgotten) {
   on(E::kEndpointDrain);
-  expect(kDraining, R::kEndpoint);
+  expect(S::kDraining, R::kEndpoint);
   EXPECT_EQ(health.openness(), Openness::kClosed);
   pass(seconds(9));
   on(E::kEndpointDrain);
   pass(seconds(9));
-  EXPECT_EQ(health.state(), kDraining);
+  EXPECT_EQ(health.state(), S::kDraining);
   pass(seconds(1));
-  expect(kReturning, R::kDrainOver);
+  expect(S::kReturning, R::kDrainOver);
 }
 
 TEST_F(EndpointHealthTest, TheOperatorsDrainStaysWhateverHappens) {
@@ -247,32 +280,32 @@ TEST_F(EndpointHealthTest, TheOperatorsDrainStaysWhateverHappens) {
                         E::kConnectFailed, E::kHung, E::kTick}) {
     on(event);
     now += seconds(20);
-    expect(kDraining, R::kOperator);
+    expect(S::kDraining, R::kOperator);
   }
 }
 
 TEST_F(EndpointHealthTest, TheWorstConditionIsTheStateAndTheOthersRemain) {
   on(E::kTooSlow);
   on(E::kBadAnswer, 3);
-  expect(kEjected, R::kBadAnswers);
+  expect(S::kEjected, R::kBadAnswers);
   on(E::kHung);
-  expect(kHung, R::kSilent);
+  expect(S::kHung, R::kSilent);
   on(E::kHeard);
-  expect(kEjected, R::kBadAnswers);
+  expect(S::kEjected, R::kBadAnswers);
   pass(milliseconds(100));
-  expect(kEjected, R::kSlow);
+  expect(S::kEjected, R::kSlow);
   ASSERT_TRUE(change.has_value());
   EXPECT_EQ(change->from, change->to);
   pass(left());
-  EXPECT_EQ(health.state(), kReturning);
+  EXPECT_EQ(health.state(), S::kReturning);
 }
 
 TEST_F(EndpointHealthTest, EachChangeIsReportedOnce) {
   const TimePoint begin = now;
   on(E::kConnectFailed);
   ASSERT_TRUE(change.has_value());
-  EXPECT_EQ(change->from, kAvailable);
-  EXPECT_EQ(change->to, kEjected);
+  EXPECT_EQ(change->from, S::kAvailable);
+  EXPECT_EQ(change->to, S::kEjected);
   EXPECT_EQ(change->reason, R::kConnectFailed);
   EXPECT_EQ(change->at, begin);
   on(E::kConnectFailed);
@@ -282,7 +315,7 @@ TEST_F(EndpointHealthTest, EachChangeIsReportedOnce) {
   EXPECT_EQ(health.since(), begin);
   pass(milliseconds(50));
   ASSERT_TRUE(change.has_value());
-  EXPECT_EQ(change->to, kReturning);
+  EXPECT_EQ(change->to, S::kReturning);
 }
 
 /// Random events. After each the invariants hold; when all is quiet, it becomes available again.
@@ -302,7 +335,7 @@ TEST_F(EndpointHealthTest, EveryScheduleEndsAvailable) {
       before = health.state();
       EXPECT_GE(ratio(), 0.1);
       EXPECT_LE(ratio(), 1);
-      const bool open = before == kAvailable || before == kReturning;
+      const bool open = before == S::kAvailable || before == S::kReturning;
       const bool usable = health.openness() == Openness::kOpen ||
                           health.openness() == Openness::kTrial ||
                           health.openness() == Openness::kTrialBusy;
@@ -327,8 +360,9 @@ TEST_F(EndpointHealthTest, EveryScheduleEndsAvailable) {
     on(E::kCheckPassed, 2);
     on(E::kAnswered);
     pass(seconds(72));
+    on(E::kAnswered);  // ends a trial
     pass(seconds(10));
-    EXPECT_EQ(health.state(), kAvailable) << "seed " << seed;
+    EXPECT_EQ(health.state(), S::kAvailable) << "seed " << seed;
   }
 }
 

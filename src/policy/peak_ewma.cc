@@ -34,6 +34,10 @@ PeakEwma with_sample(const PeakEwma& old, const LatencySample& sample, const Coh
   if (cohort.median > Duration::zero()) x = std::min(x, rules.clip_medians * ns_of(cohort.median));
   if (sample.error) x = std::max(x, ns_of(cohort.p99));
   const TimePoint updated_at = std::max(old.updated_at, now);
+  if (sample.censored) {
+    const bool news = x > projected_ns(old, cohort, rules, now);
+    return news ? PeakEwma{.ns = x, .updated_at = updated_at} : old;
+  }
   if (old.ns <= 0 || x >= old.ns) return {.ns = x, .updated_at = updated_at};
   const double w = weight_of_old(old, rules, now);
   return {.ns = old.ns * w + x * (1 - w), .updated_at = updated_at};

@@ -9,7 +9,7 @@
 namespace weir::inline v0::policy {
 namespace {
 
-constexpr std::array<std::string_view, kChoiceReasonCount> kReasonNames = {
+constexpr std::array<std::string_view, kChoiceReasonCount> kChoiceReasonNames = {
     "chosen",      "only_one",  "spilled", "panic",    "repeated",
     "last_resort", "empty_set", "all_out", "all_full", "all_tried"};
 
@@ -222,7 +222,7 @@ Choice last_resort(const ReplicaSetRef& set, const ChoiceAsk& ask) {
 }  // namespace
 
 std::string_view name_of(ChoiceReason reason) noexcept {
-  return kReasonNames[static_cast<std::size_t>(reason)];
+  return kChoiceReasonNames[static_cast<std::size_t>(reason)];
 }
 
 Choice choose_replica(const ReplicaSetRef& set, const ChoiceAsk& ask, std::uint64_t& cursor,

@@ -28,7 +28,8 @@ TEST(ShareMax, FollowsTheTable) {
   const Cohort three{.endpoints = 3, .open = 3, .open_weight = 3};
   EXPECT_EQ(share_max(100, 1, three), 50U);
   EXPECT_EQ(share_max(101, 1, three), 51U);
-  EXPECT_EQ(share_max(0, 1, three), 1U);
+  EXPECT_EQ(share_max(0, 1, three), 0U);
+  EXPECT_EQ(share_max(1, 1, three), 1U);
   EXPECT_EQ(share_max(100, 0.1, {.endpoints = 3, .open = 3, .open_weight = 2.1}), 8U);
   EXPECT_EQ(share_max(100, 1, {.endpoints = 1, .open = 1, .open_weight = 1}), 0U);
   EXPECT_EQ(share_max(100, 1, {.endpoints = 5, .open = 2, .open_weight = 2}), 0U);  // panic
@@ -44,7 +45,7 @@ TEST(ShareMax, TheSharesTogetherAreMoreThanTheLimit) {
       weight = rng.chance(0.3) ? 0.1 : 1 + rng.unit() * 5;
       cohort.open_weight += weight;
     }
-    const auto limit = static_cast<std::uint32_t>(rng.below(10'000));
+    const auto limit = static_cast<std::uint32_t>(1 + rng.below(10'000));
     std::uint64_t sum = 0;
     for (const double weight : weights) sum += share_max(limit, weight, cohort);
     EXPECT_GE(static_cast<double>(sum), 1.5 * limit - 1e-6);

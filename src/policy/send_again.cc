@@ -11,7 +11,7 @@ constexpr std::array<std::string_view, kAttemptFailureCount> kFailureNames = {
     "connect_failed",  "refused_stream", "connection_lost", "stream_reset", "enhance_your_calm",
     "http11_required", "timeout",        "silent",          "bad_response", "status"};
 
-constexpr std::array<std::string_view, kSendAgainReasonCount> kReasonNames = {
+constexpr std::array<std::string_view, kSendAgainReasonCount> kSendAgainNames = {
     "not_sent",       "not_processed", "stale_connection", "idempotent",      "answer_started",
     "deadline",       "attempts_used", "body_gone",        "not_idempotent",  "upgrade",
     "caller_retries", "refused_again", "calm_down",        "http11_required", "pushback"};
@@ -68,7 +68,7 @@ std::string_view name_of(AttemptFailure failure) noexcept {
 }
 
 std::string_view name_of(SendAgainReason reason) noexcept {
-  return kReasonNames[static_cast<std::size_t>(reason)];
+  return kSendAgainNames[static_cast<std::size_t>(reason)];
 }
 
 SendAgainDecision may_send_again(const FailedAttempt& failed, const ResendFacts& request,

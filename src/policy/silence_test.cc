@@ -9,9 +9,8 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-using enum SilenceVerdict;
 
-constexpr TimePoint at(std::int64_t ms) {
+constexpr TimePoint silence_time(std::int64_t ms) {
   return TimePoint{} + seconds(1000) + milliseconds(ms);
 }
 
@@ -23,12 +22,15 @@ TEST(Silence, TheThresholdIsThreeTailsWithinBounds) {
 }
 
 TEST(Silence, IsCountedFromTheLastByteOrTheOldestUnansweredAttempt) {
-  EXPECT_EQ(silence_of({.last_heard = at(0)}, at(500)), Duration::zero());
-  EXPECT_EQ(silence_of({.last_heard = at(0), .oldest_unanswered = at(200)}, at(500)),
+  EXPECT_EQ(silence_of({.last_heard = silence_time(0)}, silence_time(500)), Duration::zero());
+  EXPECT_EQ(silence_of({.last_heard = silence_time(0), .oldest_unanswered = silence_time(200)},
+                       silence_time(500)),
             milliseconds(300));
-  EXPECT_EQ(silence_of({.last_heard = at(400), .oldest_unanswered = at(200)}, at(500)),
+  EXPECT_EQ(silence_of({.last_heard = silence_time(400), .oldest_unanswered = silence_time(200)},
+                       silence_time(500)),
             milliseconds(100));
-  EXPECT_EQ(silence_of({.oldest_unanswered = at(600)}, at(500)), Duration::zero());
+  EXPECT_EQ(silence_of({.oldest_unanswered = silence_time(600)}, silence_time(500)),
+            Duration::zero());
 }
 
 TEST(Silence, VerdictsFollowTheTable) {
@@ -38,36 +40,39 @@ TEST(Silence, VerdictsFollowTheTable) {
     std::int64_t now_ms;
     SilenceVerdict verdict;
   };
-  const SilenceFacts silent{.oldest_unanswered = at(0), .others_heard = at(90)};
+  const SilenceFacts silent{.oldest_unanswered = silence_time(0), .others_heard = silence_time(90)};
   SilenceFacts late = silent;
   late.loop_late = true;
   SilenceFacts alone = silent;
-  alone.others_heard = at(0);
+  alone.others_heard = silence_time(0);
   SilenceFacts heard = silent;
-  heard.last_heard = at(80);
+  heard.last_heard = silence_time(80);
   SilenceFacts slow_class = silent;
   slow_class.cohort_p99 = milliseconds(60);
   SilenceFacts probed = silent;
   probed.cohort_p99 = milliseconds(400);
-  probed.others_heard = at(1900);
-  probed.probe_sent = at(1201);
+  probed.others_heard = silence_time(1900);
+  probed.probe_sent = silence_time(1201);
   const Row rows[] = {
-      {"at the threshold", silent, 100, kHeard},
-      {"above it", silent, 101, kSuspect},
-      {"three thresholds", silent, 300, kSuspect},
-      {"above three", silent, 301, kHung},
-      {"our loop was late", late, 1000, kHeard},
-      {"nobody else is heard", alone, 1000, kHeard},
-      {"a byte arrived", heard, 180, kHeard},
-      {"above it after a byte; others were heard since", heard, 181, kSuspect},
-      {"slow operations", slow_class, 180, kHeard},
-      {"slow operations, above", slow_class, 181, kSuspect},
-      {"probe waits", probed, 1701, kSuspect},
-      {"probe unanswered", probed, 1702, kHung},
-      {"nothing is sent", {.last_heard = at(0), .others_heard = at(9)}, 9000, kHeard},
+      {"at the threshold", silent, 100, SilenceVerdict::kHeard},
+      {"above it", silent, 101, SilenceVerdict::kSuspect},
+      {"three thresholds", silent, 300, SilenceVerdict::kSuspect},
+      {"above three", silent, 301, SilenceVerdict::kHung},
+      {"our loop was late", late, 1000, SilenceVerdict::kHeard},
+      {"nobody else is heard", alone, 1000, SilenceVerdict::kHeard},
+      {"a byte arrived", heard, 180, SilenceVerdict::kHeard},
+      {"above it after a byte; others were heard since", heard, 181, SilenceVerdict::kSuspect},
+      {"slow operations", slow_class, 180, SilenceVerdict::kHeard},
+      {"slow operations, above", slow_class, 181, SilenceVerdict::kSuspect},
+      {"probe waits", probed, 1701, SilenceVerdict::kSuspect},
+      {"probe unanswered", probed, 1702, SilenceVerdict::kHung},
+      {"nothing is sent",
+       {.last_heard = silence_time(0), .others_heard = silence_time(9)},
+       9000,
+       SilenceVerdict::kHeard},
   };
   for (const Row& row : rows) {
-    EXPECT_EQ(judge_silence(row.facts, {}, at(row.now_ms)), row.verdict) << row.what;
+    EXPECT_EQ(judge_silence(row.facts, {}, silence_time(row.now_ms)), row.verdict) << row.what;
   }
 }
 
@@ -75,26 +80,40 @@ TEST(Silence, NeverGetsLessSevereByWaiting) {
   Rng rng(5);
   for (int i = 0; i < 20'000; ++i) {
     SilenceFacts facts;
-    facts.last_heard = at(rng.between(0, 1000));
-    if (rng.chance(0.8)) facts.oldest_unanswered = at(rng.between(0, 1000));
-    facts.others_heard = at(rng.between(0, 1000));
-    if (rng.chance(0.3)) facts.probe_sent = at(rng.between(0, 1000));
+    facts.last_heard = silence_time(rng.between(0, 1000));
+    if (rng.chance(0.8)) facts.oldest_unanswered = silence_time(rng.between(0, 1000));
+    facts.others_heard = silence_time(rng.between(0, 1000));
+    if (rng.chance(0.3)) facts.probe_sent = silence_time(rng.between(0, 1000));
     facts.cohort_p99 = milliseconds(rng.between(0, 1000));
     facts.loop_late = rng.chance(0.1);
-    SilenceVerdict before = kHeard;
+    SilenceVerdict before = SilenceVerdict::kHeard;
     for (std::int64_t ms = 1000; ms < 8000; ms += 50) {
-      const SilenceVerdict verdict = judge_silence(facts, {}, at(ms));
+      const SilenceVerdict verdict = judge_silence(facts, {}, silence_time(ms));
       EXPECT_GE(verdict, before);
       before = verdict;
     }
   }
 }
 
+TEST(Silence, OnlyAProbeThatEndsASuspicionShowsASlowEndpoint) {
+  EXPECT_TRUE(silence_drops_samples(SilenceVerdict::kSuspect, SilenceEnd::kResponse));
+  EXPECT_TRUE(silence_drops_samples(SilenceVerdict::kHung, SilenceEnd::kResponse));
+  EXPECT_TRUE(silence_drops_samples(SilenceVerdict::kHung, SilenceEnd::kProbe));
+  EXPECT_FALSE(silence_drops_samples(SilenceVerdict::kSuspect, SilenceEnd::kProbe));
+}
+
+TEST(Silence, AClientThatWaitedLongHasMissedAnAnswer) {
+  EXPECT_FALSE(missing_answer(milliseconds(150), milliseconds(50), {}));
+  EXPECT_TRUE(missing_answer(milliseconds(151), milliseconds(50), {}));
+  EXPECT_FALSE(missing_answer(milliseconds(100), milliseconds(1), {}));
+  EXPECT_FALSE(missing_answer(seconds(60), Duration::zero(), {}));  // nothing to compare with
+}
+
 TEST(Silence, DropsSamplesOfAttemptsThatWereCaughtInIt) {
-  EXPECT_FALSE(caught_in_silence(at(10), TimePoint{}));
-  EXPECT_TRUE(caught_in_silence(at(10), at(5000)));
-  EXPECT_TRUE(caught_in_silence(at(5000), at(5000)));
-  EXPECT_FALSE(caught_in_silence(at(5001), at(5000)));
+  EXPECT_FALSE(caught_in_silence(silence_time(10), TimePoint{}));
+  EXPECT_TRUE(caught_in_silence(silence_time(10), silence_time(5000)));
+  EXPECT_TRUE(caught_in_silence(silence_time(5000), silence_time(5000)));
+  EXPECT_FALSE(caught_in_silence(silence_time(5001), silence_time(5000)));
 }
 
 }  // namespace

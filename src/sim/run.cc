@@ -66,6 +66,12 @@ bool selects(const VerdictSpec& verdict, const Cohort& cohort) noexcept {
          (!verdict.load || *verdict.load == cohort.load);
 }
 
+double slow_ratio(const VerdictSpec& verdict, const CallTotals& calls) noexcept {
+  const std::uint64_t in_time = calls.latency.count() - calls.latency.above(verdict.above);
+  const auto ended = static_cast<double>(calls.ended_all());
+  return ratio(ended - static_cast<double>(in_time), ended);
+}
+
 // The first instant after `after` from which goodput, averaged over `hold`, is at least `level`.
 std::optional<double> recovery_time(const VerdictSpec& verdict, const Recorder& recorder) {
   const auto& series = recorder.series();
@@ -102,6 +108,8 @@ std::optional<double> measure_calls(const VerdictSpec& verdict, const SpanTotals
       return ratio(static_cast<double>(calls.refused), static_cast<double>(calls.arrived));
     case Measure::kAmplification:
       return ratio(static_cast<double>(calls.attempts), static_cast<double>(calls.offered));
+    case Measure::kSlowRatio:
+      return slow_ratio(verdict, calls);
     case Measure::kLatencyP50:
       return latency(millis_at(calls.latency, 0.5));
     case Measure::kLatencyP90:
@@ -117,7 +125,7 @@ std::optional<double> measure_calls(const VerdictSpec& verdict, const SpanTotals
   }
 }
 
-double measure_service(const VerdictSpec& verdict, const ServiceTotals& s) {
+double measure_service(const VerdictSpec& verdict, const ServiceTotals& s, double seconds) {
   switch (verdict.measure) {
     case Measure::kDispatchP50:
       return millis_at(s.dispatch, 0.5);
@@ -145,6 +153,14 @@ double measure_service(const VerdictSpec& verdict, const ServiceTotals& s) {
       return static_cast<double>(s.crashes);
     case Measure::kWastedRatio:
       return ratio(s.wasted_ns, s.busy_ns);
+    case Measure::kDispatched:
+      return static_cast<double>(s.dispatched) / seconds;
+    case Measure::kReplicaTries:
+      return ratio(static_cast<double>(s.replica_tries), static_cast<double>(s.dispatched));
+    case Measure::kEjections:
+      return static_cast<double>(s.ejections);
+    case Measure::kSuspicions:
+      return static_cast<double>(s.suspicions);
     default:
       return static_cast<double>(s.refused[verdict.reason]);
   }
@@ -182,7 +198,7 @@ std::optional<double> measure(const VerdictSpec& verdict, const Recorder& record
   if (facts_of(verdict.measure).of == MeasureOf::kCalls) {
     return measure_calls(verdict, span, recorder);
   }
-  return measure_service(verdict, span.services[verdict.service]);
+  return measure_service(verdict, span.services[verdict.service], span.seconds());
 }
 
 bool RunResult::passed() const noexcept {

@@ -65,17 +65,18 @@ UpstreamFailure Attempt::begin(Dispatcher& dispatcher, PoolEndpoint& endpoint, P
   tunnel_ = error_answer_ = false;
   state_ = State::kConnecting;
   Dispatcher::pin(endpoint);
-  endpoint.shared->add_in_flight();
-  endpoint.counters.attempts.add();
-  if (plan.number > 1) endpoint.counters.retries.add();
+  if (!plan.check) {
+    endpoint.shared->add_in_flight();
+    endpoint.counters.attempts.add();
+    if (plan.number > 1) endpoint.counters.retries.add();
+  }
   const RequestHead& head = call_.head();
   const bool repeatable =
       is_safe(head.method) && head.framing == RequestFraming::kNone && !head.upgrade;
   const Result<ClientStream*, UpstreamFailure> stream =
       dispatcher.pool().acquire(endpoint, *this, {.access = plan.access, .repeatable = repeatable});
   if (!stream) {
-    endpoint.counters.failures[index_of(stream.error())].add();
-    count(AttemptOutcome::kFailed);
+    count(AttemptOutcome::kFailed, stream.error());
     end();
     return stream.error();
   }
@@ -146,7 +147,7 @@ void Attempt::note_sent() noexcept {
   token_.spent();
   if (state_ != State::kSending) return;
   state_ = State::kAwaiting;
-  dispatcher_->add_unanswered(*this);
+  if (!plan_.check) dispatcher_->add_unanswered(*this);
 }
 
 void Attempt::on_stream_writable() {
@@ -167,10 +168,11 @@ bool Attempt::on_stream_head(const ResponseHead& head) {
 void Attempt::note_answered(const ResponseHead& head) noexcept {
   const TimePoint now = dispatcher_->now();
   Endpoint& endpoint = *endpoint_->shared;
-  if (state_ == State::kAwaiting) dispatcher_->remove_unanswered(*this);
+  if (unanswered_hook.linked()) dispatcher_->remove_unanswered(*this);
   state_ = State::kReceiving;
   tunnel_ = head.tunnel;
   token_.spent();
+  if (plan_.check) return;
   endpoint_->counters.answered.add();
   error_answer_ = head.status >= 500;
   const bool bad = is_bad(head);
@@ -216,10 +218,9 @@ void Attempt::on_stream_failed(const StreamFailure& failure) {
 // ---- ends
 
 void Attempt::fail(const StreamFailure& failure) noexcept {
-  endpoint_->counters.failures[index_of(failure.failure)].add();
-  count(AttemptOutcome::kFailed);
+  count(AttemptOutcome::kFailed, failure.failure);
   if (failure.written) token_.spent();
-  if (is_bad(failure)) {
+  if (is_bad(failure) && !plan_.check) {
     dispatcher_->upstream().note_health(*endpoint_->shared, policy::HealthEvent::kBadAnswer,
                                         dispatcher_->now());
   }
@@ -227,7 +228,9 @@ void Attempt::fail(const StreamFailure& failure) noexcept {
   call_.on_attempt_failed(*this, failure);
 }
 
-void Attempt::count(AttemptOutcome outcome) noexcept {
+void Attempt::count(AttemptOutcome outcome, UpstreamFailure failure) noexcept {
+  if (plan_.check) return;
+  if (failure != UpstreamFailure::kNone) endpoint_->counters.failures[index_of(failure)].add();
   endpoint_->counters.ended[static_cast<std::size_t>(outcome)].add();
 }
 
@@ -238,7 +241,7 @@ void Attempt::end() noexcept {
   token_ = {};  // given back unless it was spent
   stream_ = nullptr;
   state_ = State::kNone;
-  endpoint_->shared->sub_in_flight();
+  if (!plan_.check) endpoint_->shared->sub_in_flight();
   dispatcher_->unpin(*endpoint_);
 }
 
@@ -288,7 +291,7 @@ void Attempt::on_timer(TimePoint now) {
   if (waits_for_owner()) owner_waited_at_ = now;
   if (std::max(stream_->progress_at(), owner_waited_at_) + silence_allowed() > now) return rearm();
   const bool answer_due = state_ == State::kAwaiting;
-  if (answer_due) teach(now - sent_at_, true);
+  if (answer_due && !plan_.check) teach(now - sent_at_, true);
   give_up(answer_due ? UpstreamFailure::kFirstByteTimeout : UpstreamFailure::kStalled);
 }
 

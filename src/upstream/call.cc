@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-
 #include <utility>
 
 #include "weir/base/assert.h"
@@ -123,7 +122,7 @@ Result<void, UpstreamFailure> Call::start(const Start& start) noexcept {
                    .keep_max = head_.upgrade ? 0 : upstream.config().retry_body_max})) {
     failure = UpstreamFailure::kNoBuffer;
   }
-  dispatcher_->upstream().budget().deposit();
+  if (start.only == nullptr) dispatcher_->upstream().budget().deposit();
   if (failure == UpstreamFailure::kNone) failure = next_attempt();
   if (failure == UpstreamFailure::kNone) return {};
   detach();
@@ -203,6 +202,7 @@ std::optional<Duration> Call::time_left() const noexcept {
 
 /// kNone: an attempt is under way, or the call is held. Otherwise why the call cannot go on.
 UpstreamFailure Call::next_attempt() noexcept {
+  if (start_.only != nullptr) return begin_attempt(*start_.only);
   for (;;) {
     const Dispatcher::Chosen chosen = dispatcher_->choose(
         {.tried = {tried_.data(), tried_count_}, .hash = start_.hash, .tried_again = true});
@@ -221,8 +221,10 @@ UpstreamFailure Call::begin_attempt(PoolEndpoint& endpoint) noexcept {
   ++attempts_made_;
   rearm();
   if (attempts_made_ > 1 && body_.is_open()) owes_writable_ = true;
-  return attempt_.begin(*dispatcher_, endpoint, {.number = attempts_made_, .access = access_},
-                        std::move(token_));
+  return attempt_.begin(
+      *dispatcher_, endpoint,
+      {.number = attempts_made_, .access = access_, .check = start_.only != nullptr},
+      std::move(token_));
 }
 
 /// No endpoint can be used: waits for one, if the bounds of the upstream allow it.
@@ -312,6 +314,7 @@ void Call::on_attempt_failed(Attempt& attempt, const StreamFailure& failure) {
 
 /// kNone: another attempt follows, now or later.
 UpstreamFailure Call::after_failure(const StreamFailure& failure) noexcept {
+  if (start_.only != nullptr) return failure.failure;
   if (is_own_shortage(failure.failure)) return failure.failure;
   if (failure.failure == UpstreamFailure::kRefusedStream) ++refused_streams_;
   if (failure.failure == UpstreamFailure::kClosedEarly && failure.reused) ++stale_connections_;
@@ -354,7 +357,7 @@ UpstreamFailure Call::after_failure(const StreamFailure& failure) noexcept {
 
 /// An answer that says "try later" is dropped if another endpoint can be asked at once.
 bool Call::retried_instead(const ResponseHead& head) noexcept {
-  if (head.status < 502 || head.status > 504) return false;
+  if (head.status < 502 || head.status > 504 || start_.only != nullptr) return false;
   const policy::SendAgainDecision decision = decide({.failure = policy::AttemptFailure::kStatus,
                                                      .processed = policy::Processed::kYes,
                                                      .written = true,

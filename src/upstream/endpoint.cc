@@ -5,8 +5,6 @@
 namespace weir::inline v0::upstream {
 namespace {
 
-constexpr policy::EndpointHealthRules kHealthRules;
-
 bool is_silence(policy::EndpointState state) noexcept {
   return state == policy::EndpointState::kSuspect || state == policy::EndpointState::kHung;
 }
@@ -26,7 +24,8 @@ Endpoint::Endpoint(Identity identity, std::uint32_t loops, const policy::Endpoin
 
 std::optional<policy::HealthChange> Endpoint::note(policy::HealthEvent event, TimePoint now) {
   const std::scoped_lock lock(mutex_);
-  const std::optional<policy::HealthChange> change = health_.apply(event, now, kHealthRules, rng_);
+  const std::optional<policy::HealthChange> change =
+      health_.apply(event, now, identity_.rules, rng_);
   if (change && is_silence(change->from) && !is_silence(change->to)) {
     suspicion_ended_ns_.store(to_ns(now), std::memory_order_relaxed);
   }
@@ -62,7 +61,7 @@ double Endpoint::return_ratio(TimePoint now) const noexcept {
   const std::int64_t ends = ramp_ends_ns_.load(std::memory_order_relaxed);
   if (to_ns(now) >= ends || ends <= began) return 1;
   const double passed = static_cast<double>(to_ns(now) - began) / static_cast<double>(ends - began);
-  return kHealthRules.ramp_start + (1 - kHealthRules.ramp_start) * (passed > 0 ? passed : 0);
+  return identity_.rules.ramp_start + (1 - identity_.rules.ramp_start) * (passed > 0 ? passed : 0);
 }
 
 TimePoint Endpoint::suspected_until(TimePoint now) const noexcept {

@@ -27,6 +27,7 @@ void H1Wire::drop_region() noexcept {
 
 void H1Wire::on_readable() noexcept {
   if (state_ == State::kIdle) return connection_.close_idle();  // stray bytes, or the end
+  if (paused_) return;  // paused again before the turn that resume() asked for
   // Bytes may be left in the region when a stream was cancelled.
   const bool continues = state_ != State::kDiscarding || process();
   if (continues) read();

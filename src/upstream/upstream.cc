@@ -97,6 +97,9 @@ std::shared_ptr<EndpointSet> Upstream::make_set(std::vector<DiscoveredEndpoint>&
                                                 const EndpointSet& before, bool first,
                                                 TimePoint now) {
   auto set = std::make_shared<EndpointSet>();
+  policy::EndpointHealthRules rules;
+  rules.checks_rise = config_.health.rise;
+  rules.checks_fall = config_.health.fall;
   const auto known = [&](const io::SocketName& name) -> std::shared_ptr<Endpoint> {
     for (const EndpointSet::Member& member : before.members) {
       if (member.endpoint->name() == name) return member.endpoint;
@@ -117,10 +120,10 @@ std::shared_ptr<EndpointSet> Upstream::make_set(std::vector<DiscoveredEndpoint>&
     std::shared_ptr<Endpoint> endpoint = known(e.address);
     if (endpoint == nullptr) {
       const auto health =
-          first ? policy::EndpointHealth(now) : policy::EndpointHealth::joined(now, {});
+          first ? policy::EndpointHealth(now) : policy::EndpointHealth::joined(now, rules);
       endpoint = std::make_shared<Endpoint>(
-          Endpoint::Identity{.name = e.address, .host = std::move(e.host)}, loops_, health,
-          rng_.fork());
+          Endpoint::Identity{.name = e.address, .host = std::move(e.host), .rules = rules}, loops_,
+          health, rng_.fork());
     }
     const auto change = endpoint->note(
         e.draining ? policy::HealthEvent::kOperatorDrain : policy::HealthEvent::kOperatorUndrain,

@@ -59,6 +59,10 @@ class [[nodiscard]] Permit {
   [[nodiscard]] Result<void, Reason> try_grow(std::uint64_t bytes) noexcept;
   void shrink(std::uint64_t bytes) noexcept;
 
+  /// Which endpoint serves the request: overload that only one of several reports does not shrink
+  /// the limit. Call it before finish() and to_streaming(); any number names an endpoint.
+  void set_endpoint(std::uint32_t endpoint) noexcept { taken_.endpoint = source_of(endpoint); }
+
   [[nodiscard]] Priority priority() const noexcept { return taken_.priority; }
   [[nodiscard]] ScopeId scope() const noexcept { return taken_.scope; }
   [[nodiscard]] std::uint64_t bytes() const noexcept { return taken_.bytes; }
@@ -81,12 +85,18 @@ class [[nodiscard]] Permit {
     std::uint16_t global_units = 0;  // in the process-wide count
     std::uint16_t stream_units = 0;  // in the streaming count
     Priority priority = Priority::kNormal;
+    std::uint8_t route = 0;  // where the answer comes from, for the limiter; 0: not known
+    std::uint8_t endpoint = 0;
     bool sampled = false;
     bool unsampled = false;          // by skip_sample()
     bool total_bytes = false;        // the process-wide budget holds `bytes` too
     bool critical_overflow = false;  // counted outside the class word
   };
 
+  /// A bucket of the sources of outcomes, 1 to 255.
+  [[nodiscard]] static std::uint8_t source_of(std::uint32_t number) noexcept {
+    return static_cast<std::uint8_t>(number % 255U + 1U);
+  }
   explicit Permit(const Taken& taken) noexcept : taken_(taken) {}
   void reset() noexcept;
   void drop_holdings() noexcept;

@@ -30,10 +30,10 @@ struct FileRun {
     std::filesystem::rename(path() + ".new", path());
   }
   void until_text(const std::string& wanted) {
-    while (sink.lists == 0 || sink.text() != wanted) loop.run_once(true);
+    run_until(loop, sink, [&] { return sink.lists > 0 && sink.text() == wanted; });
   }
   void until_error(const std::string& wanted) {
-    while (sink.errors.empty() || sink.errors.back() != wanted) loop.run_once(true);
+    run_until(loop, sink, [&] { return !sink.errors.empty() && sink.errors.back() == wanted; });
   }
 
   std::string folder;
@@ -62,7 +62,7 @@ TEST(FileSource, AnotherOrderIsNoChange) {
   run.until_text("10.0.0.1:80 10.0.0.2:80 ");
   const TimePoint before = run.source->status().succeeded;
   run.replace("10.0.0.2:80\n10.0.0.1:80\n");
-  while (run.source->status().succeeded == before) run.loop.run_once(true);
+  run_until(run.loop, run.sink, [&] { return run.source->status().succeeded != before; });
   EXPECT_EQ(run.sink.lists, 1);
 }
 

@@ -54,6 +54,16 @@ inline policy::DiscoveryTimes fast_times() {
           .failed_again_max = milliseconds(10)};
 }
 
+/// Runs the loop until `reached`; a test that waits for what never happens fails after a minute.
+inline void run_until(io::Loop& loop, const RecordingSink& sink,
+                      const std::function<bool()>& reached) {
+  const TimePoint end = loop.refresh_now() + std::chrono::minutes(1);
+  while (!reached()) {
+    ASSERT_LT(loop.refresh_now(), end) << "last list: " << sink.text();
+    loop.run_once(true);
+  }
+}
+
 /// A source on a loop, with a DNS server of its own.
 struct SourceRun {
   explicit SourceRun(const std::string& text, policy::DiscoveryTimes times = fast_times(),
@@ -69,12 +79,11 @@ struct SourceRun {
     made.servers = {server.address()};
     made.timeout = timeout;
     made.tries = 1;
+    made.routed_only = false;  // tests use addresses of nobody
     return made;
   }
   void start() { source->start(loop, sink); }
-  void until(const std::function<bool()>& reached) {
-    while (!reached()) loop.run_once(true);
-  }
+  void until(const std::function<bool()>& reached) { run_until(loop, sink, reached); }
   void until_text(const std::string& wanted) {
     until([&] { return sink.lists > 0 && sink.text() == wanted; });
   }

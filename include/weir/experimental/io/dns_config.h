@@ -21,6 +21,8 @@ struct DnsConfig {
   std::uint32_t tries = 2;                     // per server
   std::uint32_t records_max = 64;              // used of one answer; more are left out
   std::uint64_t subset_seed = 0;  // chooses which are left out, the same ones every time
+  /// Leaves out addresses that this machine cannot send to (IPv6 without IPv6), unless all are so.
+  bool routed_only = true;
 
   bool operator==(const DnsConfig&) const = default;
   [[nodiscard]] ConfigErrors validate() const;
