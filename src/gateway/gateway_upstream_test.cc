@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
+#include "weir/experimental/config/upstream_url.h"
 #include "weir/experimental/gateway/gateway.h"
 #include "weir/experimental/io/self_signed.h"
 
@@ -138,11 +139,13 @@ TEST(GatewayUpstream, ABadFileIsAStartupErrorAndARefusedReload) {
   ASSERT_FALSE(started);
   EXPECT_THAT(started.error().message, HasSubstr("upstream app: [upstream.tls] "));
   EXPECT_THAT(started.error().message, HasSubstr("/nonexistent/ca.pem"));
+  EXPECT_EQ(upstream_tls_objection(config), started.error().message) << "as weir check says";
 
   const TestFile ca;
   ca.replace(origin.made.certificate_pem);
   config.upstreams[0].tls.ca = ca.path;
   RunningGateway gateway(config);
+  EXPECT_EQ(upstream_tls_objection(config), "");
   EXPECT_EQ(Client(gateway.port()).get("/").status, 200);
   config::Config next = config;
   next.upstreams[0].tls.ca = "/nonexistent/ca.pem";
@@ -153,6 +156,19 @@ TEST(GatewayUpstream, ABadFileIsAStartupErrorAndARefusedReload) {
   next.upstreams[0].tls.min_version = io::TlsVersion::k13;
   EXPECT_TRUE(gateway->reload(next).ok());
   EXPECT_EQ(Client(gateway.port()).get("/").status, 200);
+}
+
+TEST(GatewayUpstream, TheSchemeOfAUrlDecidesTheProtocol) {
+  Origin origin(testkit::echo);
+  for (const std::string scheme : {"", "http://", "h2c://"}) {
+    config::Config config = gateway_config({origin.address()});
+    const std::vector<std::string> urls = {scheme + origin.address()};
+    config.upstreams = {*config::upstream_from(urls)};
+    const std::uint64_t before = origin.server().stats().h2_requests;
+    RunningGateway gateway(config);
+    EXPECT_EQ(Client(gateway.port()).get("/").status, 200) << scheme;
+    EXPECT_EQ(origin.server().stats().h2_requests > before, scheme == "h2c://");
+  }
 }
 
 // ---- sources
