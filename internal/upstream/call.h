@@ -118,6 +118,10 @@ class Call {
   /// When the last byte of the request was sent to the endpoint that answers; zero if the answer
   /// came before it.
   [[nodiscard]] TimePoint sent_at() const noexcept { return sent_at_; }
+  /// The same before the answer too: of the attempt under way.
+  [[nodiscard]] TimePoint request_sent_at() const noexcept {
+    return sent_at_ == TimePoint{} && attempt_.active() ? attempt_.sent_at() : sent_at_;
+  }
   /// How long it waited because no endpoint could be used.
   [[nodiscard]] Duration held_for() const noexcept { return held_for_; }
 

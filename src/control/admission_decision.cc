@@ -410,13 +410,13 @@ inline void Impl::record(Taken& taken, Outcome outcome, TimePoint now) noexcept 
     case Outcome::kOk:
       if (scope.evidence.watching()) [[unlikely]]
         count_answer(taken, false);
-      look = scope.window.record(taken.granted_at, now);
+      if (!taken.unsampled) look = scope.window.record(taken.granted_at, now);
       break;
     case Outcome::kIgnored: {
       // The client gave up after more than the baseline: the latency is at least that long, so it
       // is a sample. An earlier cancel gives no information.
       const Duration baseline = scope.baseline();
-      if (baseline > Duration(0) && now - taken.granted_at > baseline) {
+      if (!taken.unsampled && baseline > Duration(0) && now - taken.granted_at > baseline) {
         look = scope.window.record(taken.granted_at, now, true);
       }
       break;

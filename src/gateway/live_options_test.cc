@@ -36,6 +36,8 @@ config::Config base_config() {
     upstream.endpoints = {*upstream::parse_source("127.0.0.1:1")};
     upstream.max_connections = 8;
     upstream.tls_enabled = true;
+    upstream.tls.certificate = "own.pem";
+    upstream.tls.private_key = "own.pem";
     config.upstreams.push_back(upstream);
   }
   config.upstreams[0].limit.min_limit = 3;

@@ -45,6 +45,15 @@ class [[nodiscard]] Permit {
   /// A second call changes nothing.
   bool to_streaming(TimePoint now) noexcept;
 
+  /// The latency sample begins at `start` instead of at the grant, if that is later: what passed
+  /// before (the client sent its body) is not the time of the service.
+  void start_sample_at(TimePoint start) noexcept {
+    if (start > taken_.granted_at) taken_.granted_at = start;
+  }
+  /// The time of this request says nothing about the service: no latency sample is taken. An
+  /// outcome of overload still counts.
+  void skip_sample() noexcept { taken_.unsampled = true; }
+
   /// Charges more bytes, all or nothing. An error means that a budget is full (kActorBytes, kBytes)
   /// and the request should end; it is counted as a refusal for that reason.
   [[nodiscard]] Result<void, Reason> try_grow(std::uint64_t bytes) noexcept;
@@ -79,6 +88,7 @@ class [[nodiscard]] Permit {
     std::uint8_t route = 0;  // where the answer comes from, for the limiter; 0: not known
     std::uint8_t endpoint = 0;
     bool sampled = false;
+    bool unsampled = false;          // by skip_sample()
     bool total_bytes = false;        // the process-wide budget holds `bytes` too
     bool critical_overflow = false;  // counted outside the class word
   };
