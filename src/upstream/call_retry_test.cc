@@ -562,7 +562,7 @@ TEST_F(CallRetryTest, TheTimeoutOfAnAttemptIsRetriedElsewhere) {
   EXPECT_TRUE(first.ended());
 }
 
-TEST_F(CallRetryTest, BadAnswersInARowCloseAnEndpointAndAnAnswerOpensIt) {
+TEST_F(CallRetryTest, BadAnswersInARowEjectAnEndpointForAWhile) {
   FakeOrigin origin;
   make({origin.name()}, with_tokens(0));
   const auto ask_one = [&](std::string_view answer) {
@@ -580,7 +580,8 @@ TEST_F(CallRetryTest, BadAnswersInARowCloseAnEndpointAndAnAnswerOpensIt) {
   for (int i = 0; i < 3; ++i) ask_one(kBad);
   EXPECT_FALSE(endpoint().open());
   ask_one("HTTP/1.0 200 OK\r\n\r\n");  // ejected, but the only endpoint: still used
-  EXPECT_TRUE(endpoint().open());
+  EXPECT_FALSE(endpoint().open()) << "one good answer among bad ones proves nothing";
+  run_until([&] { return endpoint().open(); });  // the pause is over
 }
 
 }  // namespace
