@@ -65,6 +65,9 @@ inline constexpr std::array<std::string_view, kPriorityCount> kPriorityWords = {
 constexpr Words words_of(RuleMode) noexcept {
   return kRuleModeNames;
 }
+constexpr Words words_of(Fairness) noexcept {
+  return kFairnessNames;
+}
 constexpr Words words_of(LimitKind) noexcept {
   return kLimitKindNames;
 }

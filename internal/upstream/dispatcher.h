@@ -22,6 +22,7 @@ namespace weir::inline v0::upstream {
 
 class ConnectionPool;
 class EndpointWatch;
+class HealthCheck;
 
 /// One loop's part of an upstream: it chooses endpoints for calls, holds calls while there is no
 /// endpoint to use, and keeps the loop's connections.
@@ -93,6 +94,7 @@ class Dispatcher {
   void on_hold_timer(TimePoint now);
   void serve_held() noexcept;
   void give_up_silent(PoolEndpoint& endpoint) noexcept;
+  void run_checks(TimePoint now);
 
   io::Loop& loop_;
   const std::uint32_t loop_index_;
@@ -100,7 +102,8 @@ class Dispatcher {
   UpstreamMemory& memory_;
   Rng rng_;
   std::unique_ptr<ConnectionPool> pool_;
-  std::unique_ptr<EndpointWatch> watch_;  // of the first loop only
+  std::unique_ptr<EndpointWatch> watch_;              // of the first loop only
+  std::vector<std::unique_ptr<HealthCheck>> checks_;  // of the first loop only
   std::shared_ptr<const EndpointSet> set_;
   std::vector<std::unique_ptr<PoolEndpoint>> endpoints_;  // as set_->members
   std::vector<std::unique_ptr<PoolEndpoint>> leaving_;    // not in the set, still in use

@@ -389,6 +389,15 @@ TEST(ExampleConfig, NodesHaveTheirNumbers) {
   }
 }
 
+TEST(ExampleConfig, UpstreamsHaveSourcesAndTables) {
+  const LoadedConfig loaded = load_config_file(WEIR_EXAMPLES_DIR "/upstreams.toml");
+  ASSERT_THAT(texts(loaded.errors), IsEmpty());
+  EXPECT_THAT(texts(loaded.warnings), IsEmpty());
+  ASSERT_EQ(loaded.config.upstreams.size(), 2U);
+  EXPECT_TRUE(loaded.config.upstreams[0].tls_enabled);
+  EXPECT_TRUE(loaded.config.routes[0].idempotent);
+}
+
 TEST(ExampleConfig, MinimalNeedsOnlyAnUpstream) {
   const LoadedConfig loaded = load_config_file(WEIR_EXAMPLES_DIR "/minimal.toml");
   ASSERT_THAT(texts(loaded.errors), IsEmpty());

@@ -24,7 +24,9 @@ constexpr std::string_view kRangePattern = "^[0-9A-Fa-f:.]+(/[0-9]{1,3})?$";
 
 /// What parse_source() accepts, as far as a pattern can say it.
 constexpr std::string_view kSourcePattern =
-    R"(^(file:/[^ ]+|srv:_[^ ]+|(unix:[/@][^ ]+|(dns:)?([A-Za-z0-9_.-]+|\[[0-9A-Fa-f:.]+\]):[0-9]{1,5}))( +(weight=[0-9]{1,5}|zone=[!-~]{1,64}|drain=(true|false)))*$)";
+    R"(^(file:/[^ ]+|srv:_[^ ]+|unix:[/@][^ ]+|)"
+    R"((dns:)?([A-Za-z0-9_.-]+|\[[0-9A-Fa-f:.]+\]):[0-9]{1,5}))"
+    R"(( +(weight=[0-9]{1,5}|zone=[!-~]{1,64}|drain=(true|false)))*$)";
 
 Json text_like(std::string_view pattern) {
   return {{"type", "string"}, {"pattern", pattern}};

@@ -24,6 +24,7 @@ struct LiveRules {
   std::atomic<Duration> high_wait_max{Duration(0)};
   std::atomic<Duration> normal_wait_max{Duration(0)};
   std::atomic<std::uint32_t> waiting_max{0};
+  std::atomic<Fairness> fair{Fairness::kActor};
   std::atomic<std::uint32_t> streams_max{0};
   std::atomic<double> warn_threshold{0};
   std::atomic<RuleModes> modes{};
@@ -73,9 +74,11 @@ class AdmissionController::Impl {
                              Taken& taken, TimePoint now) noexcept;
   /// The request's deadline if the deadline rule is enforced; else none.
   [[nodiscard]] TimePoint binding_deadline(const AdmissionRequest& request) const noexcept;
-  /// The longest time that a request may wait; zero or less: it may not wait.
-  [[nodiscard]] Duration patience_for(const AdmissionRequest& request,
-                                      TimePoint now) const noexcept;
+  /// Whose turns a request uses in the waiting room; zero: of nobody in particular.
+  [[nodiscard]] std::uint64_t turns_of(const Identity& actor) const noexcept;
+  /// The request as its waiting room sees it.
+  [[nodiscard]] WaitingRoom::Newcomer newcomer_of(const AdmissionRequest& request, Scope& scope,
+                                                  TimePoint now) const noexcept;
 
   void give_back_holdings(Taken& taken) noexcept;
   void give_back_seat(Taken& taken, TimePoint now) noexcept;
@@ -87,6 +90,7 @@ class AdmissionController::Impl {
   void shadow(Scope& scope, Reason reason) noexcept {
     scope.counters.add_at(&ScopeCounters::would_refuse, index_of(reason));
   }
+  void count_answer(const Taken& taken, bool overloaded) noexcept;
   void record(Taken& taken, Outcome outcome, TimePoint now) noexcept;
   void step_limiter(Scope& scope, TimePoint now) noexcept;
   void warn_if_near_bound(Scope& scope, TimePoint now) noexcept;

@@ -56,11 +56,9 @@ Json scope_json(const ScopeStats& scope) {
   Json classes;
   for (const Priority p : kPriorities) {
     const ClassStats& one = scope.classes[index_of(p)];
-    classes[std::string(name_of(p))] = {{"in_flight", one.in_flight},
-                                        {"bound", one.bound},
-                                        {"cap", one.cap},
-                                        {"admitted", one.acquired},
-                                        {"refused", one.shed}};
+    classes[std::string(name_of(p))] = {
+        {"in_flight", one.in_flight}, {"bound", one.bound},       {"cap", one.cap},
+        {"standing", one.standing},   {"admitted", one.acquired}, {"refused", one.shed}};
   }
   Json refused = Json::object();
   for (std::size_t i = 1; i < kReasonCount; ++i) {
@@ -199,15 +197,38 @@ Json endpoint_json(const std::string& name, const upstream::EndpointSet::Member&
           {"failures", failures}};
 }
 
+Json source_json(const std::string& name, const upstream::SourceStatus& source, TimePoint now) {
+  const auto ago = [&](TimePoint at) -> Json {
+    if (at == TimePoint{}) return nullptr;
+    return to_millis(now - at);
+  };
+  return {{"upstream", name},
+          {"source", source.source},
+          {"endpoints", source.endpoints},
+          {"known", source.known},
+          {"cut", source.cut},
+          {"reason", source.reason},
+          {"error", source.error},
+          {"failing_ms", ago(source.failing_since)},
+          {"changed_ms_ago", ago(source.changed)},
+          {"succeeded_ms_ago", ago(source.succeeded)},
+          {"next_in_ms", source.next == TimePoint{} ? Json() : Json(to_millis(source.next - now))}};
+}
+
 AdminPage endpoints_page(const GatewayView& view, TimePoint now) {
   Json list = Json::array();
+  Json sources = Json::array();
   for (std::size_t i = 0; i < view.core.upstreams.size(); ++i) {
     const upstream::Upstream& upstream = *view.core.upstreams[i];
     for (const upstream::EndpointSet::Member& member : upstream.endpoints()->members) {
       list.push_back(endpoint_json(view.core.names[i], member, upstream, now));
     }
+    if (!view.sources) continue;
+    for (const upstream::SourceStatus& source : view.sources(i)) {
+      sources.push_back(source_json(view.core.names[i], source, now));
+    }
   }
-  return json_page({{"endpoints", list}});
+  return json_page({{"endpoints", list}, {"sources", sources}});
 }
 
 /// The described request, or why it cannot be read.
@@ -336,7 +357,7 @@ constexpr std::string_view kIndex =
     "  /stats                requests, limits, classes, refusals\n"
     "  /pools                every bounded pool: used, peak, capacity, exhausted\n"
     "  /actors?top=10        who has most in flight\n"
-    "  /endpoints            health and load of each endpoint\n"
+    "  /endpoints            each endpoint: in or out, why, since when; and where they come from\n"
     "  /config               the configuration in force\n"
     "  /explain?class=low&actor=alice&upstream=app\n"
     "                        what would be decided now, step by step; takes nothing\n"

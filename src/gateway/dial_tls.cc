@@ -1,5 +1,7 @@
 #include "dial_tls.h"
 
+#include "weir/experimental/gateway/gateway.h"
+
 namespace weir::inline v0::gateway {
 
 Result<std::vector<io::TlsContext::Ptr>, std::string> dial_contexts(const config::Config& config) {
@@ -18,6 +20,11 @@ Result<std::vector<io::TlsContext::Ptr>, std::string> dial_contexts(const config
     all.back() = *made;
   }
   return all;
+}
+
+std::string upstream_tls_objection(const config::Config& config) {
+  const auto contexts = dial_contexts(config);
+  return contexts ? std::string() : contexts.error();
 }
 
 }  // namespace weir::inline v0::gateway

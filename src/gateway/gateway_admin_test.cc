@@ -210,13 +210,13 @@ TEST_F(AdminTest, AReloadWithMoreWaitingThanTheActorTableHoldsIsRefused) {
   }
   RunningGateway gateway(config);
   config::Config next = config;
-  next.admission.waiting_max = 1024;
-  next.admission.actor_table_size = 32768;  // only to make the file valid
+  next.admission.waiting_max = 4096;
+  next.admission.actor_table_size = 131072;  // only to make the file valid
   ASSERT_EQ(next.validate(), ConfigErrors{});
   const ReloadReport report = gateway->reload(next);
   EXPECT_FALSE(report.ok());
-  EXPECT_THAT(report.refused, HasSubstr("admission.waiting_max = 1024"));
-  next.admission.waiting_max = 300;
+  EXPECT_THAT(report.refused, HasSubstr("admission.waiting_max = 4096"));
+  next.admission.waiting_max = 1100;
   EXPECT_TRUE(gateway->reload(next).ok()) << "the table has some room to spare";
 }
 

@@ -36,6 +36,8 @@ config::Config base_config() {
     upstream.endpoints = {*upstream::parse_source("127.0.0.1:1")};
     upstream.max_connections = 8;
     upstream.tls_enabled = true;
+    upstream.tls.certificate = "own.pem";
+    upstream.tls.private_key = "own.pem";
     config.upstreams.push_back(upstream);
   }
   config.upstreams[0].limit.min_limit = 3;
@@ -298,15 +300,17 @@ TEST(LiveOptions, TheMinimumShownIsThatOfTheUpstream) {
   EXPECT_EQ(running.scope(1).limit_min, 6U);
 }
 
-/// One window in which the service reported overload.
+/// One window in which the service reported overload to everybody.
 void overload(AdmissionController& controller, ScopeId scope, int second) {
   const TimePoint at = kStart + std::chrono::seconds(second);
   controller.expire(at);
   AdmissionRequest request;
   request.scope = scope;
-  auto permit = controller.try_admit(request, at);
-  ASSERT_TRUE(permit.has_value());
-  std::move(*permit).finish(Outcome::kOverload, at + std::chrono::milliseconds(10));
+  for (int i = 0; i < 30; ++i) {
+    auto permit = controller.try_admit(request, at);
+    ASSERT_TRUE(permit.has_value());
+    std::move(*permit).finish(Outcome::kOverload, at + std::chrono::milliseconds(10));
+  }
   controller.expire(at + std::chrono::seconds(1));
 }
 

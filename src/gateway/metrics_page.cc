@@ -26,6 +26,8 @@ class Scrape {
       : view_(view), core_(view.core), page_(buffer), server_(view.server_stats()) {
     for (std::size_t i = 0; i < core_.upstreams.size(); ++i) {
       scopes_.push_back(core_.controller.scope_stats(core_.scope_of(i), now));
+      totals_.push_back(core_.upstreams[i]->totals());
+      sets_.push_back(core_.upstreams[i]->endpoints());
     }
     now_ = now;
   }
@@ -78,12 +80,18 @@ class Scrape {
   [[nodiscard]] std::string_view upstream_name(std::size_t index) const {
     return index < core_.names.size() ? std::string_view(core_.names[index]) : kNone;
   }
-  [[nodiscard]] std::uint64_t over_endpoints(std::size_t upstream, auto pick) const {
-    std::uint64_t total = 0;
-    for (const auto& member : core_.upstreams[upstream]->endpoints()->members) {
-      total += member.endpoint->sum(pick);
-    }
-    return total;
+  struct Connections {
+    std::uint64_t open = 0;
+    std::uint64_t idle = 0;
+    std::uint64_t connecting = 0;
+  };
+  struct ByState {
+    std::string_view state;
+    std::uint64_t connections = 0;
+  };
+  static std::array<ByState, 3> by_state(const Connections& now) {
+    const std::uint64_t used = now.open - std::min(now.open, now.idle + now.connecting);
+    return {ByState{"idle", now.idle}, {"active", used}, {"connecting", now.connecting}};
   }
 
   void admission();
@@ -96,6 +104,7 @@ class Scrape {
   void tls();
   void requests();
   void upstreams();
+  void retries();
   void endpoints();
   void process();
 
@@ -104,6 +113,8 @@ class Scrape {
   metrics::MetricsPage page_;
   ServerStats server_;
   std::vector<Scope> scopes_;
+  std::vector<upstream::EndpointTotals> totals_;                    // of each upstream
+  std::vector<std::shared_ptr<const upstream::EndpointSet>> sets_;  // the same
   TimePoint now_{};
 };
 
@@ -166,6 +177,12 @@ void Scrape::admission() {
 }
 
 void Scrape::classes() {
+  page_.family(metrics::Metric::kAdmissionStanding);
+  for (const Scope& scope : scopes_) {
+    for (const Priority p : {Priority::kHigh, Priority::kNormal}) {
+      page_.sample({scope.name, name_of(p)}, scope.classes[index_of(p)].standing ? 1U : 0U);
+    }
+  }
   page_.family(metrics::Metric::kAdmissionQueueWait);
   for (const Scope& scope : scopes_) {
     for (const Priority p : {Priority::kHigh, Priority::kNormal}) {
@@ -350,34 +367,23 @@ void Scrape::upstreams() {
   const auto each = [this](metrics::Metric metric, auto value) {
     page_.family(metric);
     for (std::size_t i = 0; i < core_.upstreams.size(); ++i) {
-      page_.sample({core_.names[i]}, over_endpoints(i, value));
+      page_.sample({core_.names[i]}, value(i));
     }
   };
-  each(metrics::Metric::kUpstreamAttempts,
-       [](const upstream::EndpointCounters& c) { return c.attempts.get(); });
-  each(metrics::Metric::kUpstreamRetries,
-       [](const upstream::EndpointCounters& c) { return c.retries.get(); });
-  each(metrics::Metric::kUpstreamConnects,
-       [](const upstream::EndpointCounters& c) { return c.connects.get(); });
+  each(metrics::Metric::kUpstreamAttempts, [&](std::size_t i) { return totals_[i].attempts; });
+  each(metrics::Metric::kUpstreamRetries, [&](std::size_t i) { return totals_[i].retries; });
+  each(metrics::Metric::kUpstreamConnects, [&](std::size_t i) { return totals_[i].connects; });
   page_.family(metrics::Metric::kUpstreamConnections);
   for (std::size_t i = 0; i < core_.upstreams.size(); ++i) {
-    const std::uint64_t idle =
-        over_endpoints(i, [](const upstream::EndpointCounters& c) { return c.idle.get(); });
-    const std::uint64_t connecting =
-        over_endpoints(i, [](const upstream::EndpointCounters& c) { return c.connecting.get(); });
-    const std::uint64_t open =
-        over_endpoints(i, [](const upstream::EndpointCounters& c) { return c.connections.get(); });
-    page_.sample({core_.names[i], "idle"}, idle);
-    page_.sample({core_.names[i], "active"}, open - std::min(open, idle + connecting));
-    page_.sample({core_.names[i], "connecting"}, connecting);
+    const upstream::EndpointTotals& all = totals_[i];
+    for (const ByState& one : by_state({all.connections, all.idle, all.connecting})) {
+      page_.sample({core_.names[i], one.state}, one.connections);
+    }
   }
   page_.family(metrics::Metric::kUpstreamFailures);
   for (std::size_t i = 0; i < core_.upstreams.size(); ++i) {
     for (std::size_t k = 1; k < upstream::kUpstreamFailureCount; ++k) {
-      page_.sample({core_.names[i], upstream::kUpstreamFailureNames[k]},
-                   over_endpoints(i, [k](const upstream::EndpointCounters& c) {
-                     return c.failures[k].get();
-                   }));
+      page_.sample({core_.names[i], upstream::kUpstreamFailureNames[k]}, totals_[i].failures[k]);
     }
   }
   page_.family(metrics::Metric::kUpstreamLatency);
@@ -386,23 +392,80 @@ void Scrape::upstreams() {
         merged(i, [](const UpstreamCounters& c) -> const metrics::Histogram& { return c.latency; });
     page_.sample({core_.names[i]}, all.view());
   }
+  each(metrics::Metric::kUpstreamConnectionQueue,
+       [&](std::size_t i) { return core_.upstreams[i]->waiting(); });
+  each(metrics::Metric::kUpstreamHeld, [&](std::size_t i) { return core_.upstreams[i]->held(); });
+  each(metrics::Metric::kUpstreamHeldTotal, [&](std::size_t i) {
+    return core_.upstreams[i]->sum([](const upstream::CallCounters& c) { return c.held.get(); });
+  });
+  retries();
   endpoints();
 }
 
+void Scrape::retries() {
+  using upstream::CallCounters;
+  page_.family(metrics::Metric::kUpstreamRetryDecisions);
+  for (std::size_t i = 0; i < core_.upstreams.size(); ++i) {
+    const upstream::Upstream& upstream = *core_.upstreams[i];
+    for (std::size_t k = 0; k < policy::kSendAgainReasonCount; ++k) {
+      page_.sample({core_.names[i], name_of(static_cast<policy::SendAgainReason>(k))},
+                   upstream.sum([k](const CallCounters& c) { return c.decisions[k].get(); }));
+    }
+    page_.sample({core_.names[i], "budget_empty"},
+                 upstream.sum([](const CallCounters& c) { return c.budget_empty.get(); }));
+  }
+  page_.family(metrics::Metric::kUpstreamRetryBudget);
+  for (std::size_t i = 0; i < core_.upstreams.size(); ++i) {
+    page_.sample({core_.names[i]}, core_.upstreams[i]->budget().balance_millitokens() / 1000.0);
+  }
+  using enum policy::HealthReason;
+  page_.family(metrics::Metric::kUpstreamEjections);
+  for (std::size_t i = 0; i < core_.upstreams.size(); ++i) {
+    for (const policy::HealthReason cause :
+         {kConnectFailed, kBadAnswers, kSlow, kChecksFailed, kSilent}) {
+      page_.sample({core_.names[i], name_of(cause)}, core_.upstreams[i]->ejections(cause));
+    }
+  }
+}
+
 void Scrape::endpoints() {
-  const auto each = [this](metrics::Metric metric, auto value) {
+  const auto each = [this](metrics::Metric metric, auto sample) {
     page_.family(metric);
     for (std::size_t i = 0; i < core_.upstreams.size(); ++i) {
-      for (const upstream::EndpointSet::Member& member : core_.upstreams[i]->endpoints()->members) {
-        const upstream::Endpoint& endpoint = *member.endpoint;
-        page_.sample({core_.names[i], endpoint.label()}, value(endpoint));
+      for (const upstream::EndpointSet::Member& member : sets_[i]->members) {
+        sample(core_.names[i], *member.endpoint);
       }
     }
   };
-  each(metrics::Metric::kEndpointUp,
-       [](const upstream::Endpoint& e) { return e.open() ? 1U : 0U; });
-  each(metrics::Metric::kEndpointInFlight,
-       [](const upstream::Endpoint& e) { return e.in_flight(); });
+  using upstream::Endpoint;
+  using Counters = upstream::EndpointCounters;
+  each(metrics::Metric::kEndpointRequests, [this](const std::string& name, const Endpoint& e) {
+    for (std::size_t k = 0; k < upstream::kAttemptOutcomeNames.size(); ++k) {
+      page_.sample({name, e.label(), upstream::kAttemptOutcomeNames[k]},
+                   e.sum([k](const Counters& c) { return c.ended[k].get(); }));
+    }
+  });
+  each(metrics::Metric::kEndpointLatency, [this](const std::string& name, const Endpoint& e) {
+    const upstream::LatencySummary latency = e.recent_latency();
+    if (latency.samples == 0) return;
+    page_.sample({name, e.label(), "0.5"}, to_seconds(latency.p50));
+    page_.sample({name, e.label(), "0.99"}, to_seconds(latency.p99));
+  });
+  each(metrics::Metric::kEndpointConnections, [this](const std::string& name, const Endpoint& e) {
+    const Connections now{
+        .open = e.sum([](const Counters& c) { return c.connections.get(); }),
+        .idle = e.sum([](const Counters& c) { return c.idle.get(); }),
+        .connecting = e.sum([](const Counters& c) { return c.connecting.get(); })};
+    for (const ByState& one : by_state(now)) {
+      page_.sample({name, e.label(), one.state}, one.connections);
+    }
+  });
+  each(metrics::Metric::kEndpointUp, [this](const std::string& name, const Endpoint& e) {
+    page_.sample({name, e.label()}, e.open() ? 1U : 0U);
+  });
+  each(metrics::Metric::kEndpointInFlight, [this](const std::string& name, const Endpoint& e) {
+    page_.sample({name, e.label()}, e.in_flight());
+  });
 }
 
 void Scrape::process() {

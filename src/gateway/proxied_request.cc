@@ -7,6 +7,7 @@
 
 #include "forward_head.h"
 #include "gateway_loop.h"
+#include "hash_key.h"
 #include "identity.h"
 #include "intent.h"
 #include "route_table.h"
@@ -16,17 +17,19 @@
 namespace weir::inline v0::gateway {
 namespace {
 
-bool names_overload(std::string_view reason) noexcept {
-  const std::optional<Reason> known = reason_named(reason);
-  return known && facts_of(*known).overload;
+/// A refusal that its sender explains: by a Weir behind us, or with the time to wait. It protects
+/// itself already; our limit must not fall too.
+bool is_explained_refusal(const upstream::ResponseHead& head) noexcept {
+  if (head.status != 503 && head.status != 429) return false;
+  return head.headers.has(http::FieldId::kXWeirReason) ||
+         head.headers.has(http::FieldId::kRetryAfter) ||
+         head.headers.has(http::FieldId::kGrpcRetryPushbackMs);
 }
 
 /// The outcome that a response reports to the limiter.
 Outcome outcome_of(const upstream::ResponseHead& head) noexcept {
+  if (is_explained_refusal(head)) return Outcome::kIgnored;
   if (head.status == 503) return Outcome::kOverload;
-  if (head.status == 429 && names_overload(head.headers.value(http::FieldId::kXWeirReason))) {
-    return Outcome::kOverload;
-  }
   return head.status >= 500 ? Outcome::kError : Outcome::kOk;
 }
 
@@ -116,7 +119,13 @@ void ProxiedRequest::begin(const ServerRequest& request, const Route& route, con
   start_ = {.deadline = ask.deadline,
             .overall = route.config.overall_timeout,
             .caller_attempt = intent.attempt,
-            .forwards_deadline = intent.time_left.has_value()};
+            .forwards_deadline = intent.time_left.has_value(),
+            .idempotent = route.config.idempotent};
+  const upstream::Upstream& to = *core.upstreams[upstream_];
+  if (to.config().balance == policy::Balance::kHash) {
+    start_.hash = hash_key(home_.rules().hash_by[upstream_], request.meta, *request.headers, actor,
+                           home_.rng());
+  }
 
   announced_ = route.config.bytes == BytesCharged::kAnnounced && has_body_ && !upgrade_;
   reserved_ = ask.bytes;
@@ -310,6 +319,8 @@ void ProxiedRequest::head_taken(const upstream::ResponseHead& head) {
   outcome_ = outcome_of(head);
   upstream_time_ = now - permit_.granted_at();
   home_.counters(upstream_).latency.observe(to_seconds(upstream_time_));
+  time_sample();
+  if (outcome_ == Outcome::kIgnored) permit_.skip_sample();  // its time is not that of the service
   if (outcome_ == Outcome::kOk) permit_.to_streaming(now);
   if (head.tunnel || is_event_stream(head)) call_.lift_deadlines();
 }
@@ -429,8 +440,20 @@ void ProxiedRequest::on_abort(ServerStream& stream, CloseReason reason) {
   leave();
 }
 
+// From the last byte of the request to the head of the response. An answer before the end of the
+// body, a request that waited for an endpoint and one that was sent again have no such time.
+void ProxiedRequest::time_sample() noexcept {
+  const TimePoint sent = call_.request_sent_at();
+  if (sent == TimePoint{} || call_.held_for() > Duration(0) || call_.attempts() > 1) {
+    permit_.skip_sample();
+  } else {
+    permit_.start_sample_at(sent);
+  }
+}
+
 void ProxiedRequest::finish_permit(Outcome outcome) noexcept {
   if (!permit_) return;
+  if (status_ == 0) time_sample();
   home_.counters(upstream_).outcomes[static_cast<std::size_t>(outcome)].add();
   std::move(permit_).finish(outcome, home_.now());
 }

@@ -116,6 +116,31 @@ class ProxiedRequestTest : public ::testing::Test {
   std::unique_ptr<Handler> front_handler_;
 };
 
+TEST_F(ProxiedRequestTest, ARefusalThatExplainsItselfIsNotOurOverload) {
+  start();
+  const auto outcome_after = [&](unsigned status, http::FieldId id, std::string_view name) {
+    FakeStream stream(loop);
+    ask(stream);
+    std::array<http::HeaderView, 1> storage;
+    upstream::ResponseHead head = head_of(status, {});
+    head.headers.reset(storage);
+    if (!name.empty()) head.headers.append({.name = name, .value = "1", .id = id});
+    EXPECT_TRUE(upstream_of(stream).on_upstream_head(head));
+    upstream_of(stream).on_upstream_complete();
+    const std::uint64_t ignored = outcome(Outcome::kIgnored);
+    const std::uint64_t overload = outcome(Outcome::kOverload);
+    stream.handler().on_finished(stream);
+    return outcome(Outcome::kIgnored) > ignored     ? Outcome::kIgnored
+           : outcome(Outcome::kOverload) > overload ? Outcome::kOverload
+                                                    : Outcome::kOk;
+  };
+  EXPECT_EQ(outcome_after(503, {}, ""), Outcome::kOverload);
+  EXPECT_EQ(outcome_after(503, http::FieldId::kXWeirReason, "x-weir-reason"), Outcome::kIgnored);
+  EXPECT_EQ(outcome_after(429, http::FieldId::kXWeirReason, "x-weir-reason"), Outcome::kIgnored);
+  EXPECT_EQ(outcome_after(503, http::FieldId::kRetryAfter, "retry-after"), Outcome::kIgnored);
+  EXPECT_EQ(outcome_after(429, {}, ""), Outcome::kOk) << "of one client, not of the service";
+}
+
 TEST_F(ProxiedRequestTest, AnAnswerPassesAndTheRequestEndsWhenItIsOut) {
   start();
   FakeStream stream(loop);

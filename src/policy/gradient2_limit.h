@@ -28,6 +28,7 @@ class Gradient2Limit final : public LimitPolicy {
 
  private:
   void learn(double avg_ns) noexcept;
+  [[nodiscard]] LimitDecision on_overload(const LimitSample& window) noexcept;
 
   Duration window_;
   LimitBounds bounds_;

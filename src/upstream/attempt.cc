@@ -18,8 +18,6 @@
 namespace weir::inline v0::upstream {
 namespace {
 
-constexpr policy::PeakEwmaRules kScoreRules;
-
 /// An answer that speaks against the endpoint. 500 does not: a request can cause it. A refusal by
 /// an admission control behind us does not either.
 bool is_bad(const ResponseHead& head) noexcept {
@@ -54,31 +52,32 @@ Attempt::~Attempt() {
 // ---- to the endpoint
 
 UpstreamFailure Attempt::begin(Dispatcher& dispatcher, PoolEndpoint& endpoint, Plan plan,
-                               control::RedundancyToken token) noexcept {
+                               control::RedundancyToken& token) noexcept {
   WEIR_ASSERT(!active());
   dispatcher_ = &dispatcher;
   endpoint_ = &endpoint;
   plan_ = plan;
-  token_ = std::move(token);
   position_ = 0;
   sent_at_ = owner_waited_at_ = {};
   tunnel_ = error_answer_ = false;
   state_ = State::kConnecting;
   Dispatcher::pin(endpoint);
-  endpoint.shared->add_in_flight();
-  endpoint.counters.attempts.add();
-  if (plan.number > 1) endpoint.counters.retries.add();
+  if (!plan.check) {
+    endpoint.shared->add_in_flight();
+    endpoint.counters.attempts.add();
+    if (plan.number > 1) endpoint.counters.retries.add();
+  }
   const RequestHead& head = call_.head();
-  const bool repeatable =
-      is_safe(head.method) && head.framing == RequestFraming::kNone && !head.upgrade;
+  const bool repeatable = is_safe(head.method) && head.framing == RequestFraming::kNone &&
+                          !head.upgrade && !plan.careful;
   const Result<ClientStream*, UpstreamFailure> stream =
       dispatcher.pool().acquire(endpoint, *this, {.access = plan.access, .repeatable = repeatable});
   if (!stream) {
-    endpoint.counters.failures[index_of(stream.error())].add();
-    count(AttemptOutcome::kFailed);
+    count(AttemptOutcome::kFailed, stream.error());
     end();
     return stream.error();
   }
+  token_ = std::move(token);
   if (*stream != nullptr) start(**stream);
   return UpstreamFailure::kNone;
 }
@@ -146,7 +145,8 @@ void Attempt::note_sent() noexcept {
   token_.spent();
   if (state_ != State::kSending) return;
   state_ = State::kAwaiting;
-  dispatcher_->add_unanswered(*this);
+  if (!plan_.check) dispatcher_->add_unanswered(*this);
+  rearm();
 }
 
 void Attempt::on_stream_writable() {
@@ -167,10 +167,12 @@ bool Attempt::on_stream_head(const ResponseHead& head) {
 void Attempt::note_answered(const ResponseHead& head) noexcept {
   const TimePoint now = dispatcher_->now();
   Endpoint& endpoint = *endpoint_->shared;
-  if (state_ == State::kAwaiting) dispatcher_->remove_unanswered(*this);
+  if (unanswered_hook.linked()) dispatcher_->remove_unanswered(*this);
   state_ = State::kReceiving;
+  rearm();
   tunnel_ = head.tunnel;
   token_.spent();
+  if (plan_.check) return;
   endpoint_->counters.answered.add();
   error_answer_ = head.status >= 500;
   const bool bad = is_bad(head);
@@ -216,18 +218,23 @@ void Attempt::on_stream_failed(const StreamFailure& failure) {
 // ---- ends
 
 void Attempt::fail(const StreamFailure& failure) noexcept {
-  endpoint_->counters.failures[index_of(failure.failure)].add();
-  count(AttemptOutcome::kFailed);
-  if (failure.written) token_.spent();
-  if (is_bad(failure)) {
+  count(AttemptOutcome::kFailed, failure.failure);
+  if (failure.written) {
+    token_.spent();
+  } else {
+    call_.keep_token(std::move(token_));  // it reached nobody: the next attempt needs it
+  }
+  if (is_bad(failure) && !plan_.check) {
     dispatcher_->upstream().note_health(*endpoint_->shared, policy::HealthEvent::kBadAnswer,
                                         dispatcher_->now());
   }
   end();
-  call_.on_attempt_failed(*this, failure);
+  call_.on_attempt_failed(failure);
 }
 
-void Attempt::count(AttemptOutcome outcome) noexcept {
+void Attempt::count(AttemptOutcome outcome, UpstreamFailure failure) noexcept {
+  if (plan_.check) return;
+  if (failure != UpstreamFailure::kNone) endpoint_->counters.failures[index_of(failure)].add();
   endpoint_->counters.ended[static_cast<std::size_t>(outcome)].add();
 }
 
@@ -238,7 +245,7 @@ void Attempt::end() noexcept {
   token_ = {};  // given back unless it was spent
   stream_ = nullptr;
   state_ = State::kNone;
-  endpoint_->shared->sub_in_flight();
+  if (!plan_.check) endpoint_->shared->sub_in_flight();
   dispatcher_->unpin(*endpoint_);
 }
 
@@ -246,7 +253,10 @@ void Attempt::cancel() noexcept {
   if (!active()) return;
   const bool answered = state_ == State::kReceiving && error_answer_;
   count(answered ? AttemptOutcome::kError : AttemptOutcome::kCancelled);
-  if (ClientStream* stream = std::exchange(stream_, nullptr)) stream->cancel();
+  if (ClientStream* stream = std::exchange(stream_, nullptr)) {
+    token_.spent();  // bytes may be on their way
+    stream->cancel();
+  }
   end();
 }
 
@@ -259,8 +269,10 @@ void Attempt::give_up(UpstreamFailure failure) noexcept {
         .reused = false});
 }
 
-void Attempt::leave_silent() noexcept {
-  if (call_.may_move()) give_up(UpstreamFailure::kHung);
+bool Attempt::leave_silent() noexcept {
+  if (!call_.may_move()) return false;
+  give_up(UpstreamFailure::kHung);
+  return true;
 }
 
 // ---- timeouts
@@ -277,6 +289,7 @@ Duration Attempt::silence_allowed() const noexcept {
 }
 
 void Attempt::rearm() noexcept {
+  if (!active()) return;
   if (stream_ == nullptr || call_.patient()) return dispatcher_->loop().cancel(timer_);
   const TimePoint since = std::max(stream_->progress_at(), owner_waited_at_);
   dispatcher_->loop().arm(timer_, since + silence_allowed());
@@ -288,7 +301,7 @@ void Attempt::on_timer(TimePoint now) {
   if (waits_for_owner()) owner_waited_at_ = now;
   if (std::max(stream_->progress_at(), owner_waited_at_) + silence_allowed() > now) return rearm();
   const bool answer_due = state_ == State::kAwaiting;
-  if (answer_due) teach(now - sent_at_, true);
+  if (answer_due && !plan_.check) teach(now - sent_at_, true);
   give_up(answer_due ? UpstreamFailure::kFirstByteTimeout : UpstreamFailure::kStalled);
 }
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-
 #include <utility>
 
 #include "weir/base/assert.h"
@@ -88,13 +87,13 @@ void Call::opened(Dispatcher& dispatcher, std::byte* block, io::Access access) n
   dispatcher_ = &dispatcher;
   block_ = reinterpret_cast<char*>(block);
   access_ = access;
-  endpoint_ = nullptr;
+  endpoint_.reset();
   tried_count_ = attempts_made_ = retries_ = refused_streams_ = stale_connections_ = 0;
   wake_at_ = held_until_ = held_since_ = sent_at_ = {};
   held_for_ = {};
   trailers_at_.reset();
   last_failure_ = UpstreamFailure::kNone;
-  body_complete_ = committed_ = tunnel_ = patient_ = false;
+  body_complete_ = committed_ = tunnel_ = patient_ = deposited_ = false;
   owes_writable_ = waited_for_owner_ = false;
 }
 
@@ -123,7 +122,7 @@ Result<void, UpstreamFailure> Call::start(const Start& start) noexcept {
                    .keep_max = head_.upgrade ? 0 : upstream.config().retry_body_max})) {
     failure = UpstreamFailure::kNoBuffer;
   }
-  dispatcher_->upstream().budget().deposit();
+  if (start.only == nullptr) dispatcher_->upstream().budget().deposit();
   if (failure == UpstreamFailure::kNone) failure = next_attempt();
   if (failure == UpstreamFailure::kNone) return {};
   detach();
@@ -161,11 +160,13 @@ bool Call::send_trailers(std::span<const http::HeaderView> trailers) noexcept {
   if (head_.framing != RequestFraming::kChunked || trailers.empty()) return send_body({}, true);
   WEIR_ASSERT(active() && !owes_writable_);
   body_complete_ = true;
+  if (!body_.is_open()) return true;
   std::size_t size = 0;
   for (const http::HeaderView& field : trailers) size += field.name.size() + field.value.size() + 4;
   // They must be in one block. Trailers are optional, the end of the body is not.
-  body_.stop_keeping(attempt_.position());
-  if (size <= dispatcher_->memory().bodies.block_bytes() && body_.held_bytes() == 0) {
+  const bool kept = body_.can_keep_together(size);
+  if (!kept) body_.stop_keeping(attempt_.position());
+  if (kept || (size <= dispatcher_->memory().bodies.block_bytes() && body_.held_bytes() == 0)) {
     trailers_at_ = body_.end();
     for (const http::HeaderView& field : trailers) {
       for (const std::string_view piece :
@@ -203,6 +204,7 @@ std::optional<Duration> Call::time_left() const noexcept {
 
 /// kNone: an attempt is under way, or the call is held. Otherwise why the call cannot go on.
 UpstreamFailure Call::next_attempt() noexcept {
+  if (start_.only != nullptr) return begin_attempt(*start_.only);
   for (;;) {
     const Dispatcher::Chosen chosen = dispatcher_->choose(
         {.tried = {tried_.data(), tried_count_}, .hash = start_.hash, .tried_again = true});
@@ -216,13 +218,17 @@ UpstreamFailure Call::next_attempt() noexcept {
 }
 
 UpstreamFailure Call::begin_attempt(PoolEndpoint& endpoint) noexcept {
-  endpoint_ = endpoint.shared.get();
-  if (tried_count_ < tried_.size()) tried_[tried_count_++] = endpoint_;
+  endpoint_ = endpoint.shared;
+  if (tried_count_ < tried_.size()) tried_[tried_count_++] = endpoint_.get();
   ++attempts_made_;
+  if (!std::exchange(deposited_, true)) endpoint.shared->budget().deposit();
   rearm();
   if (attempts_made_ > 1 && body_.is_open()) owes_writable_ = true;
-  return attempt_.begin(*dispatcher_, endpoint, {.number = attempts_made_, .access = access_},
-                        std::move(token_));
+  const Attempt::Plan plan{.number = attempts_made_,
+                           .access = access_,
+                           .check = start_.only != nullptr,
+                           .careful = stale_connections_ > 0};
+  return attempt_.begin(*dispatcher_, endpoint, plan, token_);
 }
 
 /// No endpoint can be used: waits for one, if the bounds of the upstream allow it.
@@ -289,7 +295,7 @@ bool Call::may_move() noexcept {
 }
 
 bool Call::take_token(const PoolEndpoint& failed, policy::SendAgain verdict) noexcept {
-  if (verdict != policy::SendAgain::kFromBudget) return true;
+  if (verdict != policy::SendAgain::kFromBudget || token_.held()) return true;
   if (token_.take({.shared = dispatcher_->upstream().budget(),
                    .destination = failed.shared->budget()}) == control::BudgetVerdict::kTaken) {
     return true;
@@ -305,13 +311,13 @@ void Call::note_decision(policy::SendAgainReason reason) noexcept {
       .add();
 }
 
-void Call::on_attempt_failed(Attempt& attempt, const StreamFailure& failure) {
-  static_cast<void>(attempt);
+void Call::on_attempt_failed(const StreamFailure& failure) {
   proceed(after_failure(failure));
 }
 
 /// kNone: another attempt follows, now or later.
 UpstreamFailure Call::after_failure(const StreamFailure& failure) noexcept {
+  if (start_.only != nullptr) return failure.failure;
   if (is_own_shortage(failure.failure)) return failure.failure;
   if (failure.failure == UpstreamFailure::kRefusedStream) ++refused_streams_;
   if (failure.failure == UpstreamFailure::kClosedEarly && failure.reused) ++stale_connections_;
@@ -336,7 +342,9 @@ UpstreamFailure Call::after_failure(const StreamFailure& failure) noexcept {
   if (!take_token(at, decision.verdict)) return failure.failure;
   note_decision(decision.reason);
   if (decision.same_endpoint && tried_count_ > 0) --tried_count_;
-  const bool at_once = other || decision.same_endpoint;
+  // A kept connection that accepted nothing: a new one will do.
+  const bool stale = failure.reused && !failure.written && stale_connections_ <= 1;
+  const bool at_once = other || decision.same_endpoint || stale;
   const std::optional<Duration> wait = policy::retry_wait({.retries = retries_,
                                                            .other_available = at_once,
                                                            .pushback = decision.wait,
@@ -354,7 +362,7 @@ UpstreamFailure Call::after_failure(const StreamFailure& failure) noexcept {
 
 /// An answer that says "try later" is dropped if another endpoint can be asked at once.
 bool Call::retried_instead(const ResponseHead& head) noexcept {
-  if (head.status < 502 || head.status > 504) return false;
+  if (head.status < 502 || head.status > 504 || start_.only != nullptr) return false;
   const policy::SendAgainDecision decision = decide({.failure = policy::AttemptFailure::kStatus,
                                                      .processed = policy::Processed::kYes,
                                                      .written = true,
@@ -402,6 +410,7 @@ void Call::resume() noexcept {
 // ---- ends
 
 void Call::hold_expired() noexcept {
+  if (deadline_ <= dispatcher_->now()) return on_timer(dispatcher_->now());
   end(last_failure_ == UpstreamFailure::kNone ? UpstreamFailure::kNoEndpoint : last_failure_);
 }
 

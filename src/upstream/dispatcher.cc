@@ -8,13 +8,12 @@
 
 #include "connection_pool.h"
 #include "endpoint_watch.h"
+#include "health_check.h"
 #include "policy/replica_choice.h"
 #include "pool_endpoint.h"
 
 namespace weir::inline v0::upstream {
 namespace {
-
-constexpr policy::PeakEwmaRules kScoreRules;
 
 /// How often endpoints that refuse connections are tried while requests wait for them.
 constexpr Duration kReconnectEvery = std::chrono::milliseconds(50);
@@ -23,7 +22,7 @@ constexpr Duration kReconnectEvery = std::chrono::milliseconds(50);
 struct Replicas {
   const std::vector<EndpointSet::Member>& members;
   const Upstream::Published& published;
-  std::uint32_t limit;  // 0: not known, endpoints have no bound
+  std::uint32_t limit;  // 0: endpoints have no share
   TimePoint now;
 
   /// Until the latencies of all are known, they count as equal: otherwise the endpoint that was
@@ -185,14 +184,18 @@ void Dispatcher::give_up_silent(PoolEndpoint& endpoint) noexcept {
   pool_->ping(endpoint);
   Attempt* attempt = endpoint.unanswered.front();
   while (attempt != nullptr) {
+    // What the owner is told may have ended any other attempt: begins again at the front then. The
+    // budget bounds how often that happens.
     Attempt* const next = endpoint.unanswered.next(*attempt);
-    attempt->leave_silent();
-    attempt = next;
+    attempt = attempt->leave_silent() ? endpoint.unanswered.front() : next;
   }
 }
 
 void Dispatcher::on_tick(TimePoint now) {
-  if (watch_ != nullptr) watch_->tick(now, loop_.timer_lateness());
+  if (watch_ != nullptr) {
+    watch_->tick(now, loop_.timer_lateness());
+    run_checks(now);
+  }
   std::erase_if(leaving_, [](const auto& endpoint) { return endpoint->unused(); });
   // A warm connection is for a hedge or a retry, so it needs another endpoint. A service that
   // serves one connection after the other would be blocked by it.
@@ -200,6 +203,26 @@ void Dispatcher::on_tick(TimePoint now) {
     if (endpoints_.size() > 1) pool_->warm(*endpoint);
   }
   loop_.arm(tick_, now + EndpointWatch::kTick);
+}
+
+/// One check per endpoint of the set; those of endpoints that left it end.
+void Dispatcher::run_checks(TimePoint now) {
+  const HealthCheckConfig& config = upstream_.config().health;
+  if (config.kind == HealthCheckKind::kOff) return;
+  for (const auto& check : checks_) {
+    if (!check->endpoint().in_set) check->stop();
+  }
+  std::erase_if(checks_,
+                [](const auto& check) { return !check->endpoint().in_set && check->idle(); });
+  for (const auto& endpoint : endpoints_) {
+    const bool known = std::any_of(checks_.begin(), checks_.end(), [&](const auto& check) {
+      return &check->endpoint() == endpoint.get();
+    });
+    if (!known) checks_.push_back(std::make_unique<HealthCheck>(*this, *endpoint, config));
+  }
+  for (const auto& check : checks_) {
+    if (check->endpoint().in_set) check->tick(now);
+  }
 }
 
 // ---- held calls
@@ -272,12 +295,14 @@ void Dispatcher::stop() noexcept {
   loop_.cancel(tick_);
   loop_.cancel(hold_timer_);
   while (Call* call = held_.front()) call->hold_expired();
+  for (const auto& check : checks_) check->stop();
   upstream_.remove_dispatcher(*this);
   pool_->stop();
 }
 
 bool Dispatcher::stopped() const noexcept {
-  return pool_->stopped() && !review_.queued();
+  return pool_->stopped() && !review_.queued() &&
+         std::all_of(checks_.begin(), checks_.end(), [](const auto& c) { return c->idle(); });
 }
 
 std::size_t Dispatcher::idle_connections() const noexcept {

@@ -102,6 +102,7 @@ void EndpointWatch::close_window(const EndpointSet& set, TimePoint now) {
       endpoint.counters(loop).latency.read(counts);
     }
     Seen& seen = seen_[&endpoint];
+    seen.endpoint = set.members[i].endpoint;
     const LatencyCounts::Reading window = difference(counts, seen.counts);
     for (std::size_t k = 0; k < all.size(); ++k) all[k] += window[k];
     const LatencySummary summary = summarize(window);

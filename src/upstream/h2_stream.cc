@@ -307,11 +307,11 @@ void H2Stream::on_end(http::h2::StreamEnd end, http::h2::ErrorCode code,
     drop_held();
     if (waiting_hook.linked()) wire_.stop_waiting(*this);
     state_ = State::kClosing;
-    const StreamFailure told{.failure = failure,
-                             .processed = processed_of(processed),
-                             .written = end == http::h2::StreamEnd::kPeerReset ||
-                                        processed != http::h2::Processed::kNo,
-                             .reused = wire_.requests() > 1};
+    const StreamFailure told{
+        .failure = failure,
+        .processed = processed_of(processed),
+        .written = end == http::h2::StreamEnd::kPeerReset || processed != http::h2::Processed::kNo,
+        .reused = wire_.requests() > 1};
     wire_.free(*this);
     events->on_stream_failed(told);
     return;

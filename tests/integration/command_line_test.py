@@ -59,10 +59,10 @@ class CommandLine(ProcessTest):
         broken = weir("simulate", scenario)
         self.assertEqual(broken.returncode, 2)
         self.assertRegex(broken.stderr, rf"^{scenario}:2: (?!.*syntax\)).*; allowed: TOML\n$")
-        nowhere = weir("run", "--to", "no.such.host.invalid:80", "--listen", "0", "--admin", "none")
-        self.assertEqual(nowhere.returncode, 1)
-        self.assertRegex(nowhere.stderr,
-                         "no.such.host.invalid:80 cannot be resolved: .+; check the spelling")
+        strange = weir("run", "--to", "ftp://app:80", "--listen", "0", "--admin", "none")
+        self.assertEqual(strange.returncode, 2)
+        self.assertIn("weir run: --to ftp://app:80: its scheme is not known; allowed are http://HOST",
+                      strange.stderr)
         missing = weir("run", "--to", "127.0.0.1:1", "--listen", "unix:/nowhere/at/all.sock",
                        "--admin", "none")
         self.assertEqual(missing.returncode, 1)

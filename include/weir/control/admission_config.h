@@ -35,6 +35,13 @@ struct alignas(8) RuleModes {
   bool operator==(const RuleModes&) const = default;
 };
 
+/// Who is next when several wait.
+///   kOff    first come, first served
+///   kActor  by turns among actors; requests without an actor share one turn
+enum class Fairness : std::uint8_t { kOff, kActor };
+
+inline constexpr std::array<std::string_view, 2> kFairnessNames = {"off", "actor"};
+
 /// The most bytes that can be charged to one actor: 42 bits of its budget word.
 inline constexpr std::uint64_t kActorBytesMax = (std::uint64_t{1} << 42U) - 1U;
 inline constexpr std::uint32_t kActorTableMax = 1U << 24U;
@@ -53,7 +60,8 @@ struct AdmissionConfig {
 
   Duration high_wait_max = std::chrono::milliseconds(100);
   Duration normal_wait_max = std::chrono::milliseconds(50);
-  std::uint32_t waiting_max = 256;   // per scope
+  std::uint32_t waiting_max = 1024;  // per scope
+  Fairness fair = Fairness::kActor;  // among those that wait
   std::uint32_t streams_max = 4096;  // units that moved to streaming, over all scopes
   double warn_threshold = 0.8;       // a class at this share of its bound causes a warning
 
@@ -61,7 +69,7 @@ struct AdmissionConfig {
   LimitConfig limit;
   RuleModes modes;
 
-  std::uint32_t actor_table_size = 16384;  // at start
+  std::uint32_t actor_table_size = 32768;  // at start
   std::uint32_t peer_table_size = 4096;    // at start
   std::uint32_t scopes_max = 1;            // at start; one is faster than many
 
@@ -102,8 +110,10 @@ inline ConfigErrors AdmissionConfig::validate() const {
 
 namespace weir::inline v0 {
 using control::AdmissionConfig;
+using control::Fairness;
 using control::kActorBytesMax;
 using control::kActorTableMax;
+using control::kFairnessNames;
 using control::kRuleModeNames;
 using control::RuleMode;
 using control::RuleModes;

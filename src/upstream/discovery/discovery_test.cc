@@ -127,8 +127,9 @@ TEST(Discovery, AnErrorRemovesNothing) {
 
 TEST(Discovery, WithoutAnAnswerItGoesOnWhenPatienceIsOver) {
   DiscoveryRun run(std::chrono::milliseconds(1));
-  run.server.set("slow.test", io::DnsType::kA, {.mode = io::TestDnsServer::Mode::kSilent, .records = {}});
-  run.server.set("slow.test", io::DnsType::kAaaa, {.mode = io::TestDnsServer::Mode::kSilent, .records = {}});
+  const io::TestDnsServer::Answer silent{.mode = io::TestDnsServer::Mode::kSilent, .records = {}};
+  run.server.set("slow.test", io::DnsType::kA, silent);
+  run.server.set("slow.test", io::DnsType::kAaaa, silent);
   run.discovery.set_sources(specs({"dns:slow.test:80", "10.0.0.1:80"}));
   EXPECT_EQ(run.text(), "");
   run.until_text("10.0.0.1:80 ");

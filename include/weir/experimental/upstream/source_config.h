@@ -46,6 +46,14 @@ struct SourceSpec {
   [[nodiscard]] std::string to_string() const { return source() + attributes.to_string(); }
 };
 
+/// The most endpoints that a source may have, if an answer of DNS has at most `records_max` records
+/// that are used.
+[[nodiscard]] inline std::size_t endpoints_max(const SourceSpec& spec, std::size_t records_max) {
+  constexpr std::size_t kInFile = 1024;
+  if (!spec.dynamic()) return 1;
+  return spec.kind == SourceKind::kFile ? kInFile : records_max;
+}
+
 /// What parse_source() accepts, for the `allowed` field of a ConfigError.
 inline constexpr std::string_view kSourceSyntax =
     "host:port, unix:/path, dns:name:port, srv:_service._proto.name or file:/path, and behind it "
