@@ -135,7 +135,7 @@ TEST_P(EndedCallTest, ByItsDeadline) {
   if (stage == Stage::kOpened || stage == Stage::kTunnel) return;  // no deadline there
   begin(stage);
   UpstreamTimeouts timeouts = upstream->timeouts();
-  timeouts.overall = milliseconds(400);
+  timeouts.overall = milliseconds(600);
   upstream->set_timeouts(timeouts);
   Asked asked;
   bring_to(stage, asked);

@@ -548,7 +548,7 @@ TEST_F(CallRetryTest, TheTimeoutOfAnAttemptIsRetriedElsewhere) {
   FakeOrigin a;
   FakeOrigin b;
   UpstreamConfig config = plain();
-  config.first_byte_timeout = milliseconds(60);
+  config.first_byte_timeout = milliseconds(250);
   make({a.name(), b.name()}, config);
   Asked asked;
   ASSERT_TRUE(get(asked.call));

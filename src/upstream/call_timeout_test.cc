@@ -95,17 +95,17 @@ TEST_F(CallTimeoutTest, ATransferThatMovesOutlastsEveryTimeout) {
 
 TEST_F(CallTimeoutTest, AnOwnerThatIsSlowIsNotTheUpstreamsSilence) {
   FakeOrigin origin;
-  make({origin.name()}, impatient(milliseconds(100), milliseconds(100)));
+  make({origin.name()}, impatient(milliseconds(200), milliseconds(200)));
   Asked asked;
   asked.seen.take_at_most = 0;
   ASSERT_TRUE(ask(asked.call, {.length = 2}));
   origin.accept(loop);
-  let_pass(milliseconds(250));  // the request body is late
+  let_pass(milliseconds(450));  // the request body is late
   EXPECT_TRUE(asked.call.send_body("hi", true));
   origin.read_head(loop);
   origin.write("HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\nyes");
   run_until([&] { return asked.seen.status == 200U; });
-  let_pass(milliseconds(250));  // the owner does not accept the response
+  let_pass(milliseconds(450));  // the owner does not accept the response
   asked.seen.take_at_most = 3;
   asked.call.resume();
   EXPECT_TRUE(asked.seen.complete);
@@ -149,15 +149,15 @@ TEST_F(CallTimeoutTest, AnOwnerThatDoesNotSendIsTheSlowSideOfAnOverallTimeout) {
 
 TEST_F(CallTimeoutTest, ASilentEventStreamIsNotEnded) {
   FakeOrigin origin;
-  UpstreamConfig config = impatient(milliseconds(20), milliseconds(20));
-  config.overall_timeout = milliseconds(100);
+  UpstreamConfig config = impatient(minutes(1), milliseconds(20));
+  config.overall_timeout = milliseconds(300);
   make({origin.name()}, config);
   Asked asked;
   asked.seen.within(CallEvent::kHead, [&] { asked.call.lift_deadlines(); });
   get_from(origin, asked.call);
   origin.write("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n");
   run_until([&] { return asked.seen.status == 200U; });
-  let_pass(milliseconds(150));
+  let_pass(milliseconds(350));
   EXPECT_FALSE(asked.seen.ended());
   origin.write("2\r\nhi\r\n0\r\n\r\n");
   run_until([&] { return asked.seen.complete; });
