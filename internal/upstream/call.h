@@ -107,6 +107,10 @@ class Call {
 
   [[nodiscard]] bool active() const noexcept { return dispatcher_ != nullptr; }
   [[nodiscard]] bool tunnel() const noexcept { return tunnel_; }
+  /// An attempt has its stream: neither held, nor in back-off, nor waiting for a connection.
+  [[nodiscard]] bool under_way() const noexcept {
+    return attempt_.active() && !attempt_.connecting();
+  }
   /// Bytes of the request's body that are held in memory.
   [[nodiscard]] std::size_t held_bytes() const noexcept { return body_.held_bytes(); }
   /// The endpoint used last; also after the call has ended.

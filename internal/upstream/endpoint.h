@@ -47,6 +47,8 @@ class Endpoint {
   [[nodiscard]] const io::SocketName& name() const noexcept { return identity_.name; }
   [[nodiscard]] const std::string& host() const noexcept { return identity_.host; }
   [[nodiscard]] const std::string& label() const noexcept { return label_; }
+  /// Distinguishes it from other endpoints of this process; never 0.
+  [[nodiscard]] std::uint32_t number() const noexcept { return number_; }
 
   // ---- load
   [[nodiscard]] std::uint32_t in_flight() const noexcept {
@@ -112,6 +114,7 @@ class Endpoint {
 
   const Identity identity_;
   const std::string label_;
+  const std::uint32_t number_;
   const std::uint32_t loops_;
   const std::unique_ptr<EndpointCounters[]> counters_;
   control::RedundancyBudget budget_;

@@ -221,7 +221,9 @@ UpstreamFailure Call::begin_attempt(PoolEndpoint& endpoint) noexcept {
   endpoint_ = endpoint.shared;
   if (tried_count_ < tried_.size()) tried_[tried_count_++] = endpoint_.get();
   ++attempts_made_;
-  if (!std::exchange(deposited_, true)) endpoint.shared->budget().deposit();
+  if (!std::exchange(deposited_, true) && start_.only == nullptr) {
+    endpoint.shared->budget().deposit();
+  }
   rearm();
   if (attempts_made_ > 1 && body_.is_open()) owes_writable_ = true;
   const Attempt::Plan plan{.number = attempts_made_,

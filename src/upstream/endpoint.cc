@@ -6,6 +6,11 @@
 namespace weir::inline v0::upstream {
 namespace {
 
+std::uint32_t next_number() noexcept {
+  static std::atomic<std::uint32_t> last{0};
+  return last.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
 bool is_silence(policy::EndpointState state) noexcept {
   return state == policy::EndpointState::kSuspect || state == policy::EndpointState::kHung;
 }
@@ -16,6 +21,7 @@ Endpoint::Endpoint(Identity identity, std::uint32_t loops, const policy::Endpoin
                    const policy::RedundancyBudgetRules& budget, Rng rng)
     : identity_(std::move(identity)),
       label_(identity_.name.to_string()),
+      number_(next_number()),
       loops_(loops),
       counters_(std::make_unique<EndpointCounters[]>(loops)),
       budget_(budget),
