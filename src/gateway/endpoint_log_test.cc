@@ -31,6 +31,7 @@ struct EndpointLogTest : ::testing::Test {
   upstream::Endpoint endpoint{{.name = *io::parse_socket_name("10.0.0.1:80"), .host = {}},
                               1,
                               policy::EndpointHealth(TimePoint{}),
+                              {},
                               Rng(1)};
 };
 

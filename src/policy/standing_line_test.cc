@@ -16,10 +16,10 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr Duration kTier = milliseconds(50);
-constexpr TimePoint kStart = time_from_ns(1'000'000'000);
+constexpr TimePoint kLineBegin = time_from_ns(1'000'000'000);
 
 constexpr TimePoint at_ms(std::int64_t ms) {
-  return kStart + milliseconds(ms);
+  return kLineBegin + milliseconds(ms);
 }
 
 /// Somebody waits all the time and somebody is refused every `step`, until `to`.
@@ -30,20 +30,20 @@ void overload(StandingLine& line, TimePoint from, TimePoint to, Duration step = 
 
 StandingLine standing_line() {
   StandingLine line;
-  overload(line, kStart, at_ms(2400));
+  overload(line, kLineBegin, at_ms(2400));
   return line;
 }
 
 TEST(StandingLine, AFreshLineHasTheTiersPatience) {
   StandingLine line;
-  EXPECT_EQ(line.patience(kTier, kStart), kTier);
-  EXPECT_FALSE(line.standing(kStart));
-  EXPECT_EQ(line.served_within(kStart), Duration::max());
+  EXPECT_EQ(line.patience(kTier, kLineBegin), kTier);
+  EXPECT_FALSE(line.standing(kLineBegin));
+  EXPECT_EQ(line.served_within(kLineBegin), Duration::max());
 }
 
 TEST(StandingLine, StandsWhenNineTenthsOfTheFadingSecondWereOverloaded) {
   StandingLine line;
-  overload(line, kStart, at_ms(2280));  // 1 - e^-2.28 = 0.898
+  overload(line, kLineBegin, at_ms(2280));  // 1 - e^-2.28 = 0.898
   EXPECT_EQ(line.patience(kTier, at_ms(2280)), kTier);
   overload(line, at_ms(2280), at_ms(2340));
   EXPECT_TRUE(line.standing(at_ms(2340)));
@@ -63,8 +63,8 @@ TEST_P(StandingLinePatterns, StandOnlyIfSomebodyWaitsAndSomebodyIsRefused) {
   const Pattern& p = GetParam();
   StandingLine line;
   bool stood = false;
-  TimePoint refuse_at = kStart;
-  for (TimePoint now = kStart; now < kStart + seconds(20);) {
+  TimePoint refuse_at = kLineBegin;
+  for (TimePoint now = kLineBegin; now < kLineBegin + seconds(20);) {
     const TimePoint leaves = now + p.occupied;
     line.set_occupied(true, now);
     for (; now < leaves; now += milliseconds(1)) {
@@ -103,8 +103,8 @@ TEST(StandingLine, StopsWhenItFallsBelowAHalf) {
 
 TEST(StandingLine, APauseWithoutEventsIsCountedUntilTheRefusalIsOld) {
   StandingLine line;
-  line.set_occupied(true, kStart);
-  line.note_refused(kStart, kStart);
+  line.set_occupied(true, kLineBegin);
+  line.note_refused(kLineBegin, kLineBegin);
   line.note_refused(at_ms(1000), at_ms(1000));  // only the first 100 ms of that second count
   const double expected = (1 - std::exp(-0.1)) * std::exp(-0.9);
   EXPECT_NEAR(line.share(), expected, 0.01);
@@ -167,10 +167,10 @@ TEST(StandingLine, UnknownAndEarlierTimesChangeNothing) {
   StandingLine line = standing_line();
   const double share = line.share();
   EXPECT_TRUE(line.standing(TimePoint{}));
-  EXPECT_TRUE(line.standing(kStart));
+  EXPECT_TRUE(line.standing(kLineBegin));
   line.set_occupied(false, TimePoint{});
   line.set_occupied(true, at_ms(10));
-  line.note_refused(kStart, at_ms(20));
+  line.note_refused(kLineBegin, at_ms(20));
   EXPECT_EQ(line.share(), share);
 }
 
@@ -178,7 +178,7 @@ TEST(StandingLine, TheShareIsAShareAndThePatienceNeverAboveTheTier) {
   for (std::uint64_t seed = 1; seed <= 50; ++seed) {
     Rng rng(seed);
     StandingLine line;
-    TimePoint now = kStart;
+    TimePoint now = kLineBegin;
     for (int i = 0; i < 2000; ++i) {
       now += rng.between(Duration(0), Duration(milliseconds(60)));
       const Duration tier = rng.between(Duration(0), Duration(milliseconds(200)));

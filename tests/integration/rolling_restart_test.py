@@ -1,5 +1,5 @@
-"""All replicas are restarted, one after the other, under load; and the only one is: no GET fails, no
-POST is processed twice."""
+"""All replicas are restarted under load, one after the other, and the only one is: no GET fails,
+no POST is processed twice."""
 
 import sys
 import time
