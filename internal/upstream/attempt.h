@@ -42,12 +42,14 @@ class Attempt final : private ClientStreamEvents, private ConnectionWaiter {
   struct Plan {
     std::uint32_t number = 1;  // of the call, from 1
     io::Access access = io::Access::kOrdinary;
-    bool check = false;  // of a health check: nothing is counted or learned from it
+    bool check = false;    // of a health check: nothing is counted or learned from it
+    bool careful = false;  // a kept connection was dead: the next one is looked at before its use
   };
   /// Asks for a connection to the endpoint, and sends when there is one. The result is that of the
-  /// first step: if it failed, the attempt has ended and no event follows.
+  /// first step: if it failed, the attempt has ended, the token is where it was, and no event
+  /// follows.
   [[nodiscard]] UpstreamFailure begin(Dispatcher& dispatcher, PoolEndpoint& endpoint, Plan plan,
-                                      control::RedundancyToken token) noexcept;
+                                      control::RedundancyToken& token) noexcept;
   /// Sends bytes that follow everything sent so far; returns how many were accepted.
   [[nodiscard]] std::size_t pass(std::string_view bytes, bool last) noexcept;
   /// Sends what the call's body has for it. True: nothing is unsent.
@@ -57,8 +59,10 @@ class Attempt final : private ClientStreamEvents, private ConnectionWaiter {
   void cancel() noexcept;
   /// Ends it on the wire; the call is told as if the endpoint had failed.
   void give_up(UpstreamFailure failure) noexcept;
-  /// Its endpoint is silent: ends it if the request may be sent to another one.
-  void leave_silent() noexcept;
+  /// Its endpoint is silent: ends it if the request may be sent to another one. Returns whether it
+  /// has ended.
+  bool leave_silent() noexcept;
+  /// The call has become patient.
   void rearm() noexcept;
 
   [[nodiscard]] bool active() const noexcept { return state_ != State::kNone; }

@@ -3,9 +3,11 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
+#include <utility>
 
 #include "weir/base/intrusive_list.h"
 #include "weir/base/result.h"
@@ -30,7 +32,8 @@ class Endpoint;
 /// on_upstream_complete; on_upstream_failed may end it at any point. The others come between.
 class CallEvents {
  public:
-  /// A 1xx head. Returns whether it was passed on; then the request is never sent again.
+  /// A 1xx head. Returns whether it was passed on; then the request is never sent again. Returns
+  /// false if it cancels the call.
   [[nodiscard]] virtual bool on_upstream_interim(const ResponseHead& head) = 0;
   /// False: not accepted; reading stops, and the same head is delivered again after resume().
   [[nodiscard]] virtual bool on_upstream_head(const ResponseHead& head) = 0;
@@ -104,10 +107,14 @@ class Call {
 
   [[nodiscard]] bool active() const noexcept { return dispatcher_ != nullptr; }
   [[nodiscard]] bool tunnel() const noexcept { return tunnel_; }
+  /// An attempt has its stream: neither held, nor in back-off, nor waiting for a connection.
+  [[nodiscard]] bool under_way() const noexcept {
+    return attempt_.active() && !attempt_.connecting();
+  }
   /// Bytes of the request's body that are held in memory.
   [[nodiscard]] std::size_t held_bytes() const noexcept { return body_.held_bytes(); }
-  /// The endpoint used last.
-  [[nodiscard]] const Endpoint* endpoint() const noexcept { return endpoint_; }
+  /// The endpoint used last; also after the call has ended.
+  [[nodiscard]] const Endpoint* endpoint() const noexcept { return endpoint_.get(); }
   [[nodiscard]] std::uint32_t attempts() const noexcept { return attempts_made_; }
   /// A timeout ended it while the upstream was blocked on the owner: on more of the request, or on
   /// room for the response.
@@ -148,7 +155,9 @@ class Call {
   }
   void on_attempt_writable(Attempt& attempt);
   void on_attempt_complete();
-  void on_attempt_failed(Attempt& attempt, const StreamFailure& failure);
+  /// The token of an attempt that fails without having sent a byte.
+  void keep_token(control::RedundancyToken token) noexcept { token_ = std::move(token); }
+  void on_attempt_failed(const StreamFailure& failure);
 
  private:
   static constexpr std::size_t kTriedMax = kAttemptsMax + 1;
@@ -173,7 +182,7 @@ class Call {
 
   CallEvents& events_;
   Dispatcher* dispatcher_ = nullptr;
-  const Endpoint* endpoint_ = nullptr;
+  std::shared_ptr<const Endpoint> endpoint_;
   char* block_ = nullptr;
   RequestHead head_;
   KeptBody body_;
@@ -197,6 +206,7 @@ class Call {
   UpstreamFailure last_failure_ = UpstreamFailure::kNone;
   io::Access access_ = io::Access::kOrdinary;
   bool body_complete_ = false;
+  bool deposited_ = false;  // into the budget of its first endpoint
   bool committed_ = false;  // a response head was delivered
   bool tunnel_ = false;
   bool patient_ = false;  // silence is not a failure

@@ -3,6 +3,7 @@
 // A dispatcher on a loop that the test steps, and an origin that the test controls.
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -32,6 +33,17 @@ class FakeOrigin {
     EXPECT_TRUE(fd.has_value());
     listening_ = std::move(fd).value();
   }
+  /// Its address is known, but it refuses connections until open().
+  enum class Refusing : bool { kYes = true };
+  explicit FakeOrigin(Refusing)
+      : listening_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {
+    sockaddr_in any{};
+    any.sin_family = AF_INET;
+    any.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(::bind(listening_.get(), reinterpret_cast<const sockaddr*>(&any), sizeof any), 0);
+  }
+  void open() const { open_with_backlog(128); }
+  void open_with_backlog(int backlog) const { ASSERT_EQ(::listen(listening_.get(), backlog), 0); }
   [[nodiscard]] io::SocketName name() const { return io::bound_name(listening_.get()); }
 
   /// Steps the loop until a connection arrives.
@@ -46,6 +58,17 @@ class FakeOrigin {
     accept(loop);
   }
   [[nodiscard]] bool has_caller() const { return readable(listening_.get()); }
+  /// The connection that was accepted as the nth, from 0, is the one to read and write again.
+  void back_to(std::size_t nth) {
+    others_.push_back(std::move(connection_));
+    connection_ = std::move(others_[nth]);
+  }
+  /// The other side has ended or reset the connection.
+  [[nodiscard]] bool ended() const {
+    char c = 0;
+    return readable(connection_.get()) &&
+           ::recv(connection_.get(), &c, 1, MSG_PEEK | MSG_DONTWAIT) <= 0;
+  }
 
   /// Steps the loop until this many bytes, or an end, are received.
   std::string read(io::Loop& loop, std::size_t at_least) {
@@ -68,11 +91,11 @@ class FakeOrigin {
     return n > 0 ? std::string(buffer, static_cast<std::size_t>(n)) : std::string();
   }
   /// Reads one request head.
-  std::string read_head(io::Loop& loop) {
+  std::string read_head(io::Loop& loop) { return read_until(loop, "\r\n\r\n"); }
+  /// Reads until the text has arrived.
+  std::string read_until(io::Loop& loop, std::string_view text) {
     std::string got;
-    for (int i = 0; i < 2000 && got.find("\r\n\r\n") == std::string::npos; ++i) {
-      got += read(loop, 1);
-    }
+    for (int i = 0; i < 2000 && got.find(text) == std::string::npos; ++i) got += read(loop, 1);
     return got;
   }
   void write(std::string_view bytes) const {
@@ -80,6 +103,10 @@ class FakeOrigin {
               static_cast<ssize_t>(bytes.size()));
   }
   void close() { connection_ = io::Fd(); }
+  void close_all() {
+    close();
+    others_.clear();
+  }
   void reset() {
     const linger hard{.l_onoff = 1, .l_linger = 0};
     ::setsockopt(connection_.get(), SOL_SOCKET, SO_LINGER, &hard, sizeof hard);
@@ -97,34 +124,62 @@ class FakeOrigin {
   std::vector<io::Fd> others_;
 };
 
-/// Records the events of a call.
+enum class CallEvent { kInterim, kHead, kBody, kTrailers, kComplete, kBlocked, kWritable, kFailed };
+
+/// Records the events of a call, and does what a test wants within one of them.
 class CallRecorder final : public CallEvents {
  public:
   bool on_upstream_interim(const ResponseHead& head) override {
     interim.push_back(head.status);
-    return take_interim;
+    const bool taken = take_interim;
+    act(CallEvent::kInterim);
+    return taken;
   }
   bool on_upstream_head(const ResponseHead& head) override {
     ++heads;
     if (!take_heads) return false;
     status = head.status;
     tunnel = head.tunnel;
+    act(CallEvent::kHead);
     return true;
   }
   std::size_t on_upstream_body(std::string_view bytes) override {
     const std::size_t n = std::min(bytes.size(), take_at_most);
     body += bytes.substr(0, n);
+    act(CallEvent::kBody);
     return n;
   }
   bool on_upstream_trailers(const http::HeaderList& list) override {
     if (!take_trailers) return false;
     trailers = list.size();
+    act(CallEvent::kTrailers);
     return true;
   }
-  void on_upstream_complete() override { complete = true; }
-  void on_upstream_blocked() override { ++blocked; }
-  void on_upstream_writable() override { ++writable; }
-  void on_upstream_failed(UpstreamFailure why) override { failure = why; }
+  void on_upstream_complete() override {
+    complete = true;
+    ++ends;
+    act(CallEvent::kComplete);
+  }
+  void on_upstream_blocked() override {
+    ++blocked;
+    act(CallEvent::kBlocked);
+  }
+  void on_upstream_writable() override {
+    ++writable;
+    act(CallEvent::kWritable);
+  }
+  void on_upstream_failed(UpstreamFailure why) override {
+    failure = why;
+    ++ends;
+    act(CallEvent::kFailed);
+  }
+  [[nodiscard]] bool ended() const { return ends > 0; }
+
+  /// Runs once, within the first `at`; may destroy this object.
+  void within(CallEvent at, std::function<void()> what) {
+    act_at_ = at;
+    act_ = std::move(what);
+  }
 
   unsigned status = 0;
   std::string body;
@@ -139,7 +194,17 @@ class CallRecorder final : public CallEvents {
   bool take_trailers = true;
   bool tunnel = false;
   bool complete = false;
+  int ends = 0;
   UpstreamFailure failure = UpstreamFailure::kNone;
+
+ private:
+  void act(CallEvent event) {
+    if (act_ == nullptr || event != act_at_) return;
+    const std::function<void()> what = std::exchange(act_, nullptr);
+    what();
+  }
+  CallEvent act_at_ = CallEvent::kComplete;
+  std::function<void()> act_;
 };
 
 /// A call and its recorder.
@@ -171,19 +236,31 @@ class DispatcherTest : public ::testing::Test {
  protected:
   static constexpr std::string_view kGet = "GET / HTTP/1.1\r\nhost: x\r\n";
   static constexpr std::string_view kGetOnWire = "GET / HTTP/1.1\r\nhost: x\r\n\r\n";
+  static constexpr std::string_view kNoContent = "HTTP/1.1 204 No Content\r\n\r\n";
+  static constexpr std::string_view kUnavailable =
+      "HTTP/1.1 503 Service Unavailable\r\ncontent-length: 4\r\n\r\nlate";
 
-  void make(const std::vector<io::SocketName>& endpoints, UpstreamConfig config = {},
+  /// Without warm connections: each connection that arrives was opened for a call.
+  static UpstreamConfig plain() {
+    UpstreamConfig config;
+    config.warm_connections = 0;
+    return config;
+  }
+  static std::vector<DiscoveredEndpoint> found(const std::vector<io::SocketName>& names) {
+    std::vector<DiscoveredEndpoint> all;
+    for (const io::SocketName& name : names) all.emplace_back().address = name;
+    return all;
+  }
+  void make(const std::vector<io::SocketName>& endpoints, UpstreamConfig config = plain(),
             std::uint32_t reserved = 0) {
     config.name = "u";
-    std::vector<DiscoveredEndpoint> found;
-    for (const io::SocketName& name : endpoints) found.emplace_back().address = name;
     upstream = std::make_unique<Upstream>(Upstream::Setup{.config = std::move(config),
                                                           .loops = 2,
                                                           .reserved = reserved,
                                                           .rng = Rng(1),
                                                           .observer = nullptr,
                                                           .tls = nullptr},
-                                          std::move(found), loop.now());
+                                          found(endpoints), loop.now());
     dispatcher = make_dispatcher(loop, 0);
   }
   std::unique_ptr<Dispatcher> make_dispatcher(io::Loop& on, std::uint32_t index) {
@@ -205,9 +282,28 @@ class DispatcherTest : public ::testing::Test {
     EXPECT_EQ(memory.regions.stats().used, 0U);
     EXPECT_EQ(upstream->connections(), 0U);
     EXPECT_EQ(upstream->held(), 0U);
+    EXPECT_EQ(upstream->waiting(), 0U);
     for (const EndpointSet::Member& member : upstream->endpoints()->members) {
       EXPECT_EQ(member.endpoint->in_flight(), 0U);
+      for (std::uint32_t i = 0; i < member.endpoint->loops(); ++i) {
+        const EndpointCounters& counters = member.endpoint->counters(i);
+        EXPECT_EQ(counters.connections.get(), 0U);
+        EXPECT_EQ(counters.connecting.get(), 0U);
+        EXPECT_EQ(counters.idle.get(), 0U);
+        EXPECT_EQ(counters.waiting.get(), 0U);
+        EXPECT_EQ(counters.oldest_unanswered_ns.load(), 0);
+      }
     }
+  }
+  [[nodiscard]] Endpoint& endpoint(std::size_t i = 0) const {
+    return *upstream->endpoints()->members[i].endpoint;
+  }
+  /// Of the first loop.
+  [[nodiscard]] EndpointCounters& counters(std::size_t i = 0) const {
+    return endpoint(i).counters(0);
+  }
+  [[nodiscard]] std::uint64_t failures(UpstreamFailure failure, std::size_t i = 0) const {
+    return counters(i).failures[index_of(failure)].get();
   }
   static void put_head(Dispatcher& at, Call& call, std::string_view text, const RequestHead& parts,
                        io::Access access = io::Access::kOrdinary) {
@@ -222,6 +318,48 @@ class DispatcherTest : public ::testing::Test {
              access);
     return call.start(start);
   }
+  struct Request {
+    http::Method method = http::Method::kPost;
+    RequestFraming framing = RequestFraming::kLength;
+    std::size_t length = 0;
+    bool upgrade = false;
+  };
+  static std::string text_of(const Request& request) {
+    std::string text = request.method == http::Method::kPost  ? "POST"
+                       : request.method == http::Method::kPut ? "PUT"
+                                                              : "GET";
+    text += " / HTTP/1.1\r\nhost: x\r\n";
+    if (request.framing == RequestFraming::kChunked) text += "transfer-encoding: chunked\r\n";
+    if (request.framing == RequestFraming::kLength) {
+      text += "content-length: " + std::to_string(request.length) + "\r\n";
+    }
+    if (request.upgrade) text += "connection: upgrade\r\nupgrade: w\r\n";
+    return text;
+  }
+  /// A request whose body follows by send_body().
+  Result<void, UpstreamFailure> ask(Call& call, const Request& request,
+                                    const Call::Start& start = {}) {
+    const std::string text = text_of(request);
+    RequestHead parts = head_parts(text, request.method, request.framing);
+    parts.upgrade = request.upgrade;
+    put_head(*dispatcher, call, text, parts);
+    return call.start(start);
+  }
+  /// The one of two origins that a connection arrives at, which it accepts.
+  FakeOrigin& accept_at_one(FakeOrigin& a, FakeOrigin& b) {
+    run_until([&] { return a.has_caller() || b.has_caller(); });
+    FakeOrigin& one = a.has_caller() ? a : b;
+    one.accept(loop);
+    return one;
+  }
+  void run_until_ended(const CallRecorder& seen) {
+    run_until([&] { return seen.ended(); });
+  }
+  /// Runs the loop for some time.
+  void let_pass(Duration time) {
+    const TimePoint until = loop.now() + time;
+    run_until([&] { return loop.now() >= until; });
+  }
   /// The head of a GET reaches the origin over a new connection.
   void get_from(FakeOrigin& origin, Call& call) {
     ASSERT_TRUE(get(call));
@@ -232,7 +370,7 @@ class DispatcherTest : public ::testing::Test {
   void keep_one_idle(FakeOrigin& origin) {
     Asked asked;
     get_from(origin, asked.call);
-    origin.write("HTTP/1.1 204 No Content\r\n\r\n");
+    origin.write(kNoContent);
     run_until([&] { return asked.seen.complete; });
     ASSERT_EQ(dispatcher->idle_connections(), 1U);
   }

@@ -18,6 +18,9 @@
 
 namespace weir::inline v0::upstream {
 
+/// How latencies make an endpoint's score.
+inline constexpr policy::PeakEwmaRules kScoreRules;
+
 /// One replica, shared by all loops: its address, its health, its load, and what was counted.
 ///
 /// Three kinds of state, by how often they change. In flight, score and the last byte heard are
@@ -36,13 +39,16 @@ class Endpoint {
     std::string host;  // as the operator wrote it, for TLS
     policy::EndpointHealthRules rules{};
   };
-  Endpoint(Identity identity, std::uint32_t loops, const policy::EndpointHealth& health, Rng rng);
+  Endpoint(Identity identity, std::uint32_t loops, const policy::EndpointHealth& health,
+           const policy::RedundancyBudgetRules& budget, Rng rng);
   Endpoint(const Endpoint&) = delete;
   Endpoint& operator=(const Endpoint&) = delete;
 
   [[nodiscard]] const io::SocketName& name() const noexcept { return identity_.name; }
   [[nodiscard]] const std::string& host() const noexcept { return identity_.host; }
   [[nodiscard]] const std::string& label() const noexcept { return label_; }
+  /// Distinguishes it from other endpoints of this process; never 0.
+  [[nodiscard]] std::uint32_t number() const noexcept { return number_; }
 
   // ---- load
   [[nodiscard]] std::uint32_t in_flight() const noexcept {
@@ -77,7 +83,7 @@ class Endpoint {
     return openness_.load(std::memory_order_relaxed);
   }
   [[nodiscard]] bool open() const noexcept { return openness() <= policy::Openness::kTrial; }
-  /// The factor of its weight during a slow return.
+  /// The factor of its weight during a slow return; as policy::EndpointHealth::return_ratio().
   [[nodiscard]] double return_ratio(TimePoint now) const noexcept;
   [[nodiscard]] bool returning() const noexcept {
     return ramp_ends_ns_.load(std::memory_order_relaxed) != 0;
@@ -100,6 +106,7 @@ class Endpoint {
   /// Of the last window in which it answered; published by EndpointWatch.
   [[nodiscard]] LatencySummary recent_latency() const;
   void set_recent_latency(const LatencySummary& summary);
+  /// Of the requests that were sent to it first; retries of what failed here take from it.
   [[nodiscard]] control::RedundancyBudget& budget() noexcept { return budget_; }
 
  private:
@@ -107,6 +114,7 @@ class Endpoint {
 
   const Identity identity_;
   const std::string label_;
+  const std::uint32_t number_;
   const std::uint32_t loops_;
   const std::unique_ptr<EndpointCounters[]> counters_;
   control::RedundancyBudget budget_;
@@ -117,6 +125,7 @@ class Endpoint {
   alignas(64) std::atomic<std::int64_t> heard_ns_{0};
   std::atomic<policy::Openness> openness_{policy::Openness::kOpen};
   std::atomic<bool> quiet_{true};
+  std::atomic<bool> on_trial_{false};
   std::atomic<std::int64_t> ramp_began_ns_{0};
   std::atomic<std::int64_t> ramp_ends_ns_{0};
   std::atomic<std::int64_t> suspicion_ended_ns_{0};

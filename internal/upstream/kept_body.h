@@ -42,6 +42,8 @@ class KeptBody {
 
   /// Whether this many further bytes can be kept; makes room for them.
   [[nodiscard]] bool can_keep(std::size_t bytes) noexcept;
+  /// The same, and from() will return them as one piece.
+  [[nodiscard]] bool can_keep_together(std::size_t bytes) noexcept;
   /// Keeps nothing from now on; bytes before `sent_to` are dropped.
   void stop_keeping(std::uint64_t sent_to) noexcept;
   /// Stores bytes that follow end(). There must be room: after can_keep(), or if nothing is unsent.

@@ -42,9 +42,8 @@ class LatencyCounts {
   /// The middle of a bucket.
   [[nodiscard]] static Duration value_of(std::size_t bucket) noexcept {
     const auto octave = static_cast<unsigned>(bucket / 4);
-    const std::uint64_t low = (4 + bucket % 4) << octave;
-    const std::uint64_t half = (std::uint64_t{1} << octave) / 2;
-    return Duration(static_cast<std::int64_t>((low + half) << (kFirstBit - 2U)));
+    const std::uint64_t twice = (2 * (4 + bucket % 4) + 1) << octave;  // low + high
+    return Duration(static_cast<std::int64_t>(twice << (kFirstBit - 3U)));
   }
 
  private:

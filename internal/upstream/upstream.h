@@ -142,6 +142,13 @@ class Upstream {
   [[nodiscard]] bool try_add_connection(io::Access access) noexcept;
   /// Counts one fewer and wakes the pools whose requests wait for a connection.
   void drop_connection() noexcept;
+  /// The same for one that could not be opened: what hindered it would hinder the others too, and
+  /// to wake them would let them try without end.
+  void return_connection() noexcept { connections_.sub(1); }
+  /// An ordinary request that needs another connection must wait for one.
+  [[nodiscard]] bool full() const noexcept {
+    return connections() >= config_.max_connections - reserved_;
+  }
   [[nodiscard]] std::uint32_t connections() const noexcept { return connections_.held(); }
   /// Critical requests hold reserved connections: a connection that becomes idle is closed, not
   /// kept, so that the next critical request finds room.

@@ -252,6 +252,7 @@ void ProxiedRequest::end_upload() noexcept {
 }
 
 bool ProxiedRequest::yield_if_slow(const SlowUploadRule& rule) {
+  if (!call_.under_way()) return false;  // we do not read its body: the client is not slow
   const UploadVerdict verdict = judge_upload({.priority = priority_,
                                               .since = home_.now() - launched_at_,
                                               .received_bytes = stream_->body_bytes_received(),
@@ -320,6 +321,7 @@ void ProxiedRequest::head_taken(const upstream::ResponseHead& head) {
   upstream_time_ = now - permit_.granted_at();
   home_.counters(upstream_).latency.observe(to_seconds(upstream_time_));
   time_sample();
+  name_endpoint();
   if (outcome_ == Outcome::kIgnored) permit_.skip_sample();  // its time is not that of the service
   if (outcome_ == Outcome::kOk) permit_.to_streaming(now);
   if (head.tunnel || is_event_stream(head)) call_.lift_deadlines();
@@ -451,9 +453,17 @@ void ProxiedRequest::time_sample() noexcept {
   }
 }
 
+// One endpoint alone cannot pull the limit down: admission counts outcomes by endpoint.
+void ProxiedRequest::name_endpoint() noexcept {
+  if (const upstream::Endpoint* endpoint = call_.endpoint()) {
+    permit_.set_endpoint(endpoint->number());
+  }
+}
+
 void ProxiedRequest::finish_permit(Outcome outcome) noexcept {
   if (!permit_) return;
   if (status_ == 0) time_sample();
+  name_endpoint();
   home_.counters(upstream_).outcomes[static_cast<std::size_t>(outcome)].add();
   std::move(permit_).finish(outcome, home_.now());
 }

@@ -87,6 +87,7 @@ class ProxiedRequest final : public Handler, public upstream::CallEvents {
   void answer(LocalAnswer answer);
   void leave();
   void finish_permit(Outcome outcome) noexcept;
+  void name_endpoint() noexcept;
   void time_sample() noexcept;
   struct Ending {
     std::uint16_t status = 0;

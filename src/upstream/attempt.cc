@@ -18,8 +18,6 @@
 namespace weir::inline v0::upstream {
 namespace {
 
-constexpr policy::PeakEwmaRules kScoreRules;
-
 /// An answer that speaks against the endpoint. 500 does not: a request can cause it. A refusal by
 /// an admission control behind us does not either.
 bool is_bad(const ResponseHead& head) noexcept {
@@ -54,12 +52,11 @@ Attempt::~Attempt() {
 // ---- to the endpoint
 
 UpstreamFailure Attempt::begin(Dispatcher& dispatcher, PoolEndpoint& endpoint, Plan plan,
-                               control::RedundancyToken token) noexcept {
+                               control::RedundancyToken& token) noexcept {
   WEIR_ASSERT(!active());
   dispatcher_ = &dispatcher;
   endpoint_ = &endpoint;
   plan_ = plan;
-  token_ = std::move(token);
   position_ = 0;
   sent_at_ = owner_waited_at_ = {};
   tunnel_ = error_answer_ = false;
@@ -71,8 +68,8 @@ UpstreamFailure Attempt::begin(Dispatcher& dispatcher, PoolEndpoint& endpoint, P
     if (plan.number > 1) endpoint.counters.retries.add();
   }
   const RequestHead& head = call_.head();
-  const bool repeatable =
-      is_safe(head.method) && head.framing == RequestFraming::kNone && !head.upgrade;
+  const bool repeatable = is_safe(head.method) && head.framing == RequestFraming::kNone &&
+                          !head.upgrade && !plan.careful;
   const Result<ClientStream*, UpstreamFailure> stream =
       dispatcher.pool().acquire(endpoint, *this, {.access = plan.access, .repeatable = repeatable});
   if (!stream) {
@@ -80,6 +77,7 @@ UpstreamFailure Attempt::begin(Dispatcher& dispatcher, PoolEndpoint& endpoint, P
     end();
     return stream.error();
   }
+  token_ = std::move(token);
   if (*stream != nullptr) start(**stream);
   return UpstreamFailure::kNone;
 }
@@ -148,6 +146,7 @@ void Attempt::note_sent() noexcept {
   if (state_ != State::kSending) return;
   state_ = State::kAwaiting;
   if (!plan_.check) dispatcher_->add_unanswered(*this);
+  rearm();
 }
 
 void Attempt::on_stream_writable() {
@@ -170,6 +169,7 @@ void Attempt::note_answered(const ResponseHead& head) noexcept {
   Endpoint& endpoint = *endpoint_->shared;
   if (unanswered_hook.linked()) dispatcher_->remove_unanswered(*this);
   state_ = State::kReceiving;
+  rearm();
   tunnel_ = head.tunnel;
   token_.spent();
   if (plan_.check) return;
@@ -219,13 +219,17 @@ void Attempt::on_stream_failed(const StreamFailure& failure) {
 
 void Attempt::fail(const StreamFailure& failure) noexcept {
   count(AttemptOutcome::kFailed, failure.failure);
-  if (failure.written) token_.spent();
+  if (failure.written) {
+    token_.spent();
+  } else {
+    call_.keep_token(std::move(token_));  // it reached nobody: the next attempt needs it
+  }
   if (is_bad(failure) && !plan_.check) {
     dispatcher_->upstream().note_health(*endpoint_->shared, policy::HealthEvent::kBadAnswer,
                                         dispatcher_->now());
   }
   end();
-  call_.on_attempt_failed(*this, failure);
+  call_.on_attempt_failed(failure);
 }
 
 void Attempt::count(AttemptOutcome outcome, UpstreamFailure failure) noexcept {
@@ -249,7 +253,10 @@ void Attempt::cancel() noexcept {
   if (!active()) return;
   const bool answered = state_ == State::kReceiving && error_answer_;
   count(answered ? AttemptOutcome::kError : AttemptOutcome::kCancelled);
-  if (ClientStream* stream = std::exchange(stream_, nullptr)) stream->cancel();
+  if (ClientStream* stream = std::exchange(stream_, nullptr)) {
+    token_.spent();  // bytes may be on their way
+    stream->cancel();
+  }
   end();
 }
 
@@ -262,8 +269,10 @@ void Attempt::give_up(UpstreamFailure failure) noexcept {
         .reused = false});
 }
 
-void Attempt::leave_silent() noexcept {
-  if (call_.may_move()) give_up(UpstreamFailure::kHung);
+bool Attempt::leave_silent() noexcept {
+  if (!call_.may_move()) return false;
+  give_up(UpstreamFailure::kHung);
+  return true;
 }
 
 // ---- timeouts
@@ -280,6 +289,7 @@ Duration Attempt::silence_allowed() const noexcept {
 }
 
 void Attempt::rearm() noexcept {
+  if (!active()) return;
   if (stream_ == nullptr || call_.patient()) return dispatcher_->loop().cancel(timer_);
   const TimePoint since = std::max(stream_->progress_at(), owner_waited_at_);
   dispatcher_->loop().arm(timer_, since + silence_allowed());

@@ -87,13 +87,13 @@ void Call::opened(Dispatcher& dispatcher, std::byte* block, io::Access access) n
   dispatcher_ = &dispatcher;
   block_ = reinterpret_cast<char*>(block);
   access_ = access;
-  endpoint_ = nullptr;
+  endpoint_.reset();
   tried_count_ = attempts_made_ = retries_ = refused_streams_ = stale_connections_ = 0;
   wake_at_ = held_until_ = held_since_ = sent_at_ = {};
   held_for_ = {};
   trailers_at_.reset();
   last_failure_ = UpstreamFailure::kNone;
-  body_complete_ = committed_ = tunnel_ = patient_ = false;
+  body_complete_ = committed_ = tunnel_ = patient_ = deposited_ = false;
   owes_writable_ = waited_for_owner_ = false;
 }
 
@@ -160,11 +160,13 @@ bool Call::send_trailers(std::span<const http::HeaderView> trailers) noexcept {
   if (head_.framing != RequestFraming::kChunked || trailers.empty()) return send_body({}, true);
   WEIR_ASSERT(active() && !owes_writable_);
   body_complete_ = true;
+  if (!body_.is_open()) return true;
   std::size_t size = 0;
   for (const http::HeaderView& field : trailers) size += field.name.size() + field.value.size() + 4;
   // They must be in one block. Trailers are optional, the end of the body is not.
-  body_.stop_keeping(attempt_.position());
-  if (size <= dispatcher_->memory().bodies.block_bytes() && body_.held_bytes() == 0) {
+  const bool kept = body_.can_keep_together(size);
+  if (!kept) body_.stop_keeping(attempt_.position());
+  if (kept || (size <= dispatcher_->memory().bodies.block_bytes() && body_.held_bytes() == 0)) {
     trailers_at_ = body_.end();
     for (const http::HeaderView& field : trailers) {
       for (const std::string_view piece :
@@ -216,15 +218,19 @@ UpstreamFailure Call::next_attempt() noexcept {
 }
 
 UpstreamFailure Call::begin_attempt(PoolEndpoint& endpoint) noexcept {
-  endpoint_ = endpoint.shared.get();
-  if (tried_count_ < tried_.size()) tried_[tried_count_++] = endpoint_;
+  endpoint_ = endpoint.shared;
+  if (tried_count_ < tried_.size()) tried_[tried_count_++] = endpoint_.get();
   ++attempts_made_;
+  if (!std::exchange(deposited_, true) && start_.only == nullptr) {
+    endpoint.shared->budget().deposit();
+  }
   rearm();
   if (attempts_made_ > 1 && body_.is_open()) owes_writable_ = true;
-  return attempt_.begin(
-      *dispatcher_, endpoint,
-      {.number = attempts_made_, .access = access_, .check = start_.only != nullptr},
-      std::move(token_));
+  const Attempt::Plan plan{.number = attempts_made_,
+                           .access = access_,
+                           .check = start_.only != nullptr,
+                           .careful = stale_connections_ > 0};
+  return attempt_.begin(*dispatcher_, endpoint, plan, token_);
 }
 
 /// No endpoint can be used: waits for one, if the bounds of the upstream allow it.
@@ -291,7 +297,7 @@ bool Call::may_move() noexcept {
 }
 
 bool Call::take_token(const PoolEndpoint& failed, policy::SendAgain verdict) noexcept {
-  if (verdict != policy::SendAgain::kFromBudget) return true;
+  if (verdict != policy::SendAgain::kFromBudget || token_.held()) return true;
   if (token_.take({.shared = dispatcher_->upstream().budget(),
                    .destination = failed.shared->budget()}) == control::BudgetVerdict::kTaken) {
     return true;
@@ -307,8 +313,7 @@ void Call::note_decision(policy::SendAgainReason reason) noexcept {
       .add();
 }
 
-void Call::on_attempt_failed(Attempt& attempt, const StreamFailure& failure) {
-  static_cast<void>(attempt);
+void Call::on_attempt_failed(const StreamFailure& failure) {
   proceed(after_failure(failure));
 }
 
@@ -339,7 +344,9 @@ UpstreamFailure Call::after_failure(const StreamFailure& failure) noexcept {
   if (!take_token(at, decision.verdict)) return failure.failure;
   note_decision(decision.reason);
   if (decision.same_endpoint && tried_count_ > 0) --tried_count_;
-  const bool at_once = other || decision.same_endpoint;
+  // A kept connection that accepted nothing: a new one will do.
+  const bool stale = failure.reused && !failure.written && stale_connections_ <= 1;
+  const bool at_once = other || decision.same_endpoint || stale;
   const std::optional<Duration> wait = policy::retry_wait({.retries = retries_,
                                                            .other_available = at_once,
                                                            .pushback = decision.wait,
@@ -405,6 +412,7 @@ void Call::resume() noexcept {
 // ---- ends
 
 void Call::hold_expired() noexcept {
+  if (deadline_ <= dispatcher_->now()) return on_timer(dispatcher_->now());
   end(last_failure_ == UpstreamFailure::kNone ? UpstreamFailure::kNoEndpoint : last_failure_);
 }
 

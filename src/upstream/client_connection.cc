@@ -163,14 +163,14 @@ void ClientConnection::discard_rest() noexcept {
 
 void ClientConnection::abandon() noexcept {
   socket_.reset_on_close();
-  close();
+  close(false);
 }
 
 void ClientConnection::ping() noexcept {
   if (h2_ != nullptr) h2_->ping();
 }
 
-void ClientConnection::close() noexcept {
+void ClientConnection::close(bool orderly) noexcept {
   if (state_ == State::kClosing) return;
   if (idle_hook.linked()) pool_.leave_idle(*this);
   if (open_hook.linked()) endpoint_.multiplexed.remove(*this);
@@ -182,7 +182,7 @@ void ClientConnection::close() noexcept {
   pool_.loop().cancel(timer_);
   h1_.drop_region();
   if (h2_ != nullptr) std::exchange(h2_, nullptr)->destroy();
-  transport_->close(true);
+  transport_->close(orderly);
   socket_.close(io::Callback<>::to<&ClientConnection::on_closed>(*this));
 }
 

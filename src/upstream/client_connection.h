@@ -52,12 +52,14 @@ class ClientConnection final : private io::SocketEvents {
   [[nodiscard]] bool still_quiet() noexcept;
   /// Closes it when its streams have ended; an idle one at once.
   void retire() noexcept;
-  /// Closes it now; its streams have ended.
-  void close() noexcept;
+  /// Closes it now; its streams have ended. `orderly`: nothing is cut off.
+  void close(bool orderly = true) noexcept;
   /// Asks for a sign of life (HTTP/2: PING). HTTP/1.1 has none.
   void ping() noexcept;
 
-  [[nodiscard]] PoolEndpoint& endpoint() noexcept { return endpoint_; }
+  [[nodiscard]] PoolEndpoint& endpoint() const noexcept { return endpoint_; }
+  /// No request was sent on it.
+  [[nodiscard]] bool unused() const noexcept { return h2_ == nullptr && h1_.requests() == 0; }
   [[nodiscard]] bool closing() const noexcept { return state_ == State::kClosing; }
   [[nodiscard]] bool connecting() const noexcept {
     return state_ == State::kConnecting || state_ == State::kHandshake;
@@ -99,7 +101,7 @@ class ClientConnection final : private io::SocketEvents {
 
   ListHook<ClientConnection> idle_hook;  // in the endpoint's idle list
   ListHook<ClientConnection> open_hook;  // in the endpoint's list of HTTP/2 connections
-  ListHook<ClientConnection> all_hook;   // in the pool's list
+  ListHook<ClientConnection> all_hook;   // in the pool's idle list, of all endpoints
 
  private:
   enum class State : std::uint8_t { kConnecting, kHandshake, kOpen, kClosing };

@@ -44,18 +44,23 @@ ConnectionPool::~ConnectionPool() {
 Result<ClientStream*, UpstreamFailure> ConnectionPool::acquire(PoolEndpoint& endpoint,
                                                                ConnectionWaiter& waiter,
                                                                Want want) {
-  if (ClientStream* stream = take(endpoint, want)) return stream;
-  if (queue_.size() >= upstream_.config().connection_queue_max) {
+  // What became free belongs to those who wait: serve() is on its way to them.
+  if (endpoint.waiting.empty()) {
+    if (ClientStream* stream = take(endpoint, want)) return stream;
+  }
+  if (stopping_ || queue_.size() >= upstream_.config().connection_queue_max) {
     return unexpected(UpstreamFailure::kNoConnection);
   }
   waiter.access = want.access;
   enqueue(endpoint, waiter);
   const UpstreamFailure failure = open_more(endpoint, want.access);
   if (failure == UpstreamFailure::kNone) return nullptr;
-  stop_waiting(waiter);
-  if (failure != UpstreamFailure::kNoConnection) {
-    upstream_.note_health(*endpoint.shared, policy::HealthEvent::kConnectFailed, loop_.now());
+  if (failure == UpstreamFailure::kNoConnection) {
+    make_room();
+    return nullptr;  // until a connection is given back, or the queue's timer
   }
+  stop_waiting(waiter);
+  upstream_.note_health(*endpoint.shared, policy::HealthEvent::kConnectFailed, loop_.now());
   return unexpected(failure);
 }
 
@@ -83,14 +88,16 @@ bool ConnectionPool::enough_connecting(const PoolEndpoint& endpoint) const noexc
   return endpoint.connecting * each >= endpoint.waiting.size();
 }
 
-/// Opens a connection for waiters that have none. kNone: one is being opened, or will be free.
+/// Opens a connection if those that are free or being opened are too few for the waiters.
+/// kNoConnection: there is no room for one more.
 UpstreamFailure ConnectionPool::open_more(PoolEndpoint& endpoint, io::Access access) noexcept {
-  if (enough_connecting(endpoint)) return UpstreamFailure::kNone;
-  const UpstreamFailure failure = connect(endpoint, access);
-  if (failure != UpstreamFailure::kNoConnection) return failure;
-  if (stopping_) return failure;
-  if (!close_one_idle() && upstream_.idle() > 0) upstream_.ask_for_idle(*this);
-  return UpstreamFailure::kNone;  // until a connection is given back, or the queue's timer
+  if (!endpoint.idle.empty() || enough_connecting(endpoint)) return UpstreamFailure::kNone;
+  return connect(endpoint, access);
+}
+
+/// An idle connection to another endpoint, or of another loop, holds the place of the one we want.
+void ConnectionPool::make_room() noexcept {
+  if (upstream_.full() && !close_one_idle() && upstream_.idle() > 0) upstream_.ask_for_idle(*this);
 }
 
 UpstreamFailure ConnectionPool::connect(PoolEndpoint& endpoint, io::Access access) noexcept {
@@ -98,7 +105,7 @@ UpstreamFailure ConnectionPool::connect(PoolEndpoint& endpoint, io::Access acces
   const SlabHandle handle = connections_.acquire(*this, endpoint);
   ClientConnection* connection = connections_.get(handle);
   if (connection == nullptr) {
-    upstream_.drop_connection();
+    upstream_.return_connection();
     return UpstreamFailure::kNoConnection;
   }
   Result<io::Fd, io::IoError> fd = io::connect_to(endpoint.shared->name(), {.keep_alive = true});
@@ -110,7 +117,7 @@ UpstreamFailure ConnectionPool::connect(PoolEndpoint& endpoint, io::Access acces
   }
   if (!opened) {
     connections_.release(handle);
-    upstream_.drop_connection();
+    upstream_.return_connection();
     return connect_failure(opened.error());
   }
   ++endpoint.connections;
@@ -127,7 +134,19 @@ void ConnectionPool::enqueue(PoolEndpoint& endpoint, ConnectionWaiter& waiter) n
   waiter.wanted = &endpoint;
   waiter.wait_until = loop_.now() + upstream_.timeouts().connect;
   queue_.push_back(waiter);
-  endpoint.waiting.push_back(waiter);
+  // Critical ones first: an ordinary one must not get the connection that was reserved for them.
+  ConnectionWaiter* behind = nullptr;
+  if (waiter.access == io::Access::kCritical) {
+    behind = endpoint.waiting.front();
+    while (behind != nullptr && behind->access == io::Access::kCritical) {
+      behind = endpoint.waiting.next(*behind);
+    }
+  }
+  if (behind != nullptr) {
+    endpoint.waiting.insert_before(*behind, waiter);
+  } else {
+    endpoint.waiting.push_back(waiter);
+  }
   endpoint.counters.waiting.add();
   upstream_.add_waiting(1);
   if (!endpoint.wanted_hook.linked()) wanted_.push_back(endpoint);
@@ -167,14 +186,10 @@ void ConnectionPool::serve(PoolEndpoint& endpoint) noexcept {
     stop_waiting(*waiter);
     waiter->on_connection(*stream);
   }
-  while (ConnectionWaiter* waiter = endpoint.waiting.front()) {
-    const UpstreamFailure failure = open_more(endpoint, waiter->access);
-    if (failure == UpstreamFailure::kNone) {
-      if (enough_connecting(endpoint) || endpoint.connecting == 0) return;
-      continue;
-    }
-    if (failure == UpstreamFailure::kNoConnection) return;  // until one is free, or the timer
-    on_connect_failed(endpoint, failure);
+  while (!enough_connecting(endpoint)) {
+    const UpstreamFailure failure = connect(endpoint, endpoint.waiting.front()->access);
+    if (failure == UpstreamFailure::kNoConnection) return make_room();
+    if (failure != UpstreamFailure::kNone) on_connect_failed(endpoint, failure);
   }
 }
 
@@ -213,8 +228,11 @@ void ConnectionPool::on_idle(ClientConnection& connection) noexcept {
   idle_.push_back(connection);
   ++idle_count_;
   const bool kept_back = upstream_.reserve_in_use();
-  if (!endpoint.waiting.empty() && !kept_back) return loop_.defer(serve_);
-  const bool wanted_elsewhere = upstream_.waiting() > 0;
+  const ConnectionWaiter* next = endpoint.waiting.front();
+  const bool for_next = next != nullptr && (!kept_back || connection.unused() ||
+                                            next->access == io::Access::kCritical);
+  if (for_next) return loop_.defer(serve_);
+  const bool wanted_elsewhere = upstream_.full() && upstream_.waiting() > 0;
   const bool few = idle_count_ <= upstream_.config().max_idle_connections;
   if (few && !wanted_elsewhere && !stopping_ && !kept_back && endpoint.in_set) return;
   // Too many: closes the one that was idle longest at this endpoint.
@@ -255,7 +273,7 @@ Duration ConnectionPool::draw_age() noexcept {
 }
 
 bool ConnectionPool::keep_warm(const ClientConnection& connection) const noexcept {
-  const PoolEndpoint& endpoint = const_cast<ClientConnection&>(connection).endpoint();
+  const PoolEndpoint& endpoint = connection.endpoint();
   return endpoint.in_set && !stopping_ &&
          endpoint.connections <= upstream_.config().warm_connections;
 }
@@ -296,7 +314,7 @@ bool ConnectionPool::close_one_idle() noexcept {
 }
 
 void ConnectionPool::give() {
-  if (upstream_.waiting() > 0) close_one_idle();
+  if (upstream_.full() && upstream_.waiting() > 0) close_one_idle();
 }
 
 void ConnectionPool::stop() noexcept {

@@ -35,7 +35,8 @@ class Upstream;
 ///
 /// The bounds (per upstream and per endpoint) hold for all loops together. If a bound is reached
 /// while another loop has idle connections, that loop is asked to close one. Waiters form the
-/// *connection queue*: bounded in number, and each at most for the connect timeout.
+/// *connection queue*: bounded in number, and each at most for the connect timeout; in order of
+/// arrival, critical ones first.
 ///
 /// Thread-safety: its loop's thread; post_*() from any thread. Cost: no allocation for a request.
 class ConnectionPool {
@@ -110,6 +111,7 @@ class ConnectionPool {
   [[nodiscard]] UpstreamFailure connect(PoolEndpoint& endpoint, io::Access access) noexcept;
   [[nodiscard]] bool enough_connecting(const PoolEndpoint& endpoint) const noexcept;
   [[nodiscard]] UpstreamFailure open_more(PoolEndpoint& endpoint, io::Access access) noexcept;
+  void make_room() noexcept;
   void enqueue(PoolEndpoint& endpoint, ConnectionWaiter& waiter) noexcept;
   void fail(ConnectionWaiter& waiter, UpstreamFailure failure) noexcept;
   void serve();

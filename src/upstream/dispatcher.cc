@@ -15,8 +15,6 @@
 namespace weir::inline v0::upstream {
 namespace {
 
-constexpr policy::PeakEwmaRules kScoreRules;
-
 /// How often endpoints that refuse connections are tried while requests wait for them.
 constexpr Duration kReconnectEvery = std::chrono::milliseconds(50);
 
@@ -24,7 +22,7 @@ constexpr Duration kReconnectEvery = std::chrono::milliseconds(50);
 struct Replicas {
   const std::vector<EndpointSet::Member>& members;
   const Upstream::Published& published;
-  std::uint32_t limit;
+  std::uint32_t limit;  // 0: endpoints have no share
   TimePoint now;
 
   /// Until the latencies of all are known, they count as equal: otherwise the endpoint that was
@@ -42,7 +40,7 @@ struct Replicas {
     const double weight = members[i].weight * ratio;
     return {.openness = endpoint.openness(),
             .in_flight = endpoint.in_flight(),
-            .in_flight_max = policy::share_max(limit, weight, published.cohort),
+            .in_flight_max = limit == 0 ? 0 : policy::share_max(limit, weight, published.cohort),
             .score_ns = score_of(endpoint),
             .weight = weight};
   }
@@ -186,9 +184,10 @@ void Dispatcher::give_up_silent(PoolEndpoint& endpoint) noexcept {
   pool_->ping(endpoint);
   Attempt* attempt = endpoint.unanswered.front();
   while (attempt != nullptr) {
+    // What the owner is told may have ended any other attempt: begins again at the front then. The
+    // budget bounds how often that happens.
     Attempt* const next = endpoint.unanswered.next(*attempt);
-    attempt->leave_silent();
-    attempt = next;
+    attempt = attempt->leave_silent() ? endpoint.unanswered.front() : next;
   }
 }
 

@@ -20,6 +20,15 @@ TimePoint oldest_unanswered(Endpoint& endpoint) noexcept {
   return time_from_ns(oldest);
 }
 
+/// Suspect, and nothing is left that it could answer: its requests have moved, or were given up. No
+/// byte will end the suspicion, so it counts as an unanswered probe: a hang gets a trial.
+bool unheard_suspect(const Endpoint& endpoint, TimePoint now) noexcept {
+  if (endpoint.openness() != policy::Openness::kLastResort) return false;
+  const policy::EndpointHealth health = endpoint.health();
+  return health.state() == policy::EndpointState::kSuspect &&
+         now - health.since() > kSilenceRules.probe_timeout;
+}
+
 }  // namespace
 
 void EndpointWatch::tick(TimePoint now, Duration lateness) {
@@ -57,9 +66,14 @@ void EndpointWatch::judge_silence(const EndpointSet& set, TimePoint now, bool la
   }
   for (const EndpointSet::Member& member : set.members) {
     Endpoint& endpoint = *member.endpoint;
+    const TimePoint oldest = oldest_unanswered(endpoint);
+    if (oldest == TimePoint{} && !late && unheard_suspect(endpoint, now)) {
+      upstream_.note_health(endpoint, policy::HealthEvent::kHung, now);
+      continue;
+    }
     const policy::SilenceVerdict verdict =
         policy::judge_silence({.last_heard = endpoint.last_heard(),
-                               .oldest_unanswered = oldest_unanswered(endpoint),
+                               .oldest_unanswered = oldest,
                                .others_heard = &endpoint == heard_last ? second : first,
                                .probe_sent = {},
                                .cohort_p99 = latency_.p99,
@@ -88,6 +102,7 @@ void EndpointWatch::close_window(const EndpointSet& set, TimePoint now) {
       endpoint.counters(loop).latency.read(counts);
     }
     Seen& seen = seen_[&endpoint];
+    seen.endpoint = set.members[i].endpoint;
     const LatencyCounts::Reading window = difference(counts, seen.counts);
     for (std::size_t k = 0; k < all.size(); ++k) all[k] += window[k];
     const LatencySummary summary = summarize(window);

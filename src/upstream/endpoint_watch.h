@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <unordered_map>
 #include <vector>
 
@@ -32,6 +33,7 @@ class EndpointWatch {
  private:
   /// What is remembered of one endpoint from window to window.
   struct Seen {
+    std::shared_ptr<Endpoint> endpoint;  // as long as its address is a key, nobody else gets it
     LatencyCounts::Reading counts{};
     policy::SlowWindows slow;
     bool present = false;

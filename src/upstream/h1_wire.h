@@ -115,12 +115,13 @@ class H1Wire final : public ClientStream {
   bool trailers_begun_ = false;
   bool tunnel_ = false;
   bool keep_alive_ = false;
-  bool has_length_ = false;  // of the response
+  bool rest_known_ = false;  // how much is left of the response
   bool held_last_ = false;
   bool paused_ = false;
   bool want_write_ = false;
   bool write_broken_ = false;
   bool wrote_some_ = false;
+  bool heard_some_ = false;  // a byte of an answer, be it an interim one
 };
 
 }  // namespace weir::inline v0::upstream

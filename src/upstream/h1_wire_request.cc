@@ -27,7 +27,7 @@ void H1Wire::start(const RequestHead& head, const AttemptFields& fields,
   frame_begin_ = frame_end_ = 0;
   ended_ = head.framing == RequestFraming::kNone && !head.upgrade;
   trailers_begun_ = tunnel_ = keep_alive_ = held_last_ = paused_ = false;
-  write_broken_ = wrote_some_ = want_write_ = false;
+  write_broken_ = wrote_some_ = want_write_ = heard_some_ = false;
   held_ = {};
   progress_at_ = connection_.now();
   write_tail(fields);

@@ -51,6 +51,7 @@ void H1Wire::read() noexcept {
       if (got.error() != io::IoError::kAgain) on_end(got.error() != io::IoError::kEof);
       return;
     }
+    heard_some_ = true;
     progress_at_ = connection_.now();
     connection_.heard();
     const bool filled = *got == room.size();
@@ -116,7 +117,8 @@ bool H1Wire::process_head() noexcept {
 void H1Wire::begin_body(const http::h1::ResponseHead& head) noexcept {
   keep_alive_ = head.keep_alive;
   tunnel_ = head.tunnel;
-  has_length_ = head.body.kind == http::h1::BodyKind::kLength;
+  rest_known_ =
+      head.body.kind == http::h1::BodyKind::kLength || head.body.kind == http::h1::BodyKind::kNone;
   const http::h1::BodyFraming framing =
       head.tunnel ? http::h1::BodyFraming{.kind = http::h1::BodyKind::kUntilClose} : head.body;
   decoder_ = http::h1::BodyDecoder(framing, *limits_);
@@ -205,9 +207,9 @@ void H1Wire::finish() noexcept {
 
 void H1Wire::fail(UpstreamFailure failure) noexcept {
   const StreamFailure told{.failure = failure,
-                           .processed = !wrote_some_             ? policy::Processed::kNo
-                                        : state_ == State::kBody ? policy::Processed::kYes
-                                                                 : policy::Processed::kMaybe,
+                           .processed = heard_some_   ? policy::Processed::kYes
+                                        : wrote_some_ ? policy::Processed::kMaybe
+                                                      : policy::Processed::kNo,
                            .written = wrote_some_,
                            .reused = requests_ > 1};
   ClientStreamEvents* events = std::exchange(events_, nullptr);
@@ -222,8 +224,7 @@ void H1Wire::fail(UpstreamFailure failure) noexcept {
 // The endpoint ended its side, or the connection failed.
 void H1Wire::on_end(bool reset) noexcept {
   if (state_ == State::kHead) {
-    const bool silent = begin_ == end_ && !parser_.started();
-    return fail(silent ? UpstreamFailure::kClosedEarly : UpstreamFailure::kTruncated);
+    return fail(heard_some_ ? UpstreamFailure::kTruncated : UpstreamFailure::kClosedEarly);
   }
   const http::h1::BodyStep step = decoder_.finish();
   if (step.event != http::h1::BodyEvent::kData || (reset && !tunnel_)) {
@@ -238,11 +239,12 @@ void H1Wire::cancel() noexcept {
   events_ = nullptr;
   ++generation_;
   const bool whole = state_ == State::kBody && request_sent() && keep_alive_ && !tunnel_;
-  if (whole && has_length_ && decoder_.remaining() <= kDiscardMax) {
-    state_ = State::kDiscarding;
+  if (whole && rest_known_ && decoder_.remaining() <= kDiscardMax) {
     begin_ += std::exchange(head_bytes_, 0);
     held_ = {};
     paused_ = false;
+    if (decoder_.remaining() == 0) return finish();  // all of it is here
+    state_ = State::kDiscarding;
     head_ = nullptr;
     connection_.discard_rest();
     return;

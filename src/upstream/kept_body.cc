@@ -49,7 +49,9 @@ void KeptBody::drop_before(std::uint64_t position) noexcept {
     release_block(0);
     base_ += size;
   }
-  if (begin_ == end_) base_ = begin_;
+  if (begin_ != end_) return;
+  while (count_ > 1) release_block(count_ - 1);  // leased to keep bytes that did not all fit
+  base_ = begin_;
 }
 
 void KeptBody::stop_keeping(std::uint64_t sent_to) noexcept {
@@ -71,6 +73,11 @@ bool KeptBody::can_keep(std::size_t bytes) noexcept {
     if (!grow()) return false;
   }
   return true;
+}
+
+bool KeptBody::can_keep_together(std::size_t bytes) noexcept {
+  const std::uint64_t size = source_.blocks->block_bytes();
+  return (end_ - base_) % size + bytes <= size && can_keep(bytes);
 }
 
 void KeptBody::append(std::string_view bytes) noexcept {

@@ -18,6 +18,18 @@ constexpr auto kRelaxed = std::memory_order_relaxed;
 constexpr unsigned kCountBits = 21;
 constexpr std::uint64_t kCountMask = (std::uint64_t{1} << kCountBits) - 1;
 
+bool holds(const EndpointSet& set, const Endpoint& endpoint) noexcept {
+  return std::any_of(set.members.begin(), set.members.end(),
+                     [&](const EndpointSet::Member& m) { return m.endpoint.get() == &endpoint; });
+}
+
+/// How many endpoints of one set are not in another one.
+std::size_t missing(const EndpointSet& from, const EndpointSet& in) noexcept {
+  return static_cast<std::size_t>(
+      std::count_if(from.members.begin(), from.members.end(),
+                    [&](const EndpointSet::Member& m) { return !holds(in, *m.endpoint); }));
+}
+
 }  // namespace
 
 std::size_t connection_bytes() noexcept {
@@ -93,6 +105,7 @@ std::shared_ptr<const EndpointSet> Upstream::endpoints() const {
   return set_;
 }
 
+/// The members of the set, in the order of `all`, which it sorts: our own zone first.
 std::shared_ptr<EndpointSet> Upstream::make_set(std::vector<DiscoveredEndpoint>& all,
                                                 const EndpointSet& before, bool first,
                                                 TimePoint now) {
@@ -123,7 +136,10 @@ std::shared_ptr<EndpointSet> Upstream::make_set(std::vector<DiscoveredEndpoint>&
           first ? policy::EndpointHealth(now) : policy::EndpointHealth::joined(now, rules);
       endpoint = std::make_shared<Endpoint>(
           Endpoint::Identity{.name = e.address, .host = std::move(e.host), .rules = rules}, loops_,
-          health, rng_.fork());
+          health,
+          policy::redundancy_budget_rules(config_.retry_budget_pct,
+                                          config_.retry_budget_tokens_max),
+          rng_.fork());
     }
     const auto change = endpoint->note(
         e.draining ? policy::HealthEvent::kOperatorDrain : policy::HealthEvent::kOperatorUndrain,
@@ -148,20 +164,11 @@ void Upstream::set_endpoints(std::vector<DiscoveredEndpoint> all, TimePoint now)
     const std::scoped_lock lock(mutex_);
     const std::shared_ptr<const EndpointSet> before = set_;
     set_ = make_set(all, *before, before->members.empty(), now);
-    const auto missing = [](const EndpointSet& from, const EndpointSet& in) {
-      return static_cast<std::size_t>(std::count_if(
-          from.members.begin(), from.members.end(), [&](const EndpointSet::Member& m) {
-            return std::none_of(in.members.begin(), in.members.end(),
-                                [&](const auto& n) { return n.endpoint == m.endpoint; });
-          }));
-    };
     added = missing(*set_, *before);
     removed = missing(*before, *set_);
     changed.swap(changed_);
     for (const EndpointSet::Member& member : before->members) {
-      const auto stays = [&](const auto& m) { return m.endpoint == member.endpoint; };
-      if (std::any_of(set_->members.begin(), set_->members.end(), stays)) continue;
-      left_.push_back(member.endpoint);
+      if (!holds(*set_, *member.endpoint)) left_.push_back(member.endpoint);
     }
     settle_left();
   }
