@@ -50,17 +50,18 @@ TEST(AdmissionStreaming, ASampleMayBeginAfterTheGrantOrNotBeTaken) {
     return controller.scope_stats(ScopeId::kFirst, from + std::chrono::milliseconds(500))
         .latency_avg;
   };
-  const Duration whole = latency(1, [](Permit&, TimePoint) {});
-  const Duration later = latency(2, [](Permit& permit, TimePoint from) {
+  latency(1, [](Permit&, TimePoint) {});  // opens the first window
+  const Duration whole = latency(2, [](Permit&, TimePoint) {});
+  const Duration later = latency(3, [](Permit& permit, TimePoint from) {
     permit.start_sample_at(from + std::chrono::milliseconds(40));
   });
   EXPECT_EQ(whole, Duration(std::chrono::milliseconds(50)));
   EXPECT_EQ(later, Duration(std::chrono::milliseconds(10)));
-  const Duration earlier = latency(3, [](Permit& permit, TimePoint from) {
+  const Duration earlier = latency(4, [](Permit& permit, TimePoint from) {
     permit.start_sample_at(from - std::chrono::milliseconds(40));
   });
   EXPECT_EQ(earlier, whole) << "never before the grant";
-  const Duration none = latency(4, [](Permit& permit, TimePoint) { permit.skip_sample(); });
+  const Duration none = latency(5, [](Permit& permit, TimePoint) { permit.skip_sample(); });
   EXPECT_EQ(none, earlier) << "that of the last window with samples";
 }
 

@@ -295,13 +295,5 @@ TEST(GatewayStart, RefusesAConfigurationAboveItsMemory) {
   EXPECT_THAT(started.error().message, HasSubstr("weir budget"));
 }
 
-TEST(GatewayStart, AnUnknownHostIsNamed) {
-  config::Config config = gateway_config({"no-such-host.invalid:80"});
-  Gateway gateway(config);
-  const auto started = gateway.start();
-  ASSERT_FALSE(started.has_value());
-  EXPECT_THAT(started.error().message, HasSubstr("no-such-host.invalid"));
-}
-
 }  // namespace
 }  // namespace weir::gateway
