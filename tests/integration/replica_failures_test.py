@@ -1,7 +1,9 @@
 """One of three replicas fails under load, in every way a process can: clients of GETs notice
-nothing, no POST is processed twice, and the replica is used again when it is well."""
+nothing, no POST is processed twice, and the replica is used again when it is well. Argument: seconds
+for which a replica is stopped (2 by default)."""
 
 import signal
+import sys
 import time
 import unittest
 
@@ -100,4 +102,6 @@ class OneNginxFails(ReplicasTest):
 
 
 if __name__ == "__main__":
+    if len(sys.argv) > 1 and sys.argv[1].isdigit():
+        STOPPED_SECONDS = float(sys.argv.pop(1))
     unittest.main()
