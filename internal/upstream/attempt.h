@@ -96,6 +96,7 @@ class Attempt final : private ClientStreamEvents, private ConnectionWaiter {
   void start(ClientStream& stream) noexcept;
   void note_sent() noexcept;
   void note_answered(const ResponseHead& head) noexcept;
+  void note_good() noexcept;
   void teach(Duration latency, bool error) noexcept;
   void count(AttemptOutcome outcome, UpstreamFailure failure = UpstreamFailure::kNone) noexcept;
   void end() noexcept;
@@ -115,6 +116,7 @@ class Attempt final : private ClientStreamEvents, private ConnectionWaiter {
   TimePoint owner_waited_at_{};  // the last time that a timer found it waiting for its owner
   bool tunnel_ = false;
   bool error_answer_ = false;  // the answer's status is 500 or above
+  bool bad_answer_ = false;    // its head speaks against the endpoint
 };
 
 }  // namespace weir::inline v0::upstream

@@ -59,7 +59,7 @@ UpstreamFailure Attempt::begin(Dispatcher& dispatcher, PoolEndpoint& endpoint, P
   plan_ = plan;
   position_ = 0;
   sent_at_ = owner_waited_at_ = {};
-  tunnel_ = error_answer_ = false;
+  tunnel_ = error_answer_ = bad_answer_ = false;
   state_ = State::kConnecting;
   Dispatcher::pin(endpoint);
   if (!plan.check) {
@@ -175,13 +175,20 @@ void Attempt::note_answered(const ResponseHead& head) noexcept {
   if (plan_.check) return;
   endpoint_->counters.answered.add();
   error_answer_ = head.status >= 500;
-  const bool bad = is_bad(head);
+  bad_answer_ = is_bad(head);
   if (request_sent()) teach(now - sent_at_, error_answer_);
-  if (bad) {
+  if (bad_answer_) {
     dispatcher_->upstream().note_health(endpoint, policy::HealthEvent::kBadAnswer, now);
-  } else {
-    dispatcher_->upstream().note_good(endpoint, policy::HealthEvent::kAnswered, now);
+  } else if (tunnel_) {
+    note_good();
   }
+}
+
+/// An endpoint that breaks off its answers is not well, although their heads are good: the answer
+/// counts when it is complete.
+void Attempt::note_good() noexcept {
+  dispatcher_->upstream().note_good(*endpoint_->shared, policy::HealthEvent::kAnswered,
+                                    dispatcher_->now());
 }
 
 // A hang does not teach the score: otherwise a pause of 5 s would cost the endpoint its share for a
@@ -206,6 +213,7 @@ bool Attempt::on_stream_trailers(const http::HeaderList& trailers) {
 
 void Attempt::on_stream_complete() {
   count(error_answer_ ? AttemptOutcome::kError : AttemptOutcome::kOk);
+  if (!bad_answer_ && !plan_.check) note_good();
   end();
   call_.on_attempt_complete();
 }

@@ -106,6 +106,20 @@ TEST_F(EndpointWatchTest, WithoutAnUnansweredAttemptSilenceIsRest) {
   EXPECT_EQ(state(1), EndpointState::kAvailable);
 }
 
+TEST_F(EndpointWatchTest, ASuspectWhoseRequestsHaveMovedIsHungAndGetsATrial) {
+  make(3);
+  sent(1, now);
+  pass(milliseconds(140), 1);
+  ASSERT_EQ(state(1), EndpointState::kSuspect);
+  answered(1);  // moved: nothing is left that it could answer
+  pass(milliseconds(480), 1);
+  EXPECT_EQ(state(1), EndpointState::kSuspect);
+  pass(milliseconds(100), 1);
+  EXPECT_EQ(state(1), EndpointState::kHung);
+  pass(milliseconds(1100), 1);
+  EXPECT_EQ(endpoint(1).openness(), policy::Openness::kTrial);
+}
+
 TEST_F(EndpointWatchTest, IfNobodyIsHeardTheFaultMayBeOurs) {
   make(2);
   sent(0, now);

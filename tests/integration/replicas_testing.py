@@ -38,7 +38,7 @@ class Replica(Process):
 
     def again(self):
         """The same replica, started once more."""
-        return Replica(self.journal, self.port, self.host, self.delay_ms)
+        return type(self)(self.journal, self.port, self.host, self.delay_ms)
 
     def behave(self, manner):
         get(self.port, f"/manner?{manner}", method="POST")
@@ -51,6 +51,16 @@ class Replica(Process):
 
     def kill(self):
         self.end()
+
+
+class Http2Replica(Replica):
+    """Node, HTTP/2 in cleartext."""
+
+    def __init__(self, journal, port=0, host="127.0.0.1", delay_ms=2):
+        self.journal, self.host, self.delay_ms = journal, host, delay_ms
+        Process.__init__(self, "node", str(HERE / "http2_replica.mjs"), str(port), journal,
+                         str(delay_ms), stdout=subprocess.PIPE)
+        self.port = int(self.child.stdout.readline().split()[1])
 
 
 class JournalingNginx(Process):

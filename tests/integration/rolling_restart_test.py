@@ -6,7 +6,7 @@ import time
 import unittest
 
 from open_loop import NOT_ANSWERED
-from replicas_testing import JournalingNginx, ReplicasTest
+from replicas_testing import Http2Replica, JournalingNginx, ReplicasTest
 
 PAUSE = 0.5  # from one replica to the next
 
@@ -30,6 +30,12 @@ class RollingRestart(ReplicasTest):
 
 class RollingRestartOfNginx(RollingRestart):
     kind = JournalingNginx
+
+
+class RollingRestartOfHttp2(RollingRestart):
+    """GOAWAY and lost connections lose no request that was not processed."""
+    kind = Http2Replica
+    upstream_options = 'protocol = "http2"'
 
 
 class TheOnlyReplicaRestarts(ReplicasTest):
