@@ -448,8 +448,8 @@ void Scrape::endpoints() {
   each(metrics::Metric::kEndpointLatency, [this](const std::string& name, const Endpoint& e) {
     const upstream::LatencySummary latency = e.recent_latency();
     if (latency.samples == 0) return;
-    page_.sample({name, e.label(), "0.5"}, to_seconds(latency.p50));
-    page_.sample({name, e.label(), "0.99"}, to_seconds(latency.p99));
+    page_.sample({name, e.label(), "50"}, to_seconds(latency.p50));
+    page_.sample({name, e.label(), "99"}, to_seconds(latency.p99));
   });
   each(metrics::Metric::kEndpointConnections, [this](const std::string& name, const Endpoint& e) {
     const Connections now{
