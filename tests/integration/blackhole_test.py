@@ -76,7 +76,8 @@ class Blackhole(ReplicasTest):
         load = self.load()
         self.lose()
         lost_at = time.monotonic()
-        self.await_state(1, ("suspect", "silent"), ("hung", "silent"), ("ejected", "connect_failed"))
+        self.await_state(1, ("suspect", "silent"), ("hung", "silent"),
+                         ("ejected", "connect_failed"))
         noticed = time.monotonic() - lost_at
         time.sleep(2)
         self.assertIn(self.state(1)[0], ("suspect", "hung", "ejected", "returning"))
