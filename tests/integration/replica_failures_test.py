@@ -1,6 +1,6 @@
 """One of three replicas fails under load, in every way a process can: clients of GETs notice
-nothing, no POST is processed twice, and the replica is used again when it is well. Argument: seconds
-for which a replica is stopped (2 by default)."""
+nothing, no POST is processed twice, and the replica is used again when it is well. Argument: for
+how many seconds a replica is stopped (2 by default)."""
 
 import signal
 import sys

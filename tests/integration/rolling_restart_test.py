@@ -1,5 +1,5 @@
-"""All replicas are restarted under load, one after the other, and the only one is: no GET fails,
-no POST is processed twice."""
+"""All replicas are restarted under load, one after the other, and the only one is: no GET fails, no
+POST is processed twice."""
 
 import sys
 import time
@@ -43,7 +43,7 @@ class TheOnlyReplicaRestarts(ReplicasTest):
     down = 1.0
 
     def test_requests_are_held_until_it_is_back(self):
-        # 200 a second, a second and the start of a process: below hold_requests_max (256).
+        # 150 a second, a second and the start of a process: below hold_requests_max (256).
         load = self.load(GET=150)
         began = time.monotonic()
         self.replicas[0].kill()
