@@ -256,7 +256,7 @@ bool ProxiedRequest::yield_if_slow(const SlowUploadRule& rule) {
   const UploadVerdict verdict = judge_upload({.priority = priority_,
                                               .since = home_.now() - launched_at_,
                                               .received_bytes = stream_->body_bytes_received(),
-                                              .held_bytes = call_.held_bytes(),
+                                              .held_bytes = call_.unsent_bytes(),
                                               .response_started = stream_->response_started()},
                                              rule);
   if (verdict != UploadVerdict::kTooSlow) return false;

@@ -455,8 +455,9 @@ void Call::on_timer(TimePoint now) {
   if (deadline_ <= now) {
     waited_for_owner_ = attempt_.waits_for_owner();
     attempt_.cancel();
-    return end(deadline_ == start_.deadline ? UpstreamFailure::kDeadline
-                                            : UpstreamFailure::kOverallTimeout);
+    if (deadline_ == start_.deadline) return end(UpstreamFailure::kDeadline);
+    if (held_hook.linked()) return hold_expired();  // no endpoint was slow: there was none
+    return end(UpstreamFailure::kOverallTimeout);
   }
   wake_at_ = {};
   rearm();
