@@ -113,6 +113,10 @@ class Call {
   }
   /// Bytes of the request's body that are held in memory.
   [[nodiscard]] std::size_t held_bytes() const noexcept { return body_.held_bytes(); }
+  /// Of them, those that the endpoint has not accepted yet; the others are kept for a retry.
+  [[nodiscard]] std::uint64_t unsent_bytes() const noexcept {
+    return body_.is_open() ? body_.end() - attempt_.position() : 0;
+  }
   /// The endpoint used last; also after the call has ended.
   [[nodiscard]] const Endpoint* endpoint() const noexcept { return endpoint_.get(); }
   [[nodiscard]] std::uint32_t attempts() const noexcept { return attempts_made_; }

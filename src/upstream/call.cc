@@ -412,7 +412,8 @@ void Call::resume() noexcept {
 // ---- ends
 
 void Call::hold_expired() noexcept {
-  if (deadline_ <= dispatcher_->now()) return on_timer(dispatcher_->now());
+  const bool callers = start_.deadline != TimePoint{} && start_.deadline <= dispatcher_->now();
+  if (callers) return end(UpstreamFailure::kDeadline);
   end(last_failure_ == UpstreamFailure::kNone ? UpstreamFailure::kNoEndpoint : last_failure_);
 }
 
