@@ -72,6 +72,7 @@ Dispatcher::Dispatcher(const Setup& setup)
 
 Dispatcher::~Dispatcher() {
   WEIR_ASSERT(held_.empty());
+  checks_.clear();  // they refer to the endpoints
   upstream_.remove_dispatcher(*this);
   loop_.cancel(tick_);
   loop_.cancel(hold_timer_);
