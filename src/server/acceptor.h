@@ -36,8 +36,10 @@ class Acceptor {
 
   [[nodiscard]] Result<void, io::IoError> add(io::Fd listening, const io::ListenOptions& options,
                                               bool tls);
+  /// What becomes of connections that the kernel has established and that nobody accepted yet.
+  enum class Queued : std::uint8_t { kServed, kReset };
   /// Stops accepting. Calls `done` when the listeners are closed.
-  void close(io::Callback<> done);
+  void close(Queued queued, io::Callback<> done);
 
   [[nodiscard]] const std::vector<std::unique_ptr<io::Listener>>& listeners() const noexcept {
     return listeners_;

@@ -70,11 +70,12 @@ struct Server::Impl {
         shared(config, loops.size()) {}
 
   Result<void, StartError> listen(std::vector<io::Fd> inherited) {
-    const io::ListenOptions options = listen_options(config);
+    io::ListenOptions options = listen_options(config);
     struct Listening {
       io::Fd fd;
       std::string where;
       bool tls = false;
+      bool inherited = false;
     };
     std::vector<Listening> sockets;
     std::vector<Listening> wanted;
@@ -89,9 +90,11 @@ struct Server::Impl {
       if (!fd) return unexpected(StartError{fd.error(), socket.where, {}});
       sockets.push_back({std::move(*fd), socket.where, socket.tls});
     }
-    for (io::Fd& fd : inherited) sockets.push_back({std::move(fd), "inherited socket", false});
+    for (io::Fd& fd : inherited)
+      sockets.push_back({std::move(fd), "inherited socket", false, true});
     for (Listening& socket : sockets) {
       (socket.tls ? tls_names : names).push_back(io::bound_name(socket.fd.get()));
+      options.shared = socket.inherited;
       Result<void, io::IoError> added;
       run_on(loops.at(0),
              [&, this] { added = acceptor->add(std::move(socket.fd), options, socket.tls); });
@@ -112,11 +115,11 @@ struct Server::Impl {
     return {};
   }
 
-  void close_acceptor() {
+  void close_acceptor(Acceptor::Queued queued) {
     if (acceptor == nullptr || acceptor_closed) return;
     acceptor_closed = true;
     Countdown closed(1);
-    loops.at(0).post([&] { acceptor->close(io::Callback<>::to<&Countdown::one>(closed)); });
+    loops.at(0).post([&] { acceptor->close(queued, io::Callback<>::to<&Countdown::one>(closed)); });
     closed.latch.wait();
   }
 
@@ -222,7 +225,7 @@ bool Server::drain(Duration at_most) {
   Impl& self = *impl_;
   if (!self.started) return true;
   self.shared.draining.store(true, std::memory_order_relaxed);
-  self.close_acceptor();
+  self.close_acceptor(Acceptor::Queued::kServed);
   for (auto& shard : self.shards) {
     run_on(shard->loop(), [&] { shard->drain(); });
   }
@@ -239,7 +242,7 @@ bool Server::drain(Duration at_most) {
 void Server::stop() {
   Impl& self = *impl_;
   if (!self.started) return;
-  self.close_acceptor();
+  self.close_acceptor(Acceptor::Queued::kReset);
   if (!self.shards.empty()) {
     Countdown stopped(static_cast<std::ptrdiff_t>(self.shards.size()));
     for (auto& shard : self.shards) {
