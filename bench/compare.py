@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""The gateway beside HAProxy and nginx, one worker each, cleartext HTTP/1.1, kept connections.
+"""The gateway beside other proxies, one worker each, kept connections.
 
-  cost      CPU per proxied request (128-byte answers), admission on; the proxies on one core, the
-            backend and wrk on the other; total CPU of all processes beside it
+  cost      CPU per proxied request and
+  latency   what each proxy adds to it, for pairs of protocols (bench/pairs.py)
   refusal   CPU per refused request: an upstream with a limit of 1 that is taken
   overload  goodput at 5 × capacity: a backend of k workers that sleep, behind Weir untuned, HAProxy
             with a hand-tuned maxconn, and HAProxy plain
@@ -22,6 +22,7 @@ import time
 import urllib.request
 
 import harness
+import pairs
 from harness import BUILD, CLIENT_CORE, SERVER_CORE, Process
 
 HAPROXY = shutil.which("haproxy") or "/usr/sbin/haproxy"
@@ -29,12 +30,6 @@ WORKERS = 8
 SERVICE_MS = 20
 FAILURE_RATE = 500
 PATIENCE_SECONDS = 3
-
-
-def backend_hello():
-    port = harness.free_port()
-    return Process([BUILD / "examples" / "hello_server", "--port", port, "--loops", 1], CLIENT_CORE,
-                   port)
 
 
 def backend_workers(workers=WORKERS, service_ms=SERVICE_MS, port=None):
@@ -109,37 +104,6 @@ backend b
 {servers}
 """)
     return Process([HAPROXY, "-db", "-f", conf], SERVER_CORE, port)
-
-
-def cost(rounds, seconds, json_path):
-    with tempfile.TemporaryDirectory() as directory, contextlib.ExitStack() as stack:
-        origin = stack.enter_context(backend_hello())
-        proxies = {"weir": stack.enter_context(weir(directory, origin.port)),
-                   "haproxy": stack.enter_context(haproxy(directory, origin.port)),
-                   "nginx": stack.enter_context(nginx(directory, origin.port))}
-
-        def measure(name):
-            proxy = proxies[name]
-            own, behind = proxy.cpu_ns(), origin.cpu_ns()
-            result = harness.wrk(f"http://127.0.0.1:{proxy.port}/", seconds)
-            if result["errors"] or result["not_2xx"]:
-                raise RuntimeError(f"{name}: {result}")
-            own, behind = proxy.cpu_ns() - own, origin.cpu_ns() - behind
-            total = own + behind + result["generator_cpu_ns"]
-            return {"proxy_us": own / result["requests"] / 1e3,
-                    "total_us": total / result["requests"] / 1e3}
-
-        for name in proxies:
-            measure(name)
-        results = harness.interleaved(proxies, rounds, measure)
-    medians = {name: harness.median([r["proxy_us"] for r in runs])
-               for name, runs in results.items()}
-    best = min(medians["haproxy"], medians["nginx"])
-    rows = [{"proxy": name, "cpu_us_per_request": medians[name],
-             "range": harness.spread([r["proxy_us"] for r in runs]), "x_best": medians[name] / best,
-             "total_cpu_us": harness.median([r["total_us"] for r in runs])}
-            for name, runs in results.items()]
-    harness.report("proxy: CPU per request, h1 to h1, 128 bytes, 64 connections", rows, json_path)
 
 
 def refusal(rounds, seconds, json_path):
@@ -283,10 +247,12 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--seconds", type=int, default=2)
-    parser.add_argument("--only", choices=["cost", "refusal", "overload", "failures"])
+    parser.add_argument("--only", choices=["cost", "latency", "refusal", "overload", "failures"])
+    parser.add_argument("--pair", choices=list(pairs.PAIRS), help="of cost and latency")
     parser.add_argument("--json")
     options = parser.parse_args()
-    parts = {"cost": lambda: cost(options.rounds, options.seconds, options.json),
+    parts = {"cost": lambda: pairs.each(pairs.cost, options),
+             "latency": lambda: pairs.each(pairs.latency, options),
              "refusal": lambda: refusal(max(1, options.rounds // 2), options.seconds, options.json),
              "overload": lambda: overload(max(1, options.rounds // 2), 4 * options.seconds,
                                           options.json),
@@ -297,4 +263,5 @@ def main():
 
 
 if __name__ == "__main__":
+    harness.raise_open_files()
     main()

@@ -19,6 +19,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build" / "release"
 SERVER_CORE = "0"
 CLIENT_CORE = "1"
+ANSWER_BYTES = 128  # of the servers that are compared
 
 
 def raise_open_files():
@@ -118,6 +119,26 @@ def wrk(url, seconds, connections=64, headers=()):
             "not_2xx": int(refused.group(1)) if refused else 0,
             "generator_cpu_ns": int(1e9 * (after.children_user - before.children_user +
                                            after.children_system - before.children_system))}
+
+
+def h2load(url, options, log=None):
+    """Requests answered with ANSWER_BYTES each, and the generator's own CPU time in ns. Times per
+    request go to the file `log`."""
+    command = ["taskset", "-c", CLIENT_CORE, "h2load", "-t1", *options]
+    if log:
+        command += [f"--log-file={log}"]
+    before = os.times()
+    text = subprocess.run([*command, "--tls13-ciphers=TLS_AES_128_GCM_SHA256", url],
+                          capture_output=True, text=True, check=True).stdout
+    after = os.times()
+    started, done, errored = map(int, re.search(
+        r"(\d+) started, (\d+) done, .* (\d+) errored", text).groups())
+    # h2load finds no status in HAProxy's "HTTP/1.1 200 " without a phrase: the bytes must be right.
+    bytes_seen = int(re.search(r"\((\d+)\) data", text).group(1))
+    if errored or not done * ANSWER_BYTES <= bytes_seen <= started * ANSWER_BYTES:
+        raise RuntimeError(text)
+    return done, int(1e9 * (after.children_user - before.children_user +
+                            after.children_system - before.children_system))
 
 
 def interleaved(contenders, rounds, measure):

@@ -12,71 +12,21 @@ with AES-128-GCM, no logs. Rounds are interleaved A-B-B-A; medians are reported.
 
 import argparse
 import contextlib
-import os
-import pathlib
-import re
-import shutil
 import socket
 import ssl
-import subprocess
-import sys
 import tempfile
 import time
 
 import harness
+import proxies
 from harness import BUILD, CLIENT_CORE, SERVER_CORE, Process
 
-ANSWER = "x" * 128
+ANSWER = "x" * harness.ANSWER_BYTES
 # name -> (h2load's options, connections)
 KINDS = {"h1+tls": ["--h1", "-c64"], "h2+tls": ["-c16", "-m10"]}
 
 
-class Certificate:
-    def __init__(self, directory):
-        self.cert = pathlib.Path(directory) / "cert.pem"
-        self.key = pathlib.Path(directory) / "key.pem"
-        self.both = pathlib.Path(directory) / "both.pem"
-        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
-                        "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj",
-                        "/CN=localhost", "-keyout", self.key, "-out", self.cert],
-                       check=True, capture_output=True)
-        self.both.write_text(self.cert.read_text() + self.key.read_text())
-
-
-def h2load(port, seconds, options, requests=None):
-    """Requests answered, and the generator's own CPU time in ns."""
-    amount = [f"-n{requests}"] if requests else [f"-D{seconds}"]
-    before = os.times()
-    text = subprocess.run(["taskset", "-c", CLIENT_CORE, "h2load", "-t1", *options, *amount,
-                           "--tls13-ciphers=TLS_AES_128_GCM_SHA256",
-                           f"https://127.0.0.1:{port}/"],
-                          capture_output=True, text=True, check=True).stdout
-    after = os.times()
-    found = re.search(r"(\d+) succeeded, (\d+) failed, (\d+) errored", text)
-    good, failed, errored = map(int, found.groups())
-    codes = re.search(r"status codes: (\d+) 2xx", text)
-    if failed or errored or int(codes.group(1)) < good:
-        raise RuntimeError(text)
-    return good, int(1e9 * (after.children_user - before.children_user +
-                            after.children_system - before.children_system))
-
-
 # ---- contenders
-
-# Not needed by any test, so `./dev setup` does not bring them.
-PACKAGES = {"h2o": "h2o", "nghttpx": "nghttp2-proxy"}
-
-
-def program(name):
-    return shutil.which(name) or f"/usr/sbin/{name}"
-
-
-def available(name):
-    if name not in PACKAGES or os.access(program(name), os.X_OK):
-        return True
-    print(f"{name} is left out: install the package {PACKAGES[name]}", file=sys.stderr)
-    return False
-
 
 def weir_server(connections=1024):
     """With a certificate of its own making, P-256 like the others'."""
@@ -86,100 +36,13 @@ def weir_server(connections=1024):
                     "--idle-timeout-ms", 600000], SERVER_CORE, port)
 
 
-def nginx_server(directory, certificate, what=f'default_type text/plain; return 200 "{ANSWER}";',
-                 before=""):
+def nginx_server(directory, certificate):
     port = harness.free_port()
     own = tempfile.mkdtemp(dir=directory)
-    body = (f"{before} server {{ listen 127.0.0.1:{port} ssl http2; ssl_protocols TLSv1.3; "
+    body = (f"server {{ listen 127.0.0.1:{port} ssl http2; ssl_protocols TLSv1.3; "
             f"ssl_certificate {certificate.cert}; ssl_certificate_key {certificate.key}; "
-            f"location / {{ {what} }} }}")
+            f'location / {{ default_type text/plain; return 200 "{ANSWER}"; }} }}')
     return Process(harness.nginx(own, body), SERVER_CORE, port)
-
-
-def weir_proxy(directory, certificate, to):
-    port = harness.free_port()
-    conf = pathlib.Path(directory) / "weir.toml"
-    conf.write_text(f"""
-[listen]
-addresses = ["127.0.0.1:{harness.free_port()}"]
-[tls]
-listen = ["127.0.0.1:{port}"]
-certificate = "{certificate.cert}"
-private_key = "{certificate.key}"
-[admin]
-listen = ""
-access_log = "off"
-[server]
-loops = 1
-[[upstream]]
-name = "app"
-endpoints = ["127.0.0.1:{to}"]
-""")
-    return Process([BUILD / "weir", "run", "--config", conf], SERVER_CORE, port)
-
-
-def nginx_proxy(directory, certificate, to):
-    return nginx_server(
-        directory, certificate,
-        'proxy_pass http://app; proxy_http_version 1.1; proxy_set_header connection "";',
-        f"upstream app {{ server 127.0.0.1:{to}; keepalive 256; keepalive_requests 1000000000; }}")
-
-
-def haproxy(directory, certificate, to):
-    port = harness.free_port()
-    conf = pathlib.Path(directory) / "haproxy.cfg"
-    conf.write_text(f"""
-global
-  nbthread 1
-  maxconn 8192
-defaults
-  mode http
-  timeout connect 1s
-  timeout client 600s
-  timeout server 600s
-  http-reuse always
-frontend f
-  bind 127.0.0.1:{port} ssl crt {certificate.both} alpn h2,http/1.1 ssl-min-ver TLSv1.3
-  default_backend b
-backend b
-  server s 127.0.0.1:{to}
-""")
-    return Process([program("haproxy"), "-db", "-f", conf], SERVER_CORE, port)
-
-
-def h2o(directory, certificate, to):
-    port = harness.free_port()
-    conf = pathlib.Path(directory) / "h2o.yaml"
-    conf.write_text(f"""
-num-threads: 1
-max-connections: 8192
-http1-request-timeout: 600
-http2-idle-timeout: 600
-listen:
-  host: 127.0.0.1
-  port: {port}
-  ssl:
-    certificate-file: {certificate.cert}
-    key-file: {certificate.key}
-    minimum-version: TLSv1.2
-    ocsp-update-interval: 0
-hosts:
-  default:
-    paths:
-      "/":
-        proxy.reverse.url: "http://127.0.0.1:{to}/"
-        proxy.timeout.keepalive: 10000
-""")
-    return Process([program("h2o"), "-m", "worker", "-c", conf], SERVER_CORE, port)
-
-
-def nghttpx(directory, certificate, to):
-    port = harness.free_port()
-    return Process([program("nghttpx"), "--conf=/dev/null",
-                    f"--frontend=127.0.0.1,{port}", f"--backend=127.0.0.1,{to}", "--workers=1",
-                    "--no-ocsp", "--log-level=FATAL", "--frontend-max-requests=1000000000",
-                    "--frontend-keep-alive-timeout=600s", certificate.key, certificate.cert],
-                   SERVER_CORE, port)
 
 
 # ---- parts
@@ -193,7 +56,8 @@ def compare(title, servers, origin, options, kinds=None, close=False):
             if close:
                 good, generator = one_each(process.port, close)
             else:
-                good, generator = h2load(process.port, options.seconds, h2load_options)
+                good, generator = harness.h2load(f"https://127.0.0.1:{process.port}/",
+                                                 [*h2load_options, f"-D{options.seconds}"])
             own = process.cpu_ns() - own
             behind = origin.cpu_ns() - behind if origin else 0
             return {"own": own / good / 1e3, "total": (own + behind + generator) / good / 1e3}
@@ -239,12 +103,9 @@ def proxy_part(directory, certificate, options):
     with contextlib.ExitStack() as stack:
         origin = stack.enter_context(Process(
             [BUILD / "examples" / "hello_server", "--port", port, "--loops", 1], CLIENT_CORE, port))
-        makers = {"weir": weir_proxy, "haproxy": haproxy, "nginx": nginx_proxy, "h2o": h2o,
-                  "nghttpx": nghttpx}
-        proxies = {name: stack.enter_context(make(directory, certificate, port))
-                   for name, make in makers.items() if available(name)}
-        compare("proxy: CPU per request", proxies, origin, options)
-        compare("proxy: CPU per handshake and one request", proxies, origin, options,
+        contenders = proxies.started(stack, directory, certificate, "tls", "h1", port)
+        compare("proxy: CPU per request", contenders, origin, options)
+        compare("proxy: CPU per handshake and one request", contenders, origin, options,
                 {"h1+tls": []}, close=200)
 
 
@@ -311,9 +172,7 @@ def main():
     parser.add_argument("--json")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as directory:
-        os.chmod(directory, 0o755)  # workers of the others change their user
-        certificate = Certificate(directory)
-        certificate.key.chmod(0o644)
+        certificate = proxies.Certificate(directory)
         for name, part in parts.items():
             if options.only in (None, name):
                 part(directory, certificate, options)
