@@ -14,10 +14,8 @@ namespace weir::inline v0::http::h2 {
 /// A header list in the library's form, on the stack. The library copies it when it is submitted.
 class NvList {
  public:
-  void add(std::string_view name, std::string_view value) noexcept {
-    entries_[size_++] = to_nv(name, value);
-    bytes_ += name.size() + value.size() + 64;
-  }
+  /// `id` of a name whose value must not be compressed; pseudo-header fields have none.
+  void add(std::string_view name, std::string_view value, FieldId id = FieldId::kOther) noexcept;
   /// Appends the fields; false if one may not be sent in HTTP/2, or if there are too many.
   [[nodiscard]] bool append(std::span<const Field> fields) noexcept;
 
@@ -28,8 +26,6 @@ class NvList {
 
  private:
   static constexpr std::size_t kFieldsMax = 160;
-
-  [[nodiscard]] static nghttp2_nv to_nv(std::string_view name, std::string_view value) noexcept;
 
   std::array<nghttp2_nv, kFieldsMax> entries_;
   std::size_t size_ = 0;
