@@ -13,10 +13,6 @@ constexpr std::uint64_t set_of(Ids... ids) {
   return (field_bit(ids) | ...);
 }
 
-constexpr std::uint64_t kOurs =
-    set_of(http::FieldId::kXWeirPriority, http::FieldId::kXWeirPeer, http::FieldId::kXWeirActor,
-           http::FieldId::kXWeirAttempt, http::FieldId::kXWeirDeadlineMs,
-           http::FieldId::kXWeirRetryAfterMs, http::FieldId::kXWeirReason);
 constexpr std::uint64_t kOrigin =
     set_of(http::FieldId::kForwarded, http::FieldId::kXForwardedFor, http::FieldId::kXForwardedHost,
            http::FieldId::kXForwardedProto, http::FieldId::kXRealIp);
@@ -43,7 +39,8 @@ bool starts_with_x(std::string_view name) noexcept {
   return name.size() >= 7 && plain(name[0]) == 'x' && plain(name[1]) == '-';
 }
 
-/// Whether a name reads as an x-weir field; also one without a FieldId or with '_' for '-'.
+/// Whether a name reads as an x-weir field, known or not; also with '_' for '-'. The only test for
+/// them: what the gateway itself tells the service must not come from a client.
 bool claims_ours(std::string_view name) noexcept {
   return starts_with_x(name) && starts_like(name, "x-weir-");
 }
@@ -55,9 +52,8 @@ bool claims_origin(std::string_view name) noexcept {
 }
 
 bool forwards(const http::HeaderView& field, std::uint64_t removed) noexcept {
-  if (field.hop_by_hop) return false;
+  if (field.hop_by_hop || claims_ours(field.name)) return false;
   if (field.id != http::FieldId::kOther) return (removed & field_bit(field.id)) == 0;
-  if (claims_ours(field.name)) return false;
   const bool keeps_origin = (removed & field_bit(http::FieldId::kForwarded)) == 0;
   return keeps_origin || !claims_origin(field.name);
 }
@@ -123,7 +119,7 @@ Result<upstream::RequestHead, http::h1::WriteError> write_request_head(std::span
                                                                        const ForwardPlan& plan) {
   const http::HeaderList& headers = *request.headers;
   const bool keeps_origin = plan.caller.proxy && plan.forwarded != Forwarded::kOff;
-  const std::uint64_t removed = kOurs | kRewritten | (keeps_origin ? 0 : kOrigin);
+  const std::uint64_t removed = kRewritten | (keeps_origin ? 0 : kOrigin);
   const std::string_view authority =
       request.meta.authority.empty() ? plan.fallback_host : request.meta.authority;
 
@@ -147,7 +143,7 @@ Result<upstream::RequestHead, http::h1::WriteError> write_request_head(std::span
   const std::size_t fields_end = writer.size();
   if (plan.upgrade) {
     writer.fields("connection: upgrade\r\n");
-    writer.field("upgrade", headers.value(http::FieldId::kUpgrade));
+    writer.field("upgrade", upgrade_protocol(headers));
   }
   if (!request.body_length) writer.chunked();
   const Result<std::size_t, http::h1::WriteError> size = writer.end();
@@ -195,8 +191,23 @@ std::span<const ResponseField> response_fields(const upstream::ResponseHead& hea
 
 bool may_forward_trailer(const http::HeaderView& field) noexcept {
   if (field.hop_by_hop || is_forbidden_in_trailers(field.id)) return false;
-  return field.id != http::FieldId::kOther ||
-         !(claims_ours(field.name) || claims_origin(field.name));
+  return !claims_ours(field.name) && !claims_origin(field.name);
+}
+
+std::string_view upgrade_protocol(const http::HeaderList& headers) noexcept {
+  constexpr std::string_view kSpace = " \t";
+  for (const http::HeaderView& field : headers) {
+    if (field.id != http::FieldId::kUpgrade) continue;
+    for (std::string_view rest = field.value; !rest.empty();) {
+      const std::size_t comma = std::min(rest.find(','), rest.size());
+      std::string_view protocol = rest.substr(0, comma);
+      rest.remove_prefix(std::min(comma + 1, rest.size()));
+      protocol.remove_prefix(std::min(protocol.find_first_not_of(kSpace), protocol.size()));
+      protocol = protocol.substr(0, protocol.find_last_not_of(kSpace) + 1);
+      if (!protocol.empty() && !http::equals_ignore_case(protocol, "h2c")) return protocol;
+    }
+  }
+  return {};
 }
 
 }  // namespace weir::inline v0::gateway

@@ -73,4 +73,8 @@ inline constexpr std::size_t kResponseFieldsAdded = 3;
 /// Trailers that may be forwarded, in either direction.
 [[nodiscard]] bool may_forward_trailer(const http::HeaderView& field) noexcept;
 
+/// The protocol that the upstream is asked for: the first that the client names, but not cleartext
+/// HTTP/2, which an upstream cannot grant. Empty if there is none.
+[[nodiscard]] std::string_view upgrade_protocol(const http::HeaderList& headers) noexcept;
+
 }  // namespace weir::inline v0::gateway

@@ -179,6 +179,20 @@ TEST(ForwardHead, RequestIdAndTraceContextPassThrough) {
   EXPECT_THAT(out, HasSubstr("traceparent: 00-abc-def-01\r\n"));
 }
 
+TEST(ForwardHead, AnUpgradeNeverNamesCleartextHttp2) {
+  const auto asked = [](std::initializer_list<TestHead::Pair> lines) {
+    return std::string(upgrade_protocol(TestHead(lines).list()));
+  };
+  EXPECT_EQ(asked({{"upgrade", "websocket"}}), "websocket");
+  EXPECT_EQ(asked({{"upgrade", "h2c, websocket"}}), "websocket");
+  EXPECT_EQ(asked({{"upgrade", "websocket,H2C"}}), "websocket");
+  EXPECT_EQ(asked({{"upgrade", " h2c ,\t, foo/1 , bar"}}), "foo/1");
+  EXPECT_EQ(asked({{"upgrade", "h2c"}, {"upgrade", "websocket"}}), "websocket");
+  EXPECT_EQ(asked({{"upgrade", "H2c"}}), "");
+  EXPECT_EQ(asked({{"upgrade", "h2c,h2c"}, {"upgrade", ","}}), "");
+  EXPECT_EQ(asked({}), "");
+}
+
 TEST(ForwardHead, AnUpgradeIsAskedForAnewAndTrailersAreWelcome) {
   const TestHead head{
       {"Connection", "Upgrade"}, {"Upgrade", "websocket"}, {"Sec-WebSocket-Key", "k"}};
@@ -263,8 +277,13 @@ TEST(ResponseFields, TheRequestIdGoesBackUnlessTheUpstreamSendsOne) {
 }
 
 TEST(Trailers, FramingRoutingAndOurOwnNamesAreNotPassedOn) {
-  const TestHead head{{"x-checksum", "1"},   {"grpc-status", "0"},   {"x-weir-priority", "high"},
-                      {"x_weir_actor", "a"}, {"authorization", "b"}, {"content-length", "1"}};
+  const TestHead head{{"x-checksum", "1"},          {"grpc-status", "0"},
+                      {"x-weir-priority", "high"},  {"x_weir_actor", "a"},
+                      {"X-Weir-Reason", "limit"},   {"x-weir-retry-after-ms", "9"},
+                      {"x-weir-attempt", "2"},      {"x-weir-deadline-ms", "1"},
+                      {"x-weir-not-known-yet", ""}, {"x-forwarded-for", "1.2.3.4"},
+                      {"x-real-ip", "1.2.3.4"},     {"authorization", "b"},
+                      {"content-length", "1"}};
   std::string passed;
   for (const http::HeaderView& field : head.list()) {
     if (may_forward_trailer(field)) passed.append(field.name).append(" ");

@@ -89,6 +89,7 @@ MemoryBudget gateway_budget(const config::Config& config) {
   // From the upstreams: leased while bytes are pending.
   add("gateway response regions", sizes.response_regions, sizes.response_region_bytes,
       "response_head_bytes_max × requests at once");
+  add("gateway path readings", loops, sizes.request_head_bytes, "loops × head_bytes_max");
   add("gateway upstream connections", loops * sizes.connections,
       upstream::connection_bytes() + 2 * sizeof(std::uint32_t), "loops × max_connections");
   add("gateway upstream sessions", sizes.sessions, sizes.session_bytes,

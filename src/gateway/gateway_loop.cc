@@ -33,6 +33,7 @@ GatewayLoop::GatewayLoop(GatewayCore& core, io::Loop& loop, std::uint32_t index,
       rng_(core.rng.fork()),
       rules_(std::move(rules)),
       log_(core.access_log, rng_.fork()),
+      path_scratch_(core.sizes.request_head_bytes),
       proxied_(core.sizes.proxied) {
   std::size_t fields_max = 0;
   for (std::size_t i = 0; i < core.upstreams.size(); ++i) {
@@ -63,9 +64,13 @@ void GatewayLoop::set_rules(std::shared_ptr<const Rules> rules) noexcept {
   log_.set_rules(rules_->log);
 }
 
+RouteTable::Match GatewayLoop::match(const ServerRequest& request) const noexcept {
+  return rules_->routes.match(request.meta, request.method, path_scratch_);
+}
+
 bool GatewayLoop::is_critical(const ServerRequest& request) const {
-  const Route* route = rules_->routes.match(request.meta, request.method);
-  if (route == nullptr) return false;
+  const auto [route, ambiguous] = match(request);
+  if (route == nullptr || ambiguous) return false;
   const Caller caller =
       rules_->trust.judge(request.peer, *request.headers, request.peer_certificate);
   return read_intent(*request.headers, caller, *route).priority == Priority::kCritical;
@@ -79,9 +84,10 @@ void GatewayLoop::on_headers(ServerStream& stream, const ServerRequest& request)
   if (request.method == http::Method::kConnect) {
     return refuse_early(stream, request, caller, GatewayRefusal::kConnect, none);
   }
-  const Route* route = rules_->routes.match(request.meta, request.method);
-  if (route == nullptr) {
-    return refuse_early(stream, request, caller, GatewayRefusal::kNoRoute, none);
+  const auto [route, ambiguous] = match(request);
+  if (route == nullptr || ambiguous) {
+    const auto why = ambiguous ? GatewayRefusal::kAmbiguousPath : GatewayRefusal::kNoRoute;
+    return refuse_early(stream, request, caller, why, none);
   }
   if (route->config.max_body > 0 && request.body_length.value_or(0) > route->config.max_body) {
     return refuse_early(stream, request, caller, GatewayRefusal::kBodyTooLarge, route->upstream);

@@ -76,6 +76,7 @@ class GatewayLoop {
  private:
   class FrontHandler;
 
+  [[nodiscard]] RouteTable::Match match(const ServerRequest& request) const noexcept;
   [[nodiscard]] bool is_critical(const ServerRequest& request) const;
   void on_headers(ServerStream& stream, const ServerRequest& request);
   void refuse_early(ServerStream& stream, const ServerRequest& request, const Caller& caller,
@@ -89,6 +90,7 @@ class GatewayLoop {
   Rng rng_;
   std::shared_ptr<const Rules> rules_;
   RequestLog log_;
+  mutable std::vector<char> path_scratch_;  // match() writes readings of a path here
   Slab<ProxiedRequest> proxied_;
   std::uint64_t kept_back_ = 0;  // ordinary requests refused to keep places for critical ones
   Uploads uploads_;

@@ -20,6 +20,8 @@ namespace weir::inline v0::gateway {
 #define WEIR_GATEWAY_REFUSALS(X)                                                                  \
   X(kNoRoute, "no_route", 404, 12, false, false, "",                                              \
     "no route serves this host, path and method")                                                 \
+  X(kAmbiguousPath, "ambiguous_path", 400, 3, false, false, "",                                   \
+    "the path can be read as that of another route: avoid dot segments, //, %2F, ; and backslash")\
   X(kConnect, "connect", 405, 12, false, false, "", "this is no forward proxy")                   \
   X(kBodyTooLarge, "body_too_large", 413, 8, false, false, "",                                    \
     "the request body is larger than this route takes")                                           \

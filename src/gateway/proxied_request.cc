@@ -70,9 +70,7 @@ bool is_slowness(CloseReason reason) noexcept {
 }
 
 bool wants_tunnel(const ServerRequest& request) noexcept {
-  // An upstream cannot grant an upgrade to cleartext HTTP/2 with the gateway.
-  return request.upgrade &&
-         !http::equals_ignore_case(request.headers->value(http::FieldId::kUpgrade), "h2c");
+  return request.upgrade && !upgrade_protocol(*request.headers).empty();
 }
 
 }  // namespace

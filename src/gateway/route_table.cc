@@ -5,8 +5,6 @@
 #include "weir/base/assert.h"
 #include "weir/experimental/http/field.h"
 
-#include "percent_code.h"
-
 namespace weir::inline v0::gateway {
 namespace {
 
@@ -24,66 +22,20 @@ std::uint32_t bit_of(http::Method method) noexcept {
   return 1U << static_cast<unsigned>(method);
 }
 
-/// Whether `segment` is "." or "..", with %2e read as a dot.
-bool is_dots(std::string_view segment) noexcept {
-  std::size_t dots = 0;
-  while (!segment.empty()) {
-    if (segment.front() == '.') {
-      segment.remove_prefix(1);
-    } else if (percent_code(segment) == '.') {
-      segment.remove_prefix(3);
-    } else {
-      return false;
-    }
-    if (++dots > 2) return false;
-  }
-  return dots > 0;
-}
-
-bool is_unreserved(char c) noexcept {
-  const char l = lower(c);
-  return (l >= 'a' && l <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '_' ||
-         c == '~';
-}
-
-/// Reads a path as RFC 3986 §6.2.2 compares it: "%72" is "r", "%2f" is "%2F". Otherwise a client
-/// could choose its class, or what it is charged, by the spelling of a path.
-class PathReader {
- public:
-  explicit PathReader(std::string_view path) noexcept : rest_(path) {}
-
-  [[nodiscard]] bool done() const noexcept { return rest_.empty(); }
-  char next() noexcept {
-    if (digits_ > 0) {
-      --digits_;
-      const char digit = take(1);
-      return digit >= 'a' && digit <= 'f' ? static_cast<char>(digit - 'a' + 'A') : digit;
-    }
-    const std::optional<char> meant = percent_code(rest_);
-    if (!meant) return take(1);
-    if (!is_unreserved(*meant)) {
-      digits_ = 2;
-      return take(1);
-    }
-    take(3);
-    return *meant;
-  }
-
- private:
-  char take(std::size_t bytes) noexcept {
-    const char first = rest_.front();
-    rest_.remove_prefix(bytes);
-    return first;
-  }
-
-  std::string_view rest_;
-  int digits_ = 0;  // remaining digits of a code that stays encoded
-};
-
-std::string as_compared(std::string_view path) {
-  std::string out;
-  for (PathReader reader(path); !reader.done();) out += reader.next();
+std::string as_read(std::string_view path, const PathReading& reading) {
+  std::string out(path);
+  out.resize(read_path(path, reading, out).size());
   return out;
+}
+
+/// Whether it makes no difference to the request, and to others, which of the two it takes.
+bool treat_alike(const Route* one, const Route* other) noexcept {
+  if (one == nullptr || other == nullptr) return one == other;
+  const RouteConfig& a = one->config;
+  const RouteConfig& b = other->config;
+  return one->upstream == other->upstream && a.priority == b.priority && a.cost == b.cost &&
+         a.max_body == b.max_body && a.bytes == b.bytes && a.bytes_estimate == b.bytes_estimate &&
+         a.identity == b.identity;
 }
 
 }  // namespace
@@ -99,16 +51,6 @@ std::string_view host_of(std::string_view authority) noexcept {
   return host;
 }
 
-bool has_dot_segment(std::string_view path) noexcept {
-  while (!path.empty()) {
-    path.remove_prefix(1);  // the slash
-    const std::size_t end = std::min(path.find('/'), path.size());
-    if (is_dots(path.substr(0, end))) return true;
-    path.remove_prefix(end);
-  }
-  return false;
-}
-
 RouteTable::RouteTable(std::span<const RouteConfig> routes, std::span<const std::string> upstreams,
                        std::span<const IdentityKind> default_identity) {
   for (const RouteConfig& config : routes) {
@@ -120,14 +62,13 @@ RouteTable::RouteTable(std::span<const RouteConfig> routes, std::span<const std:
       entry.host_kind = HostKind::kExact;
       entry.host = lowered(host_of(config.host));
     }
-    if (!config.path.empty()) {
-      entry.path_kind = PathKind::kExact;
-      entry.path = as_compared(config.path);
-    } else if (config.path_prefix.size() > 1) {
-      entry.path_kind = PathKind::kPrefix;
-      entry.path = as_compared(config.path_prefix);
-      while (entry.path.ends_with('/')) entry.path.pop_back();
-      if (entry.path.empty()) entry.path_kind = PathKind::kAny;
+    const bool exact = !config.path.empty();
+    const std::string& path = exact ? config.path : config.path_prefix;
+    if (path.size() > (exact ? 0U : 1U))
+      entry.path_kind = exact ? PathKind::kExact : PathKind::kPrefix;
+    for (std::size_t i = 0; i < kPathReadings.size(); ++i) {
+      std::string& read = entry.paths[i] = as_read(path, kPathReadings[i]);
+      while (!exact && read.ends_with('/')) read.pop_back();
     }
     for (const std::string& token : config.methods) {
       const http::Method method = http::method_of(token);
@@ -143,6 +84,8 @@ RouteTable::RouteTable(std::span<const RouteConfig> routes, std::span<const std:
     if (identity.empty()) identity.assign(default_identity.begin(), default_identity.end());
     entries_.push_back(std::move(entry));
   }
+  paths_matter_ = std::any_of(entries_.begin(), entries_.end(),
+                              [](const Entry& e) { return e.path_kind != PathKind::kAny; });
 }
 
 bool RouteTable::host_fits(const Entry& entry, std::string_view host) noexcept {
@@ -158,13 +101,13 @@ bool RouteTable::host_fits(const Entry& entry, std::string_view host) noexcept {
   return false;
 }
 
-bool RouteTable::path_fits(const Entry& entry, std::string_view path) noexcept {
+bool RouteTable::path_fits(const Entry& entry, std::string_view path,
+                           std::size_t reading) noexcept {
   if (entry.path_kind == PathKind::kAny) return true;
-  PathReader reader(path);
-  for (const char wanted : entry.path) {
-    if (reader.done() || reader.next() != wanted) return false;
-  }
-  return reader.done() || (entry.path_kind == PathKind::kPrefix && reader.next() == '/');
+  const std::string& wanted = entry.paths[reading];
+  if (!path.starts_with(wanted)) return false;
+  if (path.size() == wanted.size()) return true;
+  return entry.path_kind == PathKind::kPrefix && path[wanted.size()] == '/';
 }
 
 bool RouteTable::method_fits(const Entry& entry, const http::RequestMeta& meta,
@@ -176,20 +119,32 @@ bool RouteTable::method_fits(const Entry& entry, const http::RequestMeta& meta,
          entry.method_tokens.end();
 }
 
-const Route* RouteTable::match(const http::RequestMeta& meta, http::Method method) const noexcept {
+const Route* RouteTable::first_match(const http::RequestMeta& meta, http::Method method,
+                                     std::string_view path, std::size_t reading) const noexcept {
   const std::string_view host = host_of(meta.authority);
-  const std::string_view path = meta.path.substr(0, meta.path.find('?'));
-  std::optional<bool> dots;
   for (const Entry& entry : entries_) {
-    if (!host_fits(entry, host) || !path_fits(entry, path)) continue;
-    if (!method_fits(entry, meta, method)) continue;
-    if (entry.path_kind != PathKind::kAny) {
-      if (!dots) dots = has_dot_segment(path);
-      if (*dots) continue;
+    if (host_fits(entry, host) && path_fits(entry, path, reading) &&
+        method_fits(entry, meta, method)) {
+      return &entry.route;
     }
-    return &entry.route;
   }
   return nullptr;
+}
+
+RouteTable::Match RouteTable::match(const http::RequestMeta& meta, http::Method method,
+                                    std::span<char> scratch) const noexcept {
+  const std::string_view path = meta.path.substr(0, meta.path.find('?'));
+  if (is_plain_path(path)) return {first_match(meta, method, path, 0)};
+  if (path.size() > scratch.size()) return {};  // longer than the server accepts
+  const auto read_as = [&](std::size_t i) {
+    return first_match(meta, method, read_path(path, kPathReadings[i], scratch), i);
+  };
+  const Route* const route = read_as(0);
+  if (route == nullptr || !paths_matter_) return {route};
+  for (std::size_t i = 1; i < kPathReadings.size(); ++i) {
+    if (!treat_alike(route, read_as(i))) return {route, true};
+  }
+  return {route};
 }
 
 }  // namespace weir::inline v0::gateway

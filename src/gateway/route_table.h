@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -12,6 +13,8 @@
 #include "weir/experimental/http/header_view.h"
 #include "weir/experimental/http/method.h"
 #include "weir/policy/priority.h"
+
+#include "path_reading.h"
 
 namespace weir::inline v0::gateway {
 
@@ -31,9 +34,10 @@ struct Route {
 ///   path_prefix  whole segments: "/api" matches /api and /api/x, not /apix
 ///   methods      case-sensitive
 ///
-/// A path with dot segments, plain or percent-encoded, matches only routes without a path: the
-/// upstream decides what it means, so it must not select a class here.
-/// Thread-safety: const after construction. Cost: a few comparisons per route, no allocation.
+/// A path that servers read differently (path_reading.h) matches only if every reading selects a
+/// route that treats the request alike; otherwise its spelling would choose its class or cost.
+/// Thread-safety: const after construction. Cost: a few comparisons per route, for unusual paths
+/// once per reading; no allocation.
 class RouteTable {
  public:
   RouteTable() = default;
@@ -41,9 +45,13 @@ class RouteTable {
   RouteTable(std::span<const RouteConfig> routes, std::span<const std::string> upstreams,
              std::span<const IdentityKind> default_identity);
 
-  /// nullptr if none matches.
-  [[nodiscard]] const Route* match(const http::RequestMeta& meta,
-                                   http::Method method) const noexcept;
+  struct Match {
+    const Route* route = nullptr;  // nullptr if none matches
+    bool ambiguous = false;        // another reading of the path is treated differently
+  };
+  /// `scratch` is at least as long as the path; its content is overwritten.
+  [[nodiscard]] Match match(const http::RequestMeta& meta, http::Method method,
+                            std::span<char> scratch) const noexcept;
   [[nodiscard]] std::size_t size() const noexcept { return entries_.size(); }
   bool operator==(const RouteTable&) const = default;
 
@@ -54,26 +62,27 @@ class RouteTable {
     HostKind host_kind = HostKind::kAny;
     PathKind path_kind = PathKind::kAny;
     std::string host;  // lower case; kBelow: with its leading dot
-    std::string path;
-    std::uint32_t methods = 0;               // bit per Method; 0: any
-    std::vector<std::string> method_tokens;  // methods without a Method value
+    std::array<std::string, kPathReadings.size()> paths;  // as each reading has it
+    std::uint32_t methods = 0;                            // bit per Method; 0: any
+    std::vector<std::string> method_tokens;               // methods without a Method value
     Route route;
 
     bool operator==(const Entry&) const = default;
   };
 
   [[nodiscard]] static bool host_fits(const Entry& entry, std::string_view host) noexcept;
-  [[nodiscard]] static bool path_fits(const Entry& entry, std::string_view path) noexcept;
+  [[nodiscard]] static bool path_fits(const Entry& entry, std::string_view path,
+                                      std::size_t reading) noexcept;
   [[nodiscard]] static bool method_fits(const Entry& entry, const http::RequestMeta& meta,
                                         http::Method method) noexcept;
+  [[nodiscard]] const Route* first_match(const http::RequestMeta& meta, http::Method method,
+                                         std::string_view path, std::size_t reading) const noexcept;
 
   std::vector<Entry> entries_;
+  bool paths_matter_ = false;  // some route has a path
 };
 
 /// The host of an authority: without port, brackets kept, one final dot removed.
 [[nodiscard]] std::string_view host_of(std::string_view authority) noexcept;
-
-/// Whether some segment is "." or "..", plain or percent-encoded.
-[[nodiscard]] bool has_dot_segment(std::string_view path) noexcept;
 
 }  // namespace weir::inline v0::gateway
