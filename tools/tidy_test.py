@@ -226,8 +226,9 @@ class Layout(Rule):
     def test_a_layer_has_its_namespace(self):
         own = "#pragma once\nnamespace weir::inline v0::io {\nclass A;\n}\n"
         self.silent(layout, "src/io/x.h", own)
-        self.silent(layout, "src/io/x.h", own + "namespace weir::inline v0 {\nusing io::A;\n}\n")
-        self.fires(layout, "src/server/x.h", own, "v0::server")
+        self.fires(layout, "src/io/x.h", own + "namespace weir::inline v0 {\nusing io::A;\n}\n",
+                   "v0::io")
+        self.fires(layout, "src/server/x.h", own, "v0::inline server")
         self.fires(layout, "src/io/x.h", own + "namespace weir::inline v0 {\nclass B;\n}\n",
                    "v0::io")
 

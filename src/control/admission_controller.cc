@@ -9,7 +9,7 @@
 #include "admission_impl.h"
 #include "memory_orders.h"
 
-namespace weir::inline v0::control {
+namespace weir::inline v0::inline control {
 
 using Impl = AdmissionController::Impl;
 
@@ -287,4 +287,4 @@ std::size_t AdmissionController::memory_bytes(const AdmissionConfig& config) noe
          config.scopes_max * (sizeof(Scope) + sizeof(std::atomic<Scope*>));
 }
 
-}  // namespace weir::inline v0::control
+}  // namespace weir::inline v0::inline control

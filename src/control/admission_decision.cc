@@ -7,7 +7,7 @@
 #include "admission_impl.h"
 #include "memory_orders.h"
 
-namespace weir::inline v0::control {
+namespace weir::inline v0::inline control {
 
 using Impl = AdmissionController::Impl;
 using Taken = Impl::Taken;
@@ -494,4 +494,4 @@ void Permit::shrink(std::uint64_t bytes) noexcept {
   taken_.bytes -= bytes;
 }
 
-}  // namespace weir::inline v0::control
+}  // namespace weir::inline v0::inline control

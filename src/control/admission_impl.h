@@ -12,7 +12,7 @@
 #include "memory_gate.h"
 #include "scope.h"
 
-namespace weir::inline v0::control {
+namespace weir::inline v0::inline control {
 
 /// The numbers that every decision reads. Each is an atomic: reconfiguration stores them one by one
 /// while requests are in flight, so a decision may see a mix of old and new values.
@@ -119,4 +119,4 @@ class AdmissionController::Impl {
   AdmissionConfig config;  // under config_mutex, except the values that are fixed at start
 };
 
-}  // namespace weir::inline v0::control
+}  // namespace weir::inline v0::inline control

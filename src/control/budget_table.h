@@ -14,7 +14,7 @@
 #include "weir/control/admission_request.h"
 #include "weir/control/admission_stats.h"
 
-namespace weir::inline v0::control {
+namespace weir::inline v0::inline control {
 
 /// What one holder may hold at once.
 struct BudgetCaps {
@@ -219,4 +219,4 @@ inline void BudgetTable::give_back(std::uint32_t entry, std::uint64_t bytes) noe
   WEIR_ASSERT(count_of(before) > 0 && (before & kBytesMask) >= bytes);
 }
 
-}  // namespace weir::inline v0::control
+}  // namespace weir::inline v0::inline control

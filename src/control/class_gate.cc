@@ -4,7 +4,7 @@
 
 #include "memory_orders.h"
 
-namespace weir::inline v0::control {
+namespace weir::inline v0::inline control {
 
 void ClassGate::set_rules(const ClassRules& rules, const RuleModes& modes, std::uint32_t limit,
                           std::uint32_t process_max) noexcept {
@@ -100,4 +100,4 @@ void ClassGate::set_waiting(bool high, bool normal) noexcept {
   }
 }
 
-}  // namespace weir::inline v0::control
+}  // namespace weir::inline v0::inline control

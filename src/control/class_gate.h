@@ -11,7 +11,7 @@
 #include "weir/policy/operator_state.h"
 #include "weir/policy/priority.h"
 
-namespace weir::inline v0::control {
+namespace weir::inline v0::inline control {
 
 /// The units that one request took from a gate.
 struct Seat {
@@ -207,4 +207,4 @@ inline bool ClassGate::give_back(const Seat& seat, Priority priority) noexcept {
   return (before & kAnyWaits) != 0;
 }
 
-}  // namespace weir::inline v0::control
+}  // namespace weir::inline v0::inline control

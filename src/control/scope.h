@@ -19,7 +19,7 @@
 #include "scope_counters.h"
 #include "waiting_room.h"
 
-namespace weir::inline v0::control {
+namespace weir::inline v0::inline control {
 
 /// One limit with its state: the class word, the waiting room, the samples, the policy.
 ///
@@ -98,4 +98,4 @@ class Scope {
   std::atomic_flag claimed_ = ATOMIC_FLAG_INIT;
 };
 
-}  // namespace weir::inline v0::control
+}  // namespace weir::inline v0::inline control

@@ -10,7 +10,7 @@
 
 #include "latency_histogram.h"
 
-namespace weir::inline v0::control {
+namespace weir::inline v0::inline control {
 
 /// What one thread has counted for one scope since the start. Values only grow: readers subtract
 /// two readings, and no counter is reset while a thread writes it.
@@ -82,4 +82,4 @@ class ScopeCounterSlots {
   std::array<ScopeCounters, kThreadSlots> slots_{};
 };
 
-}  // namespace weir::inline v0::control
+}  // namespace weir::inline v0::inline control

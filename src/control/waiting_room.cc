@@ -5,7 +5,7 @@
 
 #include "weir/base/assert.h"
 
-namespace weir::inline v0::control {
+namespace weir::inline v0::inline control {
 
 namespace {
 
@@ -197,4 +197,4 @@ WaitHistogram WaitingRoom::waited(Priority priority) const noexcept {
   return waited_[index_of(priority)];
 }
 
-}  // namespace weir::inline v0::control
+}  // namespace weir::inline v0::inline control

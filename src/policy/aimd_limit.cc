@@ -4,7 +4,7 @@
 
 #include "limit_range.h"
 
-namespace weir::inline v0::policy {
+namespace weir::inline v0::inline policy {
 
 AimdLimit::AimdLimit(const LimitConfig& config) noexcept
     : backoff_(config.aimd_backoff),
@@ -50,4 +50,4 @@ std::unique_ptr<LimitPolicy> make_aimd_limit(const LimitConfig& config, Rng /*rn
   return std::make_unique<AimdLimit>(config);
 }
 
-}  // namespace weir::inline v0::policy
+}  // namespace weir::inline v0::inline policy

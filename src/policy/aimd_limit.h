@@ -2,7 +2,7 @@
 
 #include "weir/policy/limit_config.h"
 
-namespace weir::inline v0::policy {
+namespace weir::inline v0::inline policy {
 
 /// Additive increase, multiplicative decrease. It ignores latency and uses only the overload
 /// outcomes that the protected service reports.
@@ -34,4 +34,4 @@ class AimdLimit final : public LimitPolicy {
 
 [[nodiscard]] std::unique_ptr<LimitPolicy> make_aimd_limit(const LimitConfig& config, Rng rng);
 
-}  // namespace weir::inline v0::policy
+}  // namespace weir::inline v0::inline policy

@@ -2,7 +2,7 @@
 
 #include "limit_range.h"
 
-namespace weir::inline v0::policy {
+namespace weir::inline v0::inline policy {
 
 FixedLimit::FixedLimit(const LimitConfig& config) noexcept
     : window_(config.window_duration), limit_(in_bounds(config.initial_limit, config.bounds())) {}
@@ -23,4 +23,4 @@ std::unique_ptr<LimitPolicy> make_fixed_limit(const LimitConfig& config, Rng /*r
   return std::make_unique<FixedLimit>(config);
 }
 
-}  // namespace weir::inline v0::policy
+}  // namespace weir::inline v0::inline policy

@@ -2,7 +2,7 @@
 
 #include "weir/policy/limit_config.h"
 
-namespace weir::inline v0::policy {
+namespace weir::inline v0::inline policy {
 
 /// Always the configured initial limit; only new bounds change it.
 class FixedLimit final : public LimitPolicy {
@@ -24,4 +24,4 @@ class FixedLimit final : public LimitPolicy {
 
 [[nodiscard]] std::unique_ptr<LimitPolicy> make_fixed_limit(const LimitConfig& config, Rng rng);
 
-}  // namespace weir::inline v0::policy
+}  // namespace weir::inline v0::inline policy

@@ -4,7 +4,7 @@
 
 #include "limit_range.h"
 
-namespace weir::inline v0::policy {
+namespace weir::inline v0::inline policy {
 namespace {
 
 constexpr double kTolerance = 1.5;
@@ -76,4 +76,4 @@ std::unique_ptr<LimitPolicy> make_gradient2_limit(const LimitConfig& config, Rng
   return std::make_unique<Gradient2Limit>(config);
 }
 
-}  // namespace weir::inline v0::policy
+}  // namespace weir::inline v0::inline policy

@@ -2,7 +2,7 @@
 
 #include "weir/policy/limit_config.h"
 
-namespace weir::inline v0::policy {
+namespace weir::inline v0::inline policy {
 
 /// The gradient rule that many services use. Once per window that has samples:
 ///
@@ -38,4 +38,4 @@ class Gradient2Limit final : public LimitPolicy {
 
 [[nodiscard]] std::unique_ptr<LimitPolicy> make_gradient2_limit(const LimitConfig& config, Rng rng);
 
-}  // namespace weir::inline v0::policy
+}  // namespace weir::inline v0::inline policy

@@ -5,7 +5,7 @@
 #include "weir/base/assert.h"
 #include "weir/policy/limit_config.h"
 
-namespace weir::inline v0::policy {
+namespace weir::inline v0::inline policy {
 
 std::string_view name_of(LimitReason reason) noexcept {
   constexpr std::array<std::string_view, 13> kNames = {
@@ -30,4 +30,4 @@ std::unique_ptr<LimitPolicy> make_limit_policy(const LimitConfig& config, Rng rn
   WEIR_UNREACHABLE();
 }
 
-}  // namespace weir::inline v0::policy
+}  // namespace weir::inline v0::inline policy

@@ -5,7 +5,7 @@
 
 #include "weir/policy/limit_policy.h"
 
-namespace weir::inline v0::policy {
+namespace weir::inline v0::inline policy {
 
 /// The lowest value of a limit: min, or initial if that is lower, and never 0, because a limit of 0
 /// gets no samples and could never grow.
@@ -19,4 +19,4 @@ namespace weir::inline v0::policy {
   return std::max(lowest(bounds), std::min(limit, bounds.max));
 }
 
-}  // namespace weir::inline v0::policy
+}  // namespace weir::inline v0::inline policy

@@ -5,7 +5,7 @@
 
 #include "weir/base/config_check.h"
 
-namespace weir::inline v0::policy {
+namespace weir::inline v0::inline policy {
 namespace {
 
 constexpr double kElevatedShedMax = 0.3;  // at the end of ELEVATED; from HIGH on, all are shed
@@ -124,4 +124,4 @@ ConfigErrors PressureConfig::validate() const {
   return errors;
 }
 
-}  // namespace weir::inline v0::policy
+}  // namespace weir::inline v0::inline policy

@@ -4,7 +4,7 @@
 
 #include "weir/base/config_check.h"
 
-namespace weir::inline v0::policy {
+namespace weir::inline v0::inline policy {
 namespace {
 
 constexpr Duration kWaitMax = std::chrono::hours(1);
@@ -43,4 +43,4 @@ ConfigErrors RetryHintRules::validate() const {
   return errors;
 }
 
-}  // namespace weir::inline v0::policy
+}  // namespace weir::inline v0::inline policy

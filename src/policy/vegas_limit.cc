@@ -4,7 +4,7 @@
 
 #include "limit_range.h"
 
-namespace weir::inline v0::policy {
+namespace weir::inline v0::inline policy {
 
 VegasLimit::VegasLimit(const LimitConfig& config, Duration baseline) noexcept
     : alpha_(config.vegas_alpha),
@@ -56,4 +56,4 @@ std::unique_ptr<LimitPolicy> make_vegas_limit(const LimitConfig& config, Rng /*r
   return std::make_unique<VegasLimit>(config);
 }
 
-}  // namespace weir::inline v0::policy
+}  // namespace weir::inline v0::inline policy

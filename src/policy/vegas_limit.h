@@ -2,7 +2,7 @@
 
 #include "weir/policy/limit_config.h"
 
-namespace weir::inline v0::policy {
+namespace weir::inline v0::inline policy {
 
 /// TCP Vegas, applied to concurrency. Once per window that has samples:
 ///
@@ -42,4 +42,4 @@ class VegasLimit final : public LimitPolicy {
 
 [[nodiscard]] std::unique_ptr<LimitPolicy> make_vegas_limit(const LimitConfig& config, Rng rng);
 
-}  // namespace weir::inline v0::policy
+}  // namespace weir::inline v0::inline policy

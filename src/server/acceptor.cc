@@ -5,7 +5,7 @@
 
 #include "shard.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 namespace {
 
 /// How long new connections stay in the kernel's queue while an idle one is closed. Longer than
@@ -133,4 +133,4 @@ void Acceptor::on_accept_failed(io::IoError error) {
   }
 }
 
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

@@ -17,7 +17,7 @@
 #include "refused_connections.h"
 #include "shared.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 
 /// Accepts connections for all loops, on one of them: evaluates the pressure, then gives the socket
 /// to the loop with the fewest connections, or refuses it: 503 in cleartext (RefusedConnections), a
@@ -85,4 +85,4 @@ class Acceptor {
   bool closing_ = false;
 };
 
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

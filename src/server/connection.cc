@@ -12,7 +12,7 @@
 #include "shard.h"
 #include "tls/tls_shared.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 namespace {
 
 constexpr int kReadsPerTurn = 4;  // of one connection, before other connections are served
@@ -378,4 +378,4 @@ void Connection::on_gone() {
   if (!work_.queued()) shard_.on_closed(*this);  // destroys this; else drive() does
 }
 
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

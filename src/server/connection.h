@@ -20,7 +20,7 @@
 #include "rate_guard.h"
 #include "session.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 
 class H2Session;
 class LoopShard;
@@ -173,4 +173,4 @@ class Connection final : public io::SocketEvents {
   bool staged_ = false;  // the region is a small one, for a ClientHello
 };
 
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 
 void LoopCounters::add_to(ServerStats& stats) const noexcept {
   stats.read_regions.used += regions_leased.get();
@@ -66,4 +66,4 @@ void LoopCounters::take_over(const LoopCounters& other) noexcept {
   for (std::size_t i = 0; i < refused.size(); ++i) refused[i] += other.refused[i].get();
 }
 
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

@@ -2,7 +2,7 @@
 
 #include "weir/experimental/server/stream.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 
 bool Handler::is_critical(const ServerRequest&, bool critical_peer) {
   return critical_peer;
@@ -20,4 +20,4 @@ void Handler::on_arena(ServerStream& stream, Arena* arena) {
 void Handler::on_finished(ServerStream&) {}
 void Handler::on_abort(ServerStream&, CloseReason) {}
 
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

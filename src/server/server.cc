@@ -19,7 +19,7 @@
 #include "tls/tls_setup.h"
 #include "tls/tls_shared.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 namespace {
 
 /// Runs `work` on the loop's thread and waits for it.
@@ -297,4 +297,4 @@ const ServerConfig& Server::config() const noexcept {
   return impl_->config;
 }
 
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

@@ -9,7 +9,7 @@
 
 #include "tls/tls_shared.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 namespace {
 
 constexpr std::uint32_t kSweepArenas = 64;
@@ -334,4 +334,4 @@ bool LoopShard::drop_oldest_stuck() {
   return !oldest->blocked_hook.linked();
 }
 
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

@@ -24,7 +24,7 @@
 #include "memory/write_buffer_queue.h"
 #include "shared.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 
 /// One loop's part of a server: its connections, its lists, its handler, its tick.
 ///
@@ -151,4 +151,4 @@ class LoopShard {
   bool stopping_ = false;
 };
 
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

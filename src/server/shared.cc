@@ -9,7 +9,7 @@
 #include "shard.h"
 #include "tls/tls_shared.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 namespace {
 
 http::HttpLimits limits_of(const ServerConfig& config) {
@@ -174,4 +174,4 @@ PressureDecision judge_pressure(ServerShared& shared, TimePoint now) noexcept {
   return decision;
 }
 
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

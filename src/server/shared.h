@@ -25,7 +25,7 @@
 #include "source_table.h"
 #include "stream_places.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 
 class LoopShard;
 struct TlsShared;
@@ -105,4 +105,4 @@ struct ServerShared {
 /// evaluate_pressure() of that state; also publishes the level.
 PressureDecision judge_pressure(ServerShared& shared, TimePoint now) noexcept;
 
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

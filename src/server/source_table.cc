@@ -7,7 +7,7 @@
 
 #include "weir/base/assert.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 namespace {
 
 bool is_mapped_v4(const io::Address& peer) noexcept {
@@ -97,4 +97,4 @@ std::uint32_t SourceTable::count_of(const io::Address& peer) const noexcept {
   return has_source(peer) ? entries_[find(source_of(peer))].count : 0;
 }
 
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

@@ -6,7 +6,7 @@
 #include "weir/base/siphash.h"
 #include "weir/experimental/io/address.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 
 /// The number of open connections per source: an IPv4 address or an IPv6 /64, because a site
 /// usually has all addresses of a /64. Unix sockets have no source and are not counted.
@@ -52,4 +52,4 @@ class SourceTable {
   std::unique_ptr<Entry[]> entries_;
 };
 
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

@@ -6,7 +6,7 @@
 
 #include "weir/experimental/server/memory_budget.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -78,4 +78,4 @@ std::string stats_json(const ServerStats& stats, const ServerConfig& config) {
   return all.dump() + "\n";
 }
 
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

@@ -12,7 +12,7 @@
 #include "weir/policy/limit_config.h"
 #include "weir/policy/memory_shedding.h"
 
-namespace weir::inline v0::control {
+namespace weir::inline v0::inline control {
 
 /// What a rule does when its condition holds.
 ///   kOff      the rule is not evaluated
@@ -98,13 +98,4 @@ inline ConfigErrors AdmissionConfig::validate() const {
   return errors;
 }
 
-}  // namespace weir::inline v0::control
-
-namespace weir::inline v0 {
-using control::AdmissionConfig;
-using control::kActorBytesMax;
-using control::kActorTableMax;
-using control::kRuleModeNames;
-using control::RuleMode;
-using control::RuleModes;
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::inline control

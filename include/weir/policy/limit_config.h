@@ -11,7 +11,7 @@
 #include "weir/base/time.h"
 #include "weir/policy/limit_policy.h"
 
-namespace weir::inline v0::policy {
+namespace weir::inline v0::inline policy {
 
 // Every limiter, once: enumerator and name. src/policy/<name>_limit.cc defines its factory,
 // make_<name>_limit(config, rng).
@@ -76,13 +76,4 @@ struct LimitConfig {
 /// replayed.
 [[nodiscard]] std::unique_ptr<LimitPolicy> make_limit_policy(const LimitConfig& config, Rng rng);
 
-}  // namespace weir::inline v0::policy
-
-namespace weir::inline v0 {
-using policy::kLimitKindNames;
-using policy::limit_kind_named;
-using policy::LimitConfig;
-using policy::LimitKind;
-using policy::make_limit_policy;
-using policy::name_of;
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::inline policy

@@ -6,7 +6,7 @@
 
 #include "weir/base/time.h"
 
-namespace weir::inline v0::policy {
+namespace weir::inline v0::inline policy {
 
 /// One closed measurement window of one scope, the input of a limiter. Control's SampleWindow makes
 /// it; tests and scenarios replay it.
@@ -90,14 +90,4 @@ class LimitPolicy {
   [[nodiscard]] virtual std::string_view name() const noexcept = 0;
 };
 
-}  // namespace weir::inline v0::policy
-
-namespace weir::inline v0 {
-using policy::LimitBounds;
-using policy::LimitDecision;
-using policy::LimitPolicy;
-using policy::LimitReason;
-using policy::LimitSample;
-using policy::name_of;
-using policy::WindowRules;
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::inline policy

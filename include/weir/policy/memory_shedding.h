@@ -9,7 +9,7 @@
 #include "weir/policy/priority.h"
 #include "weir/policy/reason.h"
 
-namespace weir::inline v0::policy {
+namespace weir::inline v0::inline policy {
 
 /// How full the memory of the machine or cgroup is.
 ///   kNormal     all classes are admitted
@@ -98,14 +98,4 @@ class ShedShare {
   return Reason::kAdmitted;
 }
 
-}  // namespace weir::inline v0::policy
-
-namespace weir::inline v0 {
-using policy::counts_low_request;
-using policy::decide_memory;
-using policy::MemoryLevel;
-using policy::MemoryRules;
-using policy::name_of;
-using policy::next_memory_level;
-using policy::ShedShare;
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::inline policy

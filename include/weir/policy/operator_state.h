@@ -6,7 +6,7 @@
 
 #include "weir/policy/class_admission.h"
 
-namespace weir::inline v0::policy {
+namespace weir::inline v0::inline policy {
 
 /// The state of a scope as operators see it.
 ///   kHealthy     every class has room
@@ -49,11 +49,4 @@ struct StateBounds {
                                  .low_cap = rules.caps[index_of(Priority::kLow)]});
 }
 
-}  // namespace weir::inline v0::policy
-
-namespace weir::inline v0 {
-using policy::name_of;
-using policy::operator_state;
-using policy::OperatorState;
-using policy::StateBounds;
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::inline policy

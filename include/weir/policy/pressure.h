@@ -8,7 +8,7 @@
 #include "weir/base/config_error.h"
 #include "weir/base/time.h"
 
-namespace weir::inline v0::policy {
+namespace weir::inline v0::inline policy {
 
 /// How close the server's fixed pools are to their bounds. Ordered: a higher level never accepts
 /// what a lower level refuses.
@@ -117,15 +117,4 @@ struct PressureDecision {
 [[nodiscard]] PressureDecision evaluate_pressure(const PressureState& state,
                                                  const PressureConfig& config) noexcept;
 
-}  // namespace weir::inline v0::policy
-
-namespace weir::inline v0 {
-using policy::evaluate_pressure;
-using policy::kJustAnswered;
-using policy::name_of;
-using policy::PressureConfig;
-using policy::PressureDecision;
-using policy::PressureLevel;
-using policy::PressureSource;
-using policy::PressureState;
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::inline policy

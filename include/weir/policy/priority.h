@@ -6,7 +6,7 @@
 #include <optional>
 #include <string_view>
 
-namespace weir::inline v0::policy {
+namespace weir::inline v0::inline policy {
 
 /// How important a request is. Lower values are more important; kCritical is never refused.
 ///   kCritical  health probes, leader election, failure detection: set only by trusted peers or by
@@ -39,13 +39,4 @@ inline constexpr std::array<Priority, kPriorityCount> kPriorities = {
   return std::nullopt;
 }
 
-}  // namespace weir::inline v0::policy
-
-namespace weir::inline v0 {
-using policy::index_of;
-using policy::kPriorities;
-using policy::kPriorityCount;
-using policy::name_of;
-using policy::Priority;
-using policy::priority_named;
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::inline policy

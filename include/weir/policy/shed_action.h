@@ -7,7 +7,7 @@
 
 #include "weir/policy/priority.h"
 
-namespace weir::inline v0::policy {
+namespace weir::inline v0::inline policy {
 
 /// Whether the sender of a request expects an answer.
 enum class Transport : std::uint8_t {
@@ -34,11 +34,4 @@ enum class ShedAction : std::uint8_t {
   return transport == Transport::kDatagram ? ShedAction::kDropSilently : ShedAction::kReplyWithHint;
 }
 
-}  // namespace weir::inline v0::policy
-
-namespace weir::inline v0 {
-using policy::name_of;
-using policy::shed_action;
-using policy::ShedAction;
-using policy::Transport;
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::inline policy

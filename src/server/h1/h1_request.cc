@@ -11,7 +11,7 @@
 #include "h1/h1_session.h"
 #include "shard.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 namespace {
 
 /// The handler of a request that is refused before a handler sees it.
@@ -395,4 +395,4 @@ void H1Session::release_stream() noexcept {
   if (handler_ != &no_handler) shard_.shared().streams.give();
 }
 
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

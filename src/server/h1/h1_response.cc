@@ -10,7 +10,7 @@
 #include "h1/h1_session.h"
 #include "shard.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 namespace {
 
 constexpr std::size_t kHeadOverhead = 192;  // status line, date, framing, connection
@@ -391,4 +391,4 @@ io::Loop& H1Session::loop() const noexcept {
   return shard_.loop();
 }
 
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

@@ -10,7 +10,7 @@
 
 // What an HTTP/2 session appends to its connection's output, and in which order.
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 namespace {
 
 constexpr std::size_t kFrameRoom = 64;         // with less room, a new buffer is taken
@@ -232,4 +232,4 @@ bool H2Session::on_flushed(TimePoint now) {
   return waiting && !output.blocked() && !output.contiguous(kDataRoom, access()).empty();
 }
 
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

@@ -12,7 +12,7 @@
 #include "h2/h2_stream.h"
 #include "shard.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 namespace {
 
 constexpr std::size_t kFieldsMax = 160;
@@ -351,4 +351,4 @@ std::size_t H2Stream::writable_bytes() const noexcept {
   return room <= lost ? 0 : std::min(window, room - lost);
 }
 
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

@@ -10,7 +10,7 @@
 #include "connection.h"
 #include "shard.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 namespace {
 
 /// Time between the first GOAWAY, which names no stream, and the one that does: requests that the
@@ -399,4 +399,4 @@ void H2Session::on_drain() {
   touch();
 }
 
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

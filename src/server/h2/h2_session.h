@@ -17,7 +17,7 @@
 #include "http/h2/session_kit.h"
 #include "session.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 
 class Connection;
 class LoopShard;
@@ -188,4 +188,4 @@ class H2Session final : public Session, private http::h2::SessionEvents {
   bool had_output_ = false;  // before the flush
 };
 
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

@@ -10,7 +10,7 @@
 
 // The request side of an HTTP/2 stream, and its end. The response side: h2_response.cc.
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 namespace {
 
 constexpr std::size_t kPieceMax =
@@ -286,4 +286,4 @@ void H2StreamPool::release(H2Stream& stream) {
   places_.give();
 }
 
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

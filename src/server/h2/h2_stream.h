@@ -19,7 +19,7 @@
 #include "rate_guard.h"
 #include "stream_places.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 
 class H2Session;
 
@@ -207,4 +207,4 @@ class H2StreamPool {
   Slab<H2Stream> slab_;
 };
 
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

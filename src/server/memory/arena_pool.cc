@@ -5,7 +5,7 @@
 
 #include "weir/base/assert.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 
 ArenaPool::ArenaPool(const Shape& shape)
     : blocks_(shape.blocks),
@@ -103,4 +103,4 @@ Duration ArenaPool::oldest_wait(TimePoint now) const noexcept {
   return waiting_.empty() ? Duration::zero() : now - waiting_.front()->since;
 }
 
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

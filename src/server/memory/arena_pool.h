@@ -11,7 +11,7 @@
 
 #include "io/shared_blocks.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 
 /// A pending stream. Embedded in the stream; in the queue at most once.
 struct ArenaWaiter {
@@ -85,4 +85,4 @@ class ArenaPool {
   PoolStats pending_;
 };
 
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 
 bool BodyBuffer::append(const http::BodyChunk& chunk) {
   if (chunk.len == 0) return true;
@@ -40,4 +40,4 @@ std::string_view BodyBuffer::get() const noexcept {
   return {reinterpret_cast<const char*>(data_), size_};
 }
 
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

@@ -6,7 +6,7 @@
 
 #include "weir/base/assert.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 
 /// One contiguous part of a read buffer: committed bytes [consumed, len) of a fixed span.
 class ReadSpan {
@@ -97,4 +97,4 @@ class ConnReadBuf {
   bool attached_ = false;
 };
 
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

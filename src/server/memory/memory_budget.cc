@@ -8,7 +8,7 @@
 #include "shard.h"
 #include "tls/tls_shared.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 namespace {
 
 constexpr std::uint64_t kPage = 4096;
@@ -195,4 +195,4 @@ MemoryBudget paper_budget(const ServerConfig& c) {
   return budget;
 }
 
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

@@ -6,7 +6,7 @@
 #include "weir/base/assert.h"
 #include "weir/policy/pool_share.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 
 bool Outbox::grow(io::Access access, std::uint32_t quota) noexcept {
   if (held_ >= quota) return false;
@@ -198,4 +198,4 @@ std::size_t Outbox::room() const noexcept {
          std::size_t{std::min(more, pool_->blocks().takeable(loop_))} * pool_->buffer_bytes();
 }
 
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

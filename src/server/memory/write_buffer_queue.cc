@@ -6,7 +6,7 @@
 #include "shard.h"
 #include "shared.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 
 WriteBufferQueue::WriteBufferQueue(ServerShared& shared, io::Loop& loop, std::uint32_t index,
                                    LoopCounters& counters)
@@ -118,4 +118,4 @@ void WriteBufferQueue::tell() {
   shared_.writes.blocks().set_waiting(index_, wanted);
 }
 
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

@@ -2,7 +2,7 @@
 
 #include "weir/base/assert.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 
 HandshakeSlots::HandshakeSlots(Shape shape) : reserved_(shape.reserved), places_(shape.loops) {
   stats_.capacity = shape.count;
@@ -93,4 +93,4 @@ std::uint32_t HandshakeSlots::waiting() const {
   return static_cast<std::uint32_t>(critical_.size() + ordinary_.size());
 }
 
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

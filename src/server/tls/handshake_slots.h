@@ -8,7 +8,7 @@
 #include "weir/base/pool_stats.h"
 #include "weir/experimental/io/loop.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 
 /// The slots for concurrent TLS handshakes over all loops, and the queue for them.
 ///
@@ -87,4 +87,4 @@ class HandshakeSlots {
   std::vector<Place> places_;
 };
 
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

@@ -9,7 +9,7 @@
 #include "shard.h"
 #include "tls/tls_shared.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 namespace {
 
 constexpr std::string_view kSpeaksTls =
@@ -171,4 +171,4 @@ void TlsEntry::end_streams(CloseReason reason) {
   over(left ? HandshakeResult::kAborted : HandshakeResult::kSacrificed);
 }
 
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

@@ -9,7 +9,7 @@
 #include "session.h"
 #include "tls/handshake_slots.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 
 class Connection;
 class LoopShard;
@@ -67,4 +67,4 @@ class TlsEntry final : public Session, private HandshakeSlots::Entrant {
   bool granted_ = false;
 };
 
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

@@ -13,7 +13,7 @@
 #include "tls/handshake_slots.h"
 #include "tls/tls_entry.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 
 /// The TLS state that all loops share: certificates, handshake slots, a stage buffer per
 /// connection.
@@ -41,4 +41,4 @@ struct TlsShared {
   Slab<TlsEntry> entries_;
 };
 
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

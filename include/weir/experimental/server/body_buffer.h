@@ -7,7 +7,7 @@
 #include "weir/experimental/http/header_view.h"
 #include "weir/experimental/server/arena.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 
 /// Collects the pieces of a body into one contiguous block inside an arena.
 ///
@@ -43,8 +43,4 @@ class BodyBuffer {
   std::size_t capacity_ = 0;
 };
 
-}  // namespace weir::inline v0::server
-
-namespace weir::inline v0 {
-using server::BodyBuffer;
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::inline server

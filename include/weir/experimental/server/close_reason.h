@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 
 /// Why a connection and its streams ended. The names are stable: they are metric labels.
 enum class CloseReason : std::uint8_t {
@@ -74,12 +74,4 @@ inline constexpr std::array<std::string_view, static_cast<std::size_t>(RefuseRea
   return kRefuseReasonNames[static_cast<std::size_t>(reason)];
 }
 
-}  // namespace weir::inline v0::server
-
-namespace weir::inline v0 {
-using server::CloseReason;
-using server::kCloseReasonNames;
-using server::kRefuseReasonNames;
-using server::name_of;
-using server::RefuseReason;
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::inline server

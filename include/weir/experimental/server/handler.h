@@ -11,7 +11,7 @@
 #include "weir/experimental/server/arena.h"
 #include "weir/experimental/server/close_reason.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 
 class ServerStream;
 
@@ -80,10 +80,4 @@ class Handler {
   virtual void on_abort(ServerStream& stream, CloseReason reason);
 };
 
-}  // namespace weir::inline v0::server
-
-namespace weir::inline v0 {
-using server::Handler;
-using server::HttpVersion;
-using server::ServerRequest;
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::inline server

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 
 /// The result of a TLS handshake on a listener.
 enum class HandshakeResult : std::uint8_t {
@@ -27,10 +27,4 @@ inline constexpr std::array<std::string_view, static_cast<std::size_t>(Handshake
   return kHandshakeResultNames[static_cast<std::size_t>(result)];
 }
 
-}  // namespace weir::inline v0::server
-
-namespace weir::inline v0 {
-using server::HandshakeResult;
-using server::kHandshakeResultNames;
-using server::name_of;
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::inline server

@@ -11,7 +11,7 @@
 #include "weir/experimental/http/h2_config.h"
 #include "weir/experimental/io/tls_config.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 
 /// All bounds of the server. All sizes are fixed at start; the defaults suit a 1 GB machine.
 ///
@@ -210,8 +210,4 @@ inline ConfigErrors ServerConfig::warnings() const {
   return found;
 }
 
-}  // namespace weir::inline v0::server
-
-namespace weir::inline v0 {
-using server::ServerConfig;
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::inline server

@@ -11,7 +11,7 @@
 #include "weir/experimental/server/handshake_result.h"
 #include "weir/policy/pressure.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 
 /// TLS statistics of a server. The memory figures are those of the whole process.
 struct TlsStats {
@@ -79,9 +79,4 @@ struct ServerStats {
   }
 };
 
-}  // namespace weir::inline v0::server
-
-namespace weir::inline v0 {
-using server::ServerStats;
-using server::TlsStats;
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::inline server

@@ -16,7 +16,7 @@
 #include "weir/experimental/server/arena.h"
 #include "weir/experimental/server/handler.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 
 /// A field of a response. The name is in lower case, as HTTP/2 requires.
 struct ResponseField {
@@ -141,15 +141,4 @@ class ServerStream {
   alignas(std::max_align_t) std::array<std::byte, kStateBytes> state_;
 };
 
-}  // namespace weir::inline v0::server
-
-namespace weir::inline v0 {
-using server::ArenaAnswer;
-using server::ArenaStatus;
-using server::ArenaWait;
-using server::BodyLife;
-using server::ResponseField;
-using server::ResponseHead;
-using server::SendResult;
-using server::ServerStream;
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::inline server
