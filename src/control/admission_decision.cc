@@ -318,20 +318,6 @@ Entered AdmissionController::enter(const AdmissionRequest& request, Waiter& wait
   return {.kind = Entered::Kind::kRefused, .reason = reason};
 }
 
-TimePoint Impl::binding_deadline(const AdmissionRequest& request) const noexcept {
-  return live.modes.load(kRelaxed).deadline == RuleMode::kEnforce ? request.deadline : TimePoint{};
-}
-
-Duration Impl::patience_for(const AdmissionRequest& request, TimePoint now) const noexcept {
-  const bool waits = !request.hedge &&
-                     (request.priority == Priority::kHigh || request.priority == Priority::kNormal);
-  if (!waits) return Duration(0);
-  const Duration tier = request.priority == Priority::kHigh ? live.high_wait_max.load(kRelaxed)
-                                                            : live.normal_wait_max.load(kRelaxed);
-  const TimePoint deadline = binding_deadline(request);
-  return deadline == TimePoint{} ? tier : std::min(tier, deadline - now);
-}
-
 Entered Impl::wait(const AdmissionRequest& request, Waiter& waiter, Scope& scope, Taken& taken,
                    TimePoint now) noexcept {
   const Duration patience = patience_for(request, now);

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <array>
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -10,6 +10,7 @@
 
 #include "budget_table.h"
 #include "memory_gate.h"
+#include "memory_orders.h"
 #include "scope.h"
 
 namespace weir::inline v0::inline control {
@@ -118,5 +119,22 @@ class AdmissionController::Impl {
   mutable std::mutex config_mutex;
   AdmissionConfig config;  // under config_mutex, except the values that are fixed at start
 };
+
+inline TimePoint AdmissionController::Impl::binding_deadline(
+    const AdmissionRequest& request) const noexcept {
+  return live.modes.load(kRelaxed).deadline == RuleMode::kEnforce ? request.deadline : TimePoint{};
+}
+
+// Inline: every request that waits asks.
+[[gnu::always_inline]] inline Duration AdmissionController::Impl::patience_for(
+    const AdmissionRequest& request, TimePoint now) const noexcept {
+  const bool waits = !request.hedge &&
+                     (request.priority == Priority::kHigh || request.priority == Priority::kNormal);
+  if (!waits) return Duration(0);
+  const Duration tier = request.priority == Priority::kHigh ? live.high_wait_max.load(kRelaxed)
+                                                            : live.normal_wait_max.load(kRelaxed);
+  const TimePoint deadline = binding_deadline(request);
+  return deadline == TimePoint{} ? tier : std::min(tier, deadline - now);
+}
 
 }  // namespace weir::inline v0::inline control
