@@ -1,11 +1,10 @@
 #pragma once
 
-#include <array>
-#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
 
+#include "weir/base/enum_names.h"
 #include "weir/experimental/config/option_apply.h"
 
 namespace weir::inline v0::config {
@@ -26,12 +25,8 @@ enum class OptionKind : std::uint8_t {
   kRanges,     // ["10.0.0.0/8"]
 };
 
-[[nodiscard]] constexpr std::string_view name_of(OptionKind kind) noexcept {
-  constexpr std::array<std::string_view, 12> kNames = {"flag",    "count",   "size",      "time",
-                                                       "ratio",   "text",    "texts",     "choice",
-                                                       "choices", "address", "addresses", "ranges"};
-  return kNames[static_cast<std::size_t>(kind)];
-}
+WEIR_ENUM_NAMES(OptionKind, "flag", "count", "size", "time", "ratio", "text", "texts", "choice",
+                "choices", "address", "addresses", "ranges")
 
 [[nodiscard]] constexpr bool is_list(OptionKind kind) noexcept {
   return kind == OptionKind::kTexts || kind == OptionKind::kChoices ||

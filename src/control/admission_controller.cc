@@ -1,7 +1,6 @@
 #include "weir/control/admission_controller.h"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "weir/policy/retry_hint.h"

@@ -4,7 +4,6 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <optional>
 
 #include "weir/base/bounded_count.h"
 #include "weir/base/time.h"

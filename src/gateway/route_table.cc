@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "weir/base/ascii.h"
 #include "weir/base/assert.h"
 #include "weir/experimental/http/field.h"
 
@@ -9,16 +10,6 @@
 
 namespace weir::inline v0::gateway {
 namespace {
-
-char lower(char c) noexcept {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
-
-std::string lowered(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(), lower);
-  return out;
-}
 
 std::uint32_t bit_of(http::Method method) noexcept {
   return 1U << static_cast<unsigned>(method);
@@ -41,7 +32,7 @@ bool is_dots(std::string_view segment) noexcept {
 }
 
 bool is_unreserved(char c) noexcept {
-  const char l = lower(c);
+  const char l = to_lower(c);
   return (l >= 'a' && l <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '_' ||
          c == '~';
 }
@@ -115,10 +106,10 @@ RouteTable::RouteTable(std::span<const RouteConfig> routes, std::span<const std:
     Entry entry;
     if (config.host.starts_with("*.")) {
       entry.host_kind = HostKind::kBelow;
-      entry.host = lowered(std::string_view(config.host).substr(1));
+      entry.host = to_lower(std::string_view(config.host).substr(1));
     } else if (!config.host.empty()) {
       entry.host_kind = HostKind::kExact;
-      entry.host = lowered(host_of(config.host));
+      entry.host = to_lower(host_of(config.host));
     }
     if (!config.path.empty()) {
       entry.path_kind = PathKind::kExact;

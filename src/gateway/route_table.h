@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,7 +10,6 @@
 #include "weir/experimental/gateway/route_config.h"
 #include "weir/experimental/http/header_view.h"
 #include "weir/experimental/http/method.h"
-#include "weir/policy/priority.h"
 
 namespace weir::inline v0::gateway {
 

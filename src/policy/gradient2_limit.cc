@@ -2,23 +2,12 @@
 
 #include <algorithm>
 
-#include "limit_range.h"
-
 namespace weir::inline v0::inline policy {
-namespace {
-
 constexpr double kTolerance = 1.5;
 constexpr double kSmoothing = 0.2;
 constexpr double kHeadroom = 4;
 constexpr double kLongWindows = 600;
 constexpr std::uint32_t kWarmup = 10;
-
-}  // namespace
-
-Gradient2Limit::Gradient2Limit(const LimitConfig& config) noexcept
-    : window_(config.window_duration),
-      bounds_(config.bounds()),
-      limit_(in_bounds(config.initial_limit, bounds_)) {}
 
 void Gradient2Limit::learn(double avg_ns) noexcept {
   if (learned_ < kWarmup) {
@@ -43,9 +32,7 @@ LimitDecision Gradient2Limit::on_window(const LimitSample& window) noexcept {
   const double gradient = std::clamp(kTolerance * long_ns_ / avg, 0.5, 1.0);
   const double wanted = limit_ * gradient + kHeadroom;
   const double before = limit_;
-  limit_ = std::clamp(limit_ * (1 - kSmoothing) + wanted * kSmoothing,
-                      static_cast<double>(lowest(bounds_)),
-                      static_cast<double>(std::max(lowest(bounds_), bounds_.max)));
+  limit_ = clamped(limit_ * (1 - kSmoothing) + wanted * kSmoothing);
   decision.limit = limit();
   decision.queue_estimate = before * (1 - gradient);
   if (limit_ < before) {
@@ -56,20 +43,6 @@ LimitDecision Gradient2Limit::on_window(const LimitSample& window) noexcept {
     decision.reason = wanted > before ? LimitReason::kAtCeiling : LimitReason::kAtFloor;
   }
   return decision;
-}
-
-std::uint32_t Gradient2Limit::limit() const noexcept {
-  return static_cast<std::uint32_t>(limit_);
-}
-
-WindowRules Gradient2Limit::window_rules() const noexcept {
-  return {.duration = window_, .duration_min = window_, .early_close_samples = 0};
-}
-
-void Gradient2Limit::set_bounds(const LimitBounds& bounds) noexcept {
-  bounds_ = bounds;
-  limit_ = std::clamp(limit_, static_cast<double>(lowest(bounds_)),
-                      static_cast<double>(std::max(lowest(bounds_), bounds_.max)));
 }
 
 std::unique_ptr<LimitPolicy> make_gradient2_limit(const LimitConfig& config, Rng /*rng*/) {

@@ -25,15 +25,9 @@ PressureLevel level_of(double usage, const PressureConfig& config) {
 }
 
 double shed_probability(double usage, const PressureConfig& config) {
-  switch (level_of(usage, config)) {
-    case PressureLevel::kNormal:
-      return 0.0;
-    case PressureLevel::kElevated:
-      break;
-    case PressureLevel::kHigh:
-    case PressureLevel::kCritical:
-      return 1.0;
-  }
+  const PressureLevel level = level_of(usage, config);
+  if (level == PressureLevel::kNormal) return 0.0;
+  if (level >= PressureLevel::kHigh) return 1.0;
   const double band = config.high_watermark - config.elevated_watermark();
   const double share = (usage - config.elevated_watermark()) / band;
   return std::isnan(share) ? 1.0 : std::clamp(share, 0.0, 1.0) * kElevatedShedMax;

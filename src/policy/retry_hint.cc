@@ -5,11 +5,7 @@
 #include "weir/base/config_check.h"
 
 namespace weir::inline v0::inline policy {
-namespace {
-
 constexpr Duration kWaitMax = std::chrono::hours(1);
-
-}  // namespace
 
 std::optional<Duration> expected_wait(const DrainState& drain) noexcept {
   if (!drain.fresh || !(drain.drained_per_second > 0)) return std::nullopt;  // NaN too

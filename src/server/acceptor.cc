@@ -6,13 +6,9 @@
 #include "shard.h"
 
 namespace weir::inline v0::inline server {
-namespace {
-
 /// How long new connections stay in the kernel's queue while an idle one is closed. Longer than
 /// kJustAnswered, for which a connection is not closed.
 constexpr Duration kRoomPatience = std::chrono::milliseconds(100);
-
-}  // namespace
 
 Acceptor::Acceptor(ServerShared& shared, io::Loop& loop, CriticalPeer is_critical, Rng rng)
     : shared_(shared),
@@ -49,10 +45,6 @@ void Acceptor::close(io::Callback<> done) {
   }
 }
 
-void Acceptor::on_listener_closed() {
-  if (--open_listeners_ == 0) closed_();
-}
-
 bool Acceptor::ready_to_accept() {
   if (shared_.connections.has_room(false)) return true;
   std::uint64_t idle = 0;
@@ -73,6 +65,10 @@ void Acceptor::make_room() {
 void Acceptor::ask_for_room() {
   // The idle connection may get a request before it is closed: then check again, perhaps refuse.
   loop_.arm(room_timer_, loop_.now() + shared_.config.tick);
+  request_room();
+}
+
+void Acceptor::request_room() {
   for (LoopShard* shard : shared_.shards) {
     if (shard->counters().idle.get() > 0) shard->request_room();
   }
@@ -127,10 +123,7 @@ void Acceptor::refuse_early(io::Fd fd, RefuseReason reason, const Connection::Ar
 void Acceptor::on_accept_failed(io::IoError error) {
   LoopCounters& counters = shared_.shards.front()->counters();
   counters.count(error == io::IoError::kNoFds ? RefuseReason::kNoFds : RefuseReason::kNoMemory);
-  // Idle connections hold descriptors that are needed now.
-  for (LoopShard* shard : shared_.shards) {
-    if (shard->counters().idle.get() > 0) shard->request_room();
-  }
+  request_room();  // idle connections hold descriptors that are needed now
 }
 
 }  // namespace weir::inline v0::inline server

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <cstdint>
-#include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -39,10 +37,6 @@ class Acceptor {
   /// Stops accepting. Calls `done` when the listeners are closed.
   void close(io::Callback<> done);
 
-  [[nodiscard]] const std::vector<std::unique_ptr<io::Listener>>& listeners() const noexcept {
-    return listeners_;
-  }
-
  private:
   /// Receives the events of listeners: one object for cleartext, one for TLS.
   struct ListenerSink final : io::AcceptSink {
@@ -64,9 +58,12 @@ class Acceptor {
   void refuse_early(io::Fd fd, RefuseReason reason, const Connection::Arrival& arrival);
   void make_room();
   void ask_for_room();
+  void request_room();
   void room_made();
   void look_again(TimePoint now);
-  void on_listener_closed();
+  void on_listener_closed() {
+    if (--open_listeners_ == 0) closed_();
+  }
 
   ServerShared& shared_;
   io::Loop& loop_;

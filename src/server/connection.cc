@@ -13,12 +13,8 @@
 #include "tls/tls_shared.h"
 
 namespace weir::inline v0::inline server {
-namespace {
-
 constexpr int kReadsPerTurn = 4;  // of one connection, before other connections are served
 constexpr int kRoundsPerTurn = 16;
-
-}  // namespace
 
 Connection::Connection(LoopShard& shard, const Arrival& arrival) noexcept
     : shard_(shard),
@@ -319,10 +315,6 @@ void Connection::start_linger(TimePoint now) {
   lingering_ = true;
   linger_until_ = now + shard_.config().linger_timeout;
   transport_->shutdown_write();
-}
-
-void Connection::drain() {
-  session_->on_drain();
 }
 
 void Connection::close_now(CloseReason reason) {

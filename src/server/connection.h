@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 
 #include "weir/base/intrusive_list.h"
@@ -95,7 +94,7 @@ class Connection final : public io::SocketEvents {
   void drive();
   void resume_output(WriteBuffer* handed);  // with as many buffers as it needs
   void close_now(CloseReason reason);
-  void drain();
+  void drain() { session_->on_drain(); }
   [[nodiscard]] TimePoint blocked_since() const noexcept { return blocked_since_; }
   [[nodiscard]] TimePoint idle_since() const noexcept { return idle_since_; }
   /// When bytes were last received or sent.

@@ -9,7 +9,6 @@
 
 #include "weir/base/result.h"
 #include "weir/base/slab.h"
-#include "weir/experimental/http/limits.h"
 #include "weir/experimental/io/loop.h"
 #include "weir/experimental/server/close_reason.h"
 #include "weir/experimental/server/server_config.h"
@@ -71,8 +70,6 @@ struct ServerShared {
   ~ServerShared();
 
   const ServerConfig config;
-  const http::HttpLimits limits;
-  const PressureConfig pressure;
   const std::uint32_t loop_count;
   const std::uint32_t write_quota;  // buffers that one connection may hold
 

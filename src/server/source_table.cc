@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <span>
 
 #include "weir/base/assert.h"
@@ -32,10 +31,6 @@ bool has_source(const io::Address& peer) noexcept {
 }
 
 }  // namespace
-
-std::uint32_t SourceTable::places_for(std::uint32_t connections) noexcept {
-  return std::bit_ceil(std::max<std::uint32_t>(connections, 1) * 2);
-}
 
 SourceTable::SourceTable(const Shape& shape)
     : per_source_max_(shape.per_source_max),

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <memory>
 
@@ -37,7 +39,9 @@ class SourceTable {
   [[nodiscard]] std::uint32_t count_of(const io::Address& peer) const noexcept;
   [[nodiscard]] std::uint32_t sources() const noexcept { return used_; }
   /// The number of table entries for that many connections.
-  [[nodiscard]] static std::uint32_t places_for(std::uint32_t connections) noexcept;
+  [[nodiscard]] static std::uint32_t places_for(std::uint32_t connections) noexcept {
+    return std::bit_ceil(std::max<std::uint32_t>(connections, 1) * 2);
+  }
 
  private:
   [[nodiscard]] std::uint32_t home(const Entry& entry) const noexcept;

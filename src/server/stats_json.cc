@@ -1,7 +1,5 @@
 #include "weir/experimental/server/stats_json.h"
 
-#include <string_view>
-
 #include <nlohmann/json.hpp>
 
 #include "weir/experimental/server/memory_budget.h"

@@ -1,12 +1,10 @@
 #pragma once
 
-#include <array>
-#include <cstddef>
 #include <cstdint>
-#include <string_view>
 
 #include "weir/base/config_check.h"
 #include "weir/base/config_error.h"
+#include "weir/base/enum_names.h"
 #include "weir/base/time.h"
 #include "weir/policy/class_admission.h"
 #include "weir/policy/limit_config.h"
@@ -20,7 +18,7 @@ namespace weir::inline v0::inline control {
 ///   kEnforce  the rule refuses
 enum class RuleMode : std::uint8_t { kOff, kShadow, kEnforce };
 
-inline constexpr std::array<std::string_view, 3> kRuleModeNames = {"off", "shadow", "enforce"};
+WEIR_ENUM_NAMES(RuleMode, "off", "shadow", "enforce")
 
 /// The modes of all rules in one word, so that a decision reads all of them at once.
 struct alignas(8) RuleModes {

@@ -1,9 +1,9 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <string_view>
 
+#include "weir/base/enum_names.h"
 #include "weir/base/time.h"
 
 namespace weir::inline v0::inline policy {
@@ -42,8 +42,9 @@ enum class LimitReason : std::uint8_t {
   kPeakBound,   // at most a multiple of the recent peak in flight
   kConfigured,  // set by configuration
 };
-
-[[nodiscard]] std::string_view name_of(LimitReason reason) noexcept;
+WEIR_ENUM_NAMES(LimitReason, "hold", "no_samples", "grow", "not_used", "queueing", "overload",
+                "at_floor", "at_ceiling", "starting", "probe", "probe_ended", "peak_bound",
+                "configured")
 
 struct LimitDecision {
   std::uint32_t limit = 0;

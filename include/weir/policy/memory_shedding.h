@@ -1,11 +1,9 @@
 #pragma once
 
-#include <array>
-#include <cstddef>
 #include <cstdint>
-#include <string_view>
 
 #include "weir/base/config_error.h"
+#include "weir/base/enum_names.h"
 #include "weir/policy/priority.h"
 #include "weir/policy/reason.h"
 
@@ -18,10 +16,7 @@ namespace weir::inline v0::inline policy {
 /// Critical and high are never refused because of memory.
 enum class MemoryLevel : std::uint8_t { kNormal, kPressured, kCritical };
 
-[[nodiscard]] constexpr std::string_view name_of(MemoryLevel level) noexcept {
-  constexpr std::array<std::string_view, 3> kNames = {"normal", "pressured", "critical"};
-  return kNames[static_cast<std::size_t>(level)];
-}
+WEIR_ENUM_NAMES(MemoryLevel, "normal", "pressured", "critical")
 
 /// The thresholds, as fractions of the memory that may be used.
 struct MemoryRules {

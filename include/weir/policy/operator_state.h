@@ -1,9 +1,8 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <string_view>
 
+#include "weir/base/enum_names.h"
 #include "weir/policy/class_admission.h"
 
 namespace weir::inline v0::inline policy {
@@ -14,10 +13,7 @@ namespace weir::inline v0::inline policy {
 ///   kOverloaded  normal is at its bound; only high and critical get through
 enum class OperatorState : std::uint8_t { kHealthy, kPressured, kOverloaded };
 
-[[nodiscard]] constexpr std::string_view name_of(OperatorState state) noexcept {
-  constexpr std::array<std::string_view, 3> kNames = {"healthy", "pressured", "overloaded"};
-  return kNames[static_cast<std::size_t>(state)];
-}
+WEIR_ENUM_NAMES(OperatorState, "healthy", "pressured", "overloaded")
 
 /// The bounds and caps of normal and low, from which the state of a scope is computed for a new
 /// request of cost 1.

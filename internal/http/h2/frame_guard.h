@@ -1,6 +1,6 @@
 #pragma once
 
-#include <array>
+#include <algorithm>
 #include <cstdint>
 #include <span>
 
@@ -50,7 +50,9 @@ class FrameGuard {
 
   /// The worst verdict of the score so far.
   [[nodiscard]] GlitchVerdict verdict() const noexcept { return verdict_; }
-  void glitch(H2Glitch glitch, TimePoint now) noexcept;
+  void glitch(H2Glitch glitch, TimePoint now) noexcept {
+    verdict_ = std::max(verdict_, score_.add(glitch, now));
+  }
 
   // Reports of what the codec did, and of what the peer has acknowledged.
   void on_data_sent() noexcept;

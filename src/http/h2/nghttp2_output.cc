@@ -3,8 +3,6 @@
 #include <charconv>
 #include <utility>
 
-#include "weir/base/assert.h"
-
 #include "h2/nghttp2_callbacks.h"
 
 namespace weir::inline v0::http::h2 {

@@ -2,8 +2,6 @@
 #include <cstring>
 #include <utility>
 
-#include "weir/base/assert.h"
-
 #include "connection.h"
 #include "h2/h2_session.h"
 #include "shard.h"
@@ -11,13 +9,9 @@
 // What an HTTP/2 session appends to its connection's output, and in which order.
 
 namespace weir::inline v0::inline server {
-namespace {
-
 constexpr std::size_t kFrameRoom = 64;         // with less room, a new buffer is taken
 constexpr std::size_t kPayloadWorthIt = 1024;  // with less room, a new buffer is taken
 constexpr std::size_t kDataRoom = http::h2::kFrameHeaderBytes + kPayloadWorthIt;
-
-}  // namespace
 
 bool H2Session::put_frames(TimePoint now) {
   Outbox& output = connection_.output();
@@ -145,10 +139,6 @@ void H2Session::leave_ring(H2Stream& stream) noexcept {
   if (ring != H2Stream::Ring::kNone) {
     (ring == H2Stream::Ring::kReady ? ready_ : blocked_on_window_).remove(stream);
   }
-}
-
-void H2Session::wait_for_drain(H2Stream& stream) {
-  if (!stream.drain_hook.linked()) drains_.push_back(stream);
 }
 
 void H2Session::add_work(H2Stream& stream) {

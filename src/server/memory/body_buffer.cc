@@ -13,10 +13,6 @@ bool BodyBuffer::append(const http::BodyChunk& chunk) {
   return true;
 }
 
-bool BodyBuffer::reserve(std::size_t size) {
-  return size <= capacity_ || grow(size);
-}
-
 /// Doubles the block, or takes exactly what is needed if doubling does not fit.
 bool BodyBuffer::grow(std::size_t needed) {
   const std::size_t doubled = std::max({needed, capacity_ * 2, kFirstBytes});

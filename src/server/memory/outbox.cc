@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "weir/base/assert.h"
 #include "weir/policy/pool_share.h"
@@ -109,12 +110,7 @@ bool Outbox::reserve(std::size_t size, io::Access access) noexcept {
   (before == nullptr ? first_ : before->next) = nullptr;
   last_ = before;
   if (before == nullptr) fill_ = nullptr;
-  while (extra != nullptr) {
-    WriteBuffer* next = extra->next;
-    pool_->release(loop_, extra);
-    --held_;
-    extra = next;
-  }
+  for (; extra != nullptr; --held_) pool_->release(loop_, std::exchange(extra, extra->next));
   return false;
 }
 

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "weir/base/block_pool.h"
-#include "weir/base/pool_stats.h"
 
 namespace weir::inline v0::inline server {
 

@@ -44,11 +44,7 @@ void WriteBufferQueue::set_waiting(Connection& connection, bool waits) {
 }
 
 void WriteBufferQueue::enter_line(Connection& connection) {
-  if (connection.critical()) {
-    line_.push_front(connection);
-  } else {
-    line_.push_back(connection);
-  }
+  connection.critical() ? line_.push_front(connection) : line_.push_back(connection);
 }
 
 /// The longest blocked connection becomes the collector, if the server has none. A loop whose

@@ -14,10 +14,6 @@ void HandshakeSlots::attach(std::uint32_t loop, io::Loop& on, io::Task& granted)
   places_[loop].task = &granted;
 }
 
-void HandshakeSlots::take() noexcept {
-  if (++stats_.used > stats_.peak) stats_.peak = stats_.used;
-}
-
 bool HandshakeSlots::enter(Entrant& entrant) {
   const std::lock_guard lock(mutex_);
   WEIR_ASSERT(entrant.state_ == Entrant::State::kOutside);

@@ -76,7 +76,9 @@ class HandshakeSlots {
   [[nodiscard]] bool room_for(bool critical) const noexcept {
     return stats_.capacity - stats_.used > (critical ? 0 : reserved_);
   }
-  void take() noexcept;
+  void take() noexcept {
+    if (++stats_.used > stats_.peak) stats_.peak = stats_.used;
+  }
   void hand_out();
 
   mutable std::mutex mutex_;

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <mutex>
-#include <string>
 
 #include "weir/base/slab.h"
 #include "weir/experimental/server/server_config.h"

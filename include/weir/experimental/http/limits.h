@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "weir/base/config_check.h"
 #include "weir/base/config_error.h"
 
 namespace weir::inline v0::http {
@@ -34,12 +35,7 @@ struct HttpLimits {
     ConfigErrors errors;
     const auto within = [&](const char* key, std::uint64_t value, std::uint64_t low,
                             std::uint64_t high) {
-      if (value >= low && value <= high) return;
-      errors.push_back({prefix + key,
-                        std::to_string(value),
-                        std::to_string(low) + " to " + std::to_string(high),
-                        {},
-                        0});
+      check_range(errors, prefix + key, value, low, high);
     };
     const std::uint64_t head_cap =
         region_bytes < kHeadBytesCap ? std::uint64_t{region_bytes} : std::uint64_t{kHeadBytesCap};

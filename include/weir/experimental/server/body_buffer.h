@@ -22,7 +22,7 @@ class BodyBuffer {
 
   [[nodiscard]] bool append(const http::BodyChunk& chunk);
   /// Makes room for `size` bytes in total, for a body whose length is known.
-  [[nodiscard]] bool reserve(std::size_t size);
+  [[nodiscard]] bool reserve(std::size_t size) { return size <= capacity_ || grow(size); }
 
   /// All bytes so far; a null view if there are none.
   [[nodiscard]] std::string_view get() const noexcept;

@@ -9,14 +9,19 @@
 #include "weir/base/config_error.h"
 #include "weir/base/time.h"
 #include "weir/experimental/http/h2_config.h"
+#include "weir/experimental/http/limits.h"
 #include "weir/experimental/io/tls_config.h"
+#include "weir/policy/pressure.h"
 
 namespace weir::inline v0::inline server {
 
-/// All bounds of the server. All sizes are fixed at start; the defaults suit a 1 GB machine.
+/// All bounds of the server: those of one message, when pressure begins, and the others. All sizes
+/// are fixed at start; the defaults suit a 1 GB machine.
 ///
 /// Thread-safety: a value. validate() returns all errors, with the keys of the configuration file.
-struct ServerConfig {
+struct ServerConfig : http::HttpLimits, PressureConfig {
+  ServerConfig() noexcept { stall_grace = std::chrono::seconds(1); }
+
   std::vector<std::string> listen;  // "127.0.0.1:8080", "[::]:8080", ":0", "unix:/run/weir.sock"
   std::uint32_t loops = 0;          // threads; 0: one per core
   io::TlsConfig tls;                // further addresses, for TLS
@@ -39,19 +44,6 @@ struct ServerConfig {
   std::uint32_t streams_max = 2048;           // requests at once, of every protocol
   std::uint32_t body_lease_pool_size = 256;   // HTTP/2 stream windows need a lease …
   std::uint32_t body_lease_size = 64 * 1024;  // … of this size
-  std::uint32_t pending_stream_pool_size = 64;
-  Duration pending_stream_timeout = std::chrono::seconds(10);
-
-  // Clients that do not read.
-  std::uint32_t backpressure_list_max = 1000;
-  Duration backpressure_timeout = std::chrono::seconds(30);
-  // At CRITICAL a connection with progress within this time is not closed; one whose head takes
-  // longer counts as idle.
-  Duration stall_grace = std::chrono::seconds(1);
-
-  // Pressure: ELEVATED begins at 0.7 × high.
-  double high_watermark = 0.85;
-  double critical_watermark = 0.95;
 
   // Reserved for critical requests.
   std::uint32_t reserved_connections = 8;
@@ -77,16 +69,6 @@ struct ServerConfig {
   bool http2_enabled = true;
   std::uint32_t http2_sessions_max = 0;  // 0: as many as connections
   http::H2Limits http2;
-
-  // Bounds of one message.
-  std::uint32_t head_bytes_max = 16 * 1024;
-  std::uint32_t header_count_max = 100;
-  std::uint32_t uri_bytes_max = 8 * 1024;
-  std::uint32_t trailer_bytes_max = 4 * 1024;
-  std::uint32_t trailer_count_max = 32;
-  std::uint32_t method_bytes_max = 32;
-  std::uint32_t chunk_extension_bytes_max = 256;     // of one chunk
-  std::uint32_t message_extension_bytes_max = 4096;  // of all chunks of a message
 
   // Sockets.
   std::uint32_t socket_receive_buffer_size = 0;  // 0: the kernel's choice

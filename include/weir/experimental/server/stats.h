@@ -2,7 +2,6 @@
 
 #include <array>
 #include <cstdint>
-#include <string_view>
 
 #include "weir/base/pool_stats.h"
 #include "weir/experimental/http/h2_config.h"

@@ -3,15 +3,11 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <initializer_list>
 #include <new>
 #include <optional>
 #include <span>
 #include <string_view>
-#include <utility>
 
-#include "weir/base/time.h"
-#include "weir/experimental/http/header_view.h"
 #include "weir/experimental/io/loop.h"
 #include "weir/experimental/server/arena.h"
 #include "weir/experimental/server/handler.h"
