@@ -13,7 +13,7 @@
 
 #include "odd_numbers_testing.h"
 
-namespace weir::policy {
+namespace weir::inline v0::inline policy {
 namespace {
 
 using namespace std::chrono_literals;
@@ -359,4 +359,4 @@ TEST(Pressure, AnIdleConnectionIsSparedLongerWhileThereIsRoom) {
 }
 
 }  // namespace
-}  // namespace weir::policy
+}  // namespace weir::inline v0::inline policy
