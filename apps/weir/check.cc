@@ -5,6 +5,7 @@
 #include "weir/base/byte_size.h"
 #include "weir/experimental/config/load.h"
 #include "weir/experimental/config/print.h"
+#include "weir/experimental/gateway/gateway.h"
 #include "weir/experimental/gateway/gateway_budget.h"
 #include "weir/experimental/server/tls_check.h"
 
@@ -28,6 +29,11 @@ int check(const std::string& file) {
     std::cerr << file << ": " << config::to_text(error) << "\n";
   }
   if (!certificates.empty()) return kUsageError;
+  if (const std::string objection = gateway::upstream_tls_objection(loaded.config);
+      !objection.empty()) {
+    std::cerr << file << ": " << objection << "\n";
+    return kUsageError;
+  }
   if (const std::string objection =
           gateway::budget_objection(loaded.config, gateway::own_cgroup_limit());
       !objection.empty()) {

@@ -48,7 +48,7 @@ config::Config demo_config(config::Config config, const DemoOptions& options,
   upstream::UpstreamConfig upstream;
   upstream.name = "replicas";
   for (const std::string& address : replicas) {
-    upstream.endpoints.push_back(*parse_net_address(address));
+    upstream.endpoints.push_back(*upstream::parse_source(address));
   }
   gateway::RouteConfig route;
   route.upstream = upstream.name;

@@ -7,6 +7,7 @@
 #include "weir/base/byte_size.h"
 #include "weir/base/net_address.h"
 #include "weir/experimental/config/load.h"
+#include "weir/experimental/config/upstream_url.h"
 #include "weir/experimental/gateway/gateway_budget.h"
 
 #include "config_faults.h"
@@ -41,16 +42,14 @@ std::optional<NetAddress> address_in(const std::string& text, const char* option
 
 /// --to: one upstream, one route that sends everything there.
 bool apply_to(config::Config& config, const std::vector<std::string>& to) {
-  upstream::UpstreamConfig upstream;
-  upstream.name = "app";
-  for (const std::string& text : to) {
-    const auto address = address_in(text, "--to");
-    if (!address) return false;
-    upstream.endpoints.push_back(*address);
+  const auto upstream = config::upstream_from(to);
+  if (!upstream) {
+    std::cerr << "weir run: " << upstream.error() << "\n";
+    return false;
   }
   gateway::RouteConfig route;
-  route.upstream = upstream.name;
-  config.upstreams = {upstream};
+  route.upstream = upstream->name;
+  config.upstreams = {*upstream};
   config.routes = {route};
   return true;
 }
@@ -125,7 +124,12 @@ void announce(const gateway::Gateway& gateway, const config::Config& config) {
   std::cerr << "weir: admin on " << (admin.empty() ? "none" : admin) << "\n";
   for (const upstream::UpstreamConfig& upstream : config.upstreams) {
     std::cerr << "weir: upstream " << upstream.name << ":";
-    for (const NetAddress& endpoint : upstream.endpoints) std::cerr << " " << to_string(endpoint);
+    for (const upstream::SourceSpec& source : upstream.endpoints) {
+      std::cerr << " " << source.to_string();
+    }
+    if (upstream.tls_enabled) {
+      std::cerr << (upstream.tls.insecure ? " (TLS, NOT verified)" : " (TLS)");
+    }
     std::cerr << "\n";
   }
   std::cerr << "weir: memory ceiling "
@@ -152,8 +156,9 @@ void add_run(CLI::App& program, int& status) {
   command->add_option("-c,--config", options->config_file, "Configuration file (TOML)");
   command
       ->add_option("--to", options->to,
-                   "Service to stand in front of, as HOST:PORT or unix:/path; "
-                   "several are replicas of one service")
+                   "Service to stand in front of: HOST:PORT, unix:/path, http://HOST, https://HOST "
+                   "(TLS), h2c://HOST (HTTP/2 in cleartext), or a source (dns:HOST:PORT, "
+                   "srv:_http._tcp.NAME, file:/path); several are replicas of one service")
       ->allow_extra_args(false);
   command
       ->add_option("--listen", options->listen,
@@ -173,6 +178,7 @@ void add_run(CLI::App& program, int& status) {
   command->footer(R"(Examples:
   weir run --to 127.0.0.1:3000
   weir run --to 10.0.0.1:80 --to 10.0.0.2:80 --listen :8080
+  weir run --to https://api.example.org
   weir run --to 127.0.0.1:3000 --tls-cert chain.pem --tls-key key.pem --tls-listen :443
   weir run --config weir.toml
 Every option of the file can also come from the environment: WEIR_ADMISSION_MAX_CONCURRENT=512.

@@ -186,7 +186,7 @@ int serve(const config::Config& config, const Serving& serving) {
               << " can be needed for server.max_connections and those of the upstreams: clients "
                  "will wait, and upstreams seem unreachable\n";
   }
-  if (const std::uint64_t bytes = tls_memory_bytes(config.server); bytes > 0) {
+  if (const std::uint64_t bytes = gateway::gateway_tls_bytes(config); bytes > 0) {
     io::set_tls_memory_budget(bytes);
   }
   return Master(config, serving).run();

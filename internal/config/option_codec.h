@@ -12,6 +12,7 @@
 #include "weir/base/time.h"
 #include "weir/experimental/gateway/gateway_config.h"
 #include "weir/experimental/gateway/route_config.h"
+#include "weir/experimental/upstream/upstream_config.h"
 
 #include "config/option_kind.h"
 #include "config/raw_config.h"
@@ -32,7 +33,8 @@ Refusal assign(Duration& field, const RawValue& value, const OptionRow& row);
 Refusal assign(std::string& field, const RawValue& value, const OptionRow& row);
 Refusal assign(std::vector<std::string>& field, const RawValue& value, const OptionRow& row);
 Refusal assign(std::optional<NetAddress>& field, const RawValue& value, const OptionRow& row);
-Refusal assign(std::vector<NetAddress>& field, const RawValue& value, const OptionRow& row);
+Refusal assign(std::vector<upstream::SourceSpec>& field, const RawValue& value,
+               const OptionRow& row);
 Refusal assign(std::vector<IpRange>& field, const RawValue& value, const OptionRow& row);
 Refusal assign(std::vector<gateway::IdentityKind>& field, const RawValue& value,
                const OptionRow& row);
@@ -45,7 +47,8 @@ Refusal assign(std::vector<gateway::IdentityKind>& field, const RawValue& value,
 [[nodiscard]] std::string print(const std::string& field, const OptionRow& row);
 [[nodiscard]] std::string print(const std::vector<std::string>& field, const OptionRow& row);
 [[nodiscard]] std::string print(const std::optional<NetAddress>& field, const OptionRow& row);
-[[nodiscard]] std::string print(const std::vector<NetAddress>& field, const OptionRow& row);
+[[nodiscard]] std::string print(const std::vector<upstream::SourceSpec>& field,
+                                const OptionRow& row);
 [[nodiscard]] std::string print(const std::vector<IpRange>& field, const OptionRow& row);
 [[nodiscard]] std::string print(const std::vector<gateway::IdentityKind>& field,
                                 const OptionRow& row);

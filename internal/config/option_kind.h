@@ -23,19 +23,21 @@ enum class OptionKind : std::uint8_t {
   kAddress,    // "127.0.0.1:80"; "" for none
   kAddresses,  // several of them
   kRanges,     // ["10.0.0.0/8"]
+  kSources,    // ["127.0.0.1:80 weight=2", "dns:api:8080"]
 };
 
 WEIR_ENUM_NAMES(OptionKind, "flag", "count", "size", "time", "ratio", "text", "texts", "choice",
-                "choices", "address", "addresses", "ranges")
+                "choices", "address", "addresses", "ranges", "sources")
 
 [[nodiscard]] constexpr bool is_list(OptionKind kind) noexcept {
   return kind == OptionKind::kTexts || kind == OptionKind::kChoices ||
-         kind == OptionKind::kAddresses || kind == OptionKind::kRanges;
+         kind == OptionKind::kAddresses || kind == OptionKind::kRanges ||
+         kind == OptionKind::kSources;
 }
 
 /// One row of options.def, without its field.
 struct OptionRow {
-  std::string_view section;  // "admission.limit", "upstream", "route"
+  std::string_view section;  // "admission.limit", "upstream", "upstream.tls", "route"
   std::string_view name;
   OptionKind kind = OptionKind::kFlag;
   double low = 0;  // range, when low < high; Time in ms, Size in bytes

@@ -29,6 +29,9 @@ struct Option {
 [[nodiscard]] std::span<const Option<upstream::UpstreamConfig>> upstream_options() noexcept;
 [[nodiscard]] std::span<const Option<gateway::RouteConfig>> route_options() noexcept;
 
+/// The tables inside of one [[upstream]], which are written [upstream.tls].
+[[nodiscard]] std::span<const std::string_view> upstream_tables() noexcept;
+
 /// The plain sections, in the order of the table.
 [[nodiscard]] std::span<const std::string_view> plain_sections() noexcept;
 
@@ -42,6 +45,9 @@ template <class Owner>
   }
   return nullptr;
 }
+
+/// The key of an option inside of its [[section]]: "connect_timeout_ms", "tls.ca".
+[[nodiscard]] std::string key_inside(const OptionRow& row);
 
 /// "1 to 16383 requests", "one of off, on"; empty if anything is allowed.
 template <class Owner>

@@ -24,7 +24,8 @@ struct RawValue {
   bool operator==(const RawValue&) const = default;
 };
 
-/// `key = value` of one section. index: which of several [[section]]; -1 for a plain [section].
+/// `key = value` of one section. index: which of several [[section]] it is in, or in a table of;
+/// -1 for a plain [section].
 struct RawEntry {
   std::string section;
   int index = -1;
@@ -38,6 +39,7 @@ struct RawSection {
   std::string name;
   int index = -1;
   int line = 0;
+  bool repeated = false;  // [[section]]
 };
 
 /// A file that is parsed but not interpreted. If it has syntax errors, it has nothing else.

@@ -11,6 +11,7 @@
 #include <openssl/ssl.h>
 
 #include "weir/base/result.h"
+#include "weir/experimental/io/tls_client_config.h"
 #include "weir/experimental/io/tls_config.h"
 
 namespace weir::inline v0::io {
@@ -32,11 +33,23 @@ struct TlsSetup {
   std::string ca_file;                  // trusted signers: of clients, or of servers
   std::string ca_pem;
   ClientCertificate client_certificate = ClientCertificate::kOff;
-  bool http2 = true;
+  TlsVersion min_version = TlsVersion::k12;
+  bool http2 = true;  // a client with http2 only fails if the server does not agree to it
   bool http1 = true;
   std::uint32_t key_updates_per_second = 100;
 
+  // Of clients:
+  std::string server_name;    // overrides the name given to begin()
+  bool verify = true;         // the chain and the name; false: insecure
+  bool system_roots = false;  // trusts the roots of the system; for setups without ca
+
   [[nodiscard]] static TlsSetup server(const TlsConfig& config);
+  /// `http1` and `http2` are what is offered by ALPN: protocol = "auto" offers both.
+  struct Offer {
+    bool http1 = true;
+    bool http2 = true;
+  };
+  [[nodiscard]] static TlsSetup client(const TlsClientConfig& config, Offer offer);
 };
 
 /// An error of a setup, for the operator: which file, and why.
@@ -47,7 +60,8 @@ struct TlsSetupError {
 };
 
 /// Certificates and settings for many connections: TLS 1.2 and newer, ephemeral keys and AEAD only,
-/// no renegotiation, no compression, sessions resumed by stateless tickets.
+/// no renegotiation, no compression, sessions resumed by stateless tickets. A client verifies the
+/// server's chain and name unless its setup says otherwise; sessions to resume are in TlsSessions.
 ///
 /// Promises: immutable. A reload creates a new context for later connections; it takes over the old
 /// one's ticket keys, so that sessions resume across a reload.
@@ -67,6 +81,8 @@ class TlsContext {
     return contexts_[identity];
   }
   [[nodiscard]] TlsRole role() const noexcept { return setup_.role; }
+  /// Different for each context of this process.
+  [[nodiscard]] std::uint64_t id() const noexcept { return id_; }
   [[nodiscard]] const TlsSetup& setup() const noexcept { return setup_; }
   /// A certificate that has expired or is not valid yet, by this machine's clock: clients refuse
   /// it, but a server can be started with it.
@@ -84,9 +100,12 @@ class TlsContext {
   TlsContext() = default;
   [[nodiscard]] Result<void, TlsSetupError> add(const TlsIdentity& identity);
   [[nodiscard]] Result<void, TlsSetupError> configure(SSL_CTX* context);
+  void configure_client(SSL_CTX* context);
+  void configure_server(SSL_CTX* context);
   void learn_names(SSL_CTX* context);
 
   TlsSetup setup_;
+  std::uint64_t id_ = 0;
   std::vector<SSL_CTX*> contexts_;
   std::vector<Name> names_;
   std::array<unsigned char, kTicketKeyBytes> ticket_keys_{};

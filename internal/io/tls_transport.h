@@ -19,9 +19,14 @@ class TlsTransport final : public Transport {
   TlsTransport& operator=(const TlsTransport&) = delete;
   ~TlsTransport() { end(); }
 
-  /// Creates the TLS object; `staged` are the bytes received before it. False: no memory.
+  /// Of a server: creates the TLS object; `staged` are the bytes received before it. False: no
+  /// memory.
   [[nodiscard]] bool begin(io::TlsContext::Ptr context, io::Socket& socket,
                            std::span<const std::byte> staged);
+  /// Of a client, on a socket that is connected: call handshake() until it is done or has failed.
+  /// False: no memory, or no name to verify the server by; stream().failure() tells.
+  [[nodiscard]] bool begin(io::TlsContext::Ptr context, io::Socket& socket, io::TlsServer server);
+  /// After kAgain: watch for interest({.read = true, .write = true}) and call it again.
   [[nodiscard]] io::TlsHandshake handshake() noexcept;
   /// Frees the TLS object; what it has not sent is lost.
   void end() noexcept;

@@ -1,90 +1,139 @@
 #pragma once
 
-#include <algorithm>
-#include <array>
 #include <atomic>
 #include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
 
+#include "weir/base/rng.h"
 #include "weir/base/time.h"
 #include "weir/experimental/io/address.h"
 
-#include "upstream/failure.h"
+#include "control/redundancy_budget.h"
+#include "policy/endpoint_health.h"
+#include "policy/peak_ewma.h"
+#include "upstream/endpoint_counters.h"
 
 namespace weir::inline v0::upstream {
 
-/// One replica, shared by all loops: its address, its availability, the results of its requests.
+/// How latencies make an endpoint's score.
+inline constexpr policy::PeakEwmaRules kScoreRules;
+
+/// One replica, shared by all loops: its address, its health, its load, and what was counted.
 ///
-/// Health is passive: a failed connect, or kBadAnswersMax bad or missing answers in a row, ejects
-/// it for 0.1 s, doubling up to 6.4 s; an answer makes it available. An ejected endpoint is skipped
-/// while another is available. Failures during an ejection come from requests sent before it and do
-/// not double it: otherwise one short failure of a busy endpoint would eject it for 6.4 s.
-/// Thread-safety: any member, any thread. Cost: atomics only.
+/// Three kinds of state, by how often they change. In flight, score and the last byte heard are
+/// atomics that every request touches: a choice needs them from all loops at once. Health changes
+/// rarely; it is a state machine under a lock, and what a choice needs of it is published in
+/// atomics. Counters belong to loops.
+///
+/// Thread-safety: any member, any thread; counters(i) is written by loop i only. Cost: atomics;
+/// note() takes a lock unless the event cannot change anything.
+/// Lifetime: shared; an endpoint that left its set lives until its last attempt has ended, and an
+/// address that comes back is the same Endpoint while anybody still holds it.
 class Endpoint {
  public:
-  explicit Endpoint(io::SocketName name) : name_(std::move(name)), label_(name_.to_string()) {}
+  struct Identity {
+    io::SocketName name;
+    std::string host;  // as the operator wrote it, for TLS
+    policy::EndpointHealthRules rules{};
+  };
+  Endpoint(Identity identity, std::uint32_t loops, const policy::EndpointHealth& health,
+           const policy::RedundancyBudgetRules& budget, Rng rng);
   Endpoint(const Endpoint&) = delete;
   Endpoint& operator=(const Endpoint&) = delete;
 
-  [[nodiscard]] const io::SocketName& name() const noexcept { return name_; }
+  [[nodiscard]] const io::SocketName& name() const noexcept { return identity_.name; }
+  [[nodiscard]] const std::string& host() const noexcept { return identity_.host; }
   [[nodiscard]] const std::string& label() const noexcept { return label_; }
+  /// Distinguishes it from other endpoints of this process; never 0.
+  [[nodiscard]] std::uint32_t number() const noexcept { return number_; }
 
-  [[nodiscard]] bool available(TimePoint now) const noexcept {
-    return to_ns(now) >= ejected_until_ns_.load(std::memory_order_relaxed);
+  // ---- load
+  [[nodiscard]] std::uint32_t in_flight() const noexcept {
+    return in_flight_.load(std::memory_order_relaxed);
   }
-  [[nodiscard]] TimePoint ejected_until() const noexcept {
-    return time_from_ns(ejected_until_ns_.load(std::memory_order_relaxed));
+  void add_in_flight() noexcept { in_flight_.fetch_add(1, std::memory_order_relaxed); }
+  void sub_in_flight() noexcept { in_flight_.fetch_sub(1, std::memory_order_relaxed); }
+
+  [[nodiscard]] TimePoint last_heard() const noexcept {
+    return time_from_ns(heard_ns_.load(std::memory_order_relaxed));
   }
-  /// It was ejected at least once, and has not answered since.
-  [[nodiscard]] bool failing() const noexcept {
-    return failures_in_a_row_.load(std::memory_order_relaxed) > 0;
-  }
-  void note_answered() noexcept {
-    if (failures_in_a_row_.load(std::memory_order_relaxed) == 0 &&
-        bad_answers_.load(std::memory_order_relaxed) == 0) {
-      return;
-    }
-    bad_answers_.store(0, std::memory_order_relaxed);
-    failures_in_a_row_.store(0, std::memory_order_relaxed);
-    ejected_until_ns_.store(0, std::memory_order_relaxed);
-  }
-  void note_connect_failed(TimePoint now) noexcept {
-    std::int64_t ejected_until = ejected_until_ns_.load(std::memory_order_relaxed);
-    if (to_ns(now) < ejected_until) return;
-    const std::uint32_t n = failures_in_a_row_.load(std::memory_order_relaxed);
-    const std::int64_t next = to_ns(now) + (kFirstPauseNs << std::min(n, kDoublingsMax));
-    // Of several concurrent failures, one counts.
-    if (!ejected_until_ns_.compare_exchange_strong(ejected_until, next,
-                                                   std::memory_order_relaxed)) {
-      return;
-    }
-    failures_in_a_row_.fetch_add(1, std::memory_order_relaxed);
-  }
-  void note_bad_answer(TimePoint now) noexcept {
-    const std::uint32_t n = bad_answers_.fetch_add(1, std::memory_order_relaxed) + 1;
-    if (n >= kBadAnswersMax) note_connect_failed(now);
+  /// A byte arrived. Stored once per millisecond at most, so that loops seldom share the line.
+  void heard(TimePoint now) noexcept {
+    const std::int64_t before = heard_ns_.load(std::memory_order_relaxed);
+    if (to_ns(now) - before < 1'000'000) return;
+    heard_ns_.store(to_ns(now), std::memory_order_relaxed);
   }
 
-  std::atomic<std::uint64_t> attempts{0};
-  std::atomic<std::uint64_t> retries{0};
-  std::atomic<std::uint64_t> connects{0};
-  std::atomic<std::uint64_t> answered{0};
-  std::atomic<std::uint32_t> in_flight{0};
-  std::atomic<std::uint32_t> connections{0};
-  std::atomic<std::uint32_t> idle{0};
-  std::atomic<std::uint32_t> connecting{0};
-  std::array<std::atomic<std::uint64_t>, kUpstreamFailureCount> failures{};
+  [[nodiscard]] policy::PeakEwma score() const noexcept {
+    return {.ns = score_ns_.load(std::memory_order_relaxed),
+            .updated_at = time_from_ns(scored_at_ns_.load(std::memory_order_relaxed))};
+  }
+  void set_score(const policy::PeakEwma& score) noexcept {
+    score_ns_.store(score.ns, std::memory_order_relaxed);
+    scored_at_ns_.store(to_ns(score.updated_at), std::memory_order_relaxed);
+  }
+  /// When the last suspicion ended, or `now` while it lasts; zero: never suspected.
+  [[nodiscard]] TimePoint suspected_until(TimePoint now) const noexcept;
+
+  // ---- health
+  [[nodiscard]] policy::Openness openness() const noexcept {
+    return openness_.load(std::memory_order_relaxed);
+  }
+  [[nodiscard]] bool open() const noexcept { return openness() <= policy::Openness::kTrial; }
+  /// The factor of its weight during a slow return; as policy::EndpointHealth::return_ratio().
+  [[nodiscard]] double return_ratio(TimePoint now) const noexcept;
+  [[nodiscard]] bool returning() const noexcept {
+    return ramp_ends_ns_.load(std::memory_order_relaxed) != 0;
+  }
+  /// Tells the state machine. Returns the change that this event caused.
+  std::optional<policy::HealthChange> note(policy::HealthEvent event, TimePoint now);
+  /// kAnswered, kConnected and kHeard would change nothing now.
+  [[nodiscard]] bool quiet() const noexcept { return quiet_.load(std::memory_order_relaxed); }
+  [[nodiscard]] policy::EndpointHealth health() const;
+
+  [[nodiscard]] EndpointCounters& counters(std::uint32_t loop) noexcept { return counters_[loop]; }
+  /// The sum of a counter over all loops: `sum([](const EndpointCounters& c) { … })`.
+  template <class Value>
+  [[nodiscard]] std::uint64_t sum(Value value) const noexcept {
+    std::uint64_t total = 0;
+    for (std::uint32_t i = 0; i < loops_; ++i) total += value(counters_[i]);
+    return total;
+  }
+  [[nodiscard]] std::uint32_t loops() const noexcept { return loops_; }
+  /// Of the last window in which it answered; published by EndpointWatch.
+  [[nodiscard]] LatencySummary recent_latency() const;
+  void set_recent_latency(const LatencySummary& summary);
+  /// Of the requests that were sent to it first; retries of what failed here take from it.
+  [[nodiscard]] control::RedundancyBudget& budget() noexcept { return budget_; }
 
  private:
-  static constexpr std::uint32_t kBadAnswersMax = 3;
-  static constexpr std::int64_t kFirstPauseNs = 100'000'000;
-  static constexpr std::uint32_t kDoublingsMax = 6;  // up to 6.4 s
+  void publish() noexcept;
 
-  io::SocketName name_;
-  std::string label_;
-  std::atomic<std::int64_t> ejected_until_ns_{0};
-  std::atomic<std::uint32_t> failures_in_a_row_{0};
-  std::atomic<std::uint32_t> bad_answers_{0};  // in a row
+  const Identity identity_;
+  const std::string label_;
+  const std::uint32_t number_;
+  const std::uint32_t loops_;
+  const std::unique_ptr<EndpointCounters[]> counters_;
+  control::RedundancyBudget budget_;
+
+  alignas(64) std::atomic<std::uint32_t> in_flight_{0};
+  std::atomic<double> score_ns_{0};
+  std::atomic<std::int64_t> scored_at_ns_{0};
+  alignas(64) std::atomic<std::int64_t> heard_ns_{0};
+  std::atomic<policy::Openness> openness_{policy::Openness::kOpen};
+  std::atomic<bool> quiet_{true};
+  std::atomic<bool> on_trial_{false};
+  std::atomic<std::int64_t> ramp_began_ns_{0};
+  std::atomic<std::int64_t> ramp_ends_ns_{0};
+  std::atomic<std::int64_t> suspicion_ended_ns_{0};
+
+  mutable std::mutex mutex_;
+  policy::EndpointHealth health_;  // under mutex_
+  Rng rng_;                        // under mutex_
+  LatencySummary recent_;          // under mutex_
 };
 
 }  // namespace weir::inline v0::upstream

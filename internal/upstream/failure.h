@@ -5,30 +5,32 @@
 #include <cstdint>
 #include <string_view>
 
-#include "weir/control/admission_request.h"
-
 namespace weir::inline v0::upstream {
 
-// The one list of failures of an exchange: enumerator, stable name, status for the client, outcome
-// for the limiter, a sentence for people.
+// The one list of failures of a call or an attempt: enumerator, stable name. They are facts; what a
+// client is told and what the limiter learns is decided where the call was made.
 // clang-format off
 #define WEIR_UPSTREAM_FAILURES(X)                                                                 \
-  X(kNone, "none", 200, kOk, "")                                                                  \
-  X(kNoEndpoint, "no_endpoint", 503, kError, "the service cannot be reached")                     \
-  X(kNoConnection, "no_connection", 503, kOverload, "the service cannot be reached")              \
-  X(kNoBuffer, "no_buffer", 503, kError, "the service cannot be reached")                         \
-  X(kConnectRefused, "connect_refused", 503, kOverload, "the service cannot be reached")          \
-  X(kConnectTimeout, "connect_timeout", 504, kOverload, "the service did not answer in time")     \
-  X(kConnectFailed, "connect_failed", 502, kError, "the service did not answer properly")         \
-  X(kClosedEarly, "closed_early", 502, kError, "the service did not answer properly")             \
-  X(kFirstByteTimeout, "first_byte_timeout", 504, kOverload,                                      \
-    "the service did not answer in time")                                                         \
-  X(kOverallTimeout, "overall_timeout", 504, kOverload,                                           \
-    "the request took longer than it was allowed to")                                             \
-  X(kDeadline, "deadline", 504, kIgnored, "the request took longer than it was allowed to")       \
-  X(kBadResponse, "bad_response", 502, kError, "the service did not answer properly")             \
-  X(kTruncated, "truncated", 502, kError, "the service did not answer properly")                  \
-  X(kStalled, "stalled", 504, kError, "the service did not answer in time")
+  X(kNone, "none")                                                                                \
+  X(kNoEndpoint, "no_endpoint")                  /* none is available, or none came in time */    \
+  X(kNoConnection, "no_connection")              /* our own bound on connections is reached */    \
+  X(kNoBuffer, "no_buffer")                      /* our own memory is used up */                  \
+  X(kConnectRefused, "connect_refused")                                                           \
+  X(kConnectTimeout, "connect_timeout")                                                           \
+  X(kConnectFailed, "connect_failed")                                                             \
+  X(kTlsFailed, "tls_failed")                    /* handshake or certificate */                   \
+  X(kClosedEarly, "closed_early")                /* the connection ended before any answer */     \
+  X(kRefusedStream, "refused_stream")            /* HTTP/2: certainly not processed */            \
+  X(kStreamReset, "stream_reset")                /* HTTP/2: reset before the answer's end */      \
+  X(kCalmDown, "enhance_your_calm")              /* HTTP/2: it finds that we ask too much */       \
+  X(kHttp11Required, "http_1_1_required")                                                         \
+  X(kFirstByteTimeout, "first_byte_timeout")                                                      \
+  X(kOverallTimeout, "overall_timeout")                                                           \
+  X(kDeadline, "deadline")                       /* set by the caller */                          \
+  X(kBadResponse, "bad_response")                                                                 \
+  X(kTruncated, "truncated")                     /* the connection ended within the answer */     \
+  X(kStalled, "stalled")                         /* a body without progress */                    \
+  X(kHung, "hung")                               /* its endpoint is silent; see policy/silence */
 // clang-format on
 
 enum class UpstreamFailure : std::uint8_t {
@@ -37,29 +39,18 @@ enum class UpstreamFailure : std::uint8_t {
 #undef WEIR_X
 };
 
-struct UpstreamFailureFacts {
-  std::string_view name;
-  std::uint16_t http = 0;
-  Outcome outcome = Outcome::kError;
-  std::string_view sentence;
-};
-
-inline constexpr std::array kUpstreamFailureFacts = {
-#define WEIR_X(enumerator, name, http, outcome, sentence) \
-  UpstreamFailureFacts{name, http, Outcome::outcome, sentence},
+inline constexpr std::array kUpstreamFailureNames = {
+#define WEIR_X(enumerator, name) std::string_view(name),
     WEIR_UPSTREAM_FAILURES(WEIR_X)
 #undef WEIR_X
 };
-inline constexpr std::size_t kUpstreamFailureCount = kUpstreamFailureFacts.size();
+inline constexpr std::size_t kUpstreamFailureCount = kUpstreamFailureNames.size();
 
 [[nodiscard]] constexpr std::size_t index_of(UpstreamFailure f) noexcept {
   return static_cast<std::size_t>(f);
 }
-[[nodiscard]] constexpr const UpstreamFailureFacts& facts_of(UpstreamFailure f) noexcept {
-  return kUpstreamFailureFacts[index_of(f)];
-}
 [[nodiscard]] constexpr std::string_view name_of(UpstreamFailure f) noexcept {
-  return facts_of(f).name;
+  return kUpstreamFailureNames[index_of(f)];
 }
 
 }  // namespace weir::inline v0::upstream

@@ -1,20 +1,29 @@
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <string>
+#include <string_view>
 #include <vector>
 
 #include "weir/base/bounded_count.h"
+#include "weir/base/rng.h"
 #include "weir/base/time.h"
-#include "weir/experimental/io/address.h"
 #include "weir/experimental/upstream/upstream_config.h"
 
+#include "control/redundancy_budget.h"
 #include "io/shared_blocks.h"
+#include "io/tls_context.h"
+#include "policy/peak_ewma.h"
+#include "policy/replica_view.h"
+#include "upstream/call_counters.h"
+#include "upstream/discovery/endpoint_source.h"
 #include "upstream/endpoint.h"
+#include "upstream/endpoint_set.h"
+#include "upstream/endpoint_totals.h"
 
 namespace weir::inline v0::upstream {
 
@@ -25,6 +34,8 @@ struct UpstreamTimeouts {
   Duration inactivity{};  // a body without progress in either direction
   Duration overall{};     // 0: none
   Duration idle{};
+  Duration age{};   // of a connection
+  Duration hold{};  // a request waits for an endpoint at most for this time
 
   bool operator==(const UpstreamTimeouts&) const = default;
 };
@@ -32,71 +43,181 @@ struct UpstreamTimeouts {
 /// The timeouts of a configuration.
 [[nodiscard]] UpstreamTimeouts timeouts_of(const UpstreamConfig& config) noexcept;
 
-class UpstreamPool;
+/// The size of one connection's object, for the memory ceiling.
+[[nodiscard]] std::size_t connection_bytes() noexcept;
+/// The size of one block of UpstreamMemory::sessions.
+[[nodiscard]] std::size_t session_block_bytes(std::size_t region_bytes) noexcept;
 
-/// One upstream, shared by all loops: its endpoints, bounds and timeouts.
+class ConnectionPool;
+class Dispatcher;
+struct PoolEndpoint;
+
+/// Told when an endpoint changes its state or its set, from any loop's thread. Must not block.
+class UpstreamObserver {
+ public:
+  virtual void on_endpoint_change(std::string_view upstream, const Endpoint& endpoint,
+                                  const policy::HealthChange& change) = 0;
+  virtual void on_set_change(std::string_view upstream, std::size_t added, std::size_t removed,
+                             std::size_t endpoints) = 0;
+  virtual void on_tls_failure(std::string_view upstream, const Endpoint& endpoint,
+                              std::string_view why) = 0;
+
+ protected:
+  ~UpstreamObserver() = default;
+};
+
+/// One upstream, shared by all loops: its endpoints, bounds, timeouts, budget and TLS context.
 ///
-/// Thread-safety: any member, any thread. Lifetime: outlives every pool made for it.
+/// Thread-safety: any member, any thread. Lifetime: outlives every Dispatcher made for it.
 class Upstream {
  public:
-  /// `endpoints` are the resolved addresses of config.endpoints. `reserved` of
-  /// config.max_connections, at most a quarter, are kept for critical requests.
-  Upstream(UpstreamConfig config, const std::vector<io::SocketName>& endpoints,
-           std::uint32_t reserved = 0);
+  struct Setup {
+    UpstreamConfig config;
+    std::uint32_t loops = 1;
+    std::uint32_t reserved = 0;  // of max_connections, at most a quarter, for critical requests
+    Rng rng{0};
+    UpstreamObserver* observer = nullptr;
+    io::TlsContext::Ptr tls{};  // nullptr: cleartext
+  };
+  /// `endpoints` may be empty: they come later, by set_endpoints().
+  Upstream(Setup setup, std::vector<DiscoveredEndpoint> endpoints, TimePoint now);
   Upstream(const Upstream&) = delete;
   Upstream& operator=(const Upstream&) = delete;
+  ~Upstream();
 
   /// As at start; the timeouts in force are in timeouts().
   [[nodiscard]] const UpstreamConfig& config() const noexcept { return config_; }
+  [[nodiscard]] Protocol protocol() const noexcept { return config_.protocol; }
   [[nodiscard]] UpstreamTimeouts timeouts() const noexcept;
   void set_timeouts(const UpstreamTimeouts& timeouts) noexcept;
-  [[nodiscard]] std::size_t size() const noexcept { return endpoints_.size(); }
-  [[nodiscard]] Endpoint& at(std::size_t i) noexcept { return *endpoints_[i]; }
-  [[nodiscard]] const Endpoint& at(std::size_t i) const noexcept { return *endpoints_[i]; }
+  [[nodiscard]] io::TlsContext::Ptr tls() const;
+  void set_tls(io::TlsContext::Ptr context);
+  [[nodiscard]] control::RedundancyBudget& budget() noexcept { return budget_; }
 
-  /// The index of the next available endpoint in turn; if all are ejected, of the one available
-  /// first. `turn` is the caller's own counter, so that loops do not share its cache line.
-  [[nodiscard]] std::uint32_t choose(std::uint32_t& turn, TimePoint now) const noexcept;
+  // ---- endpoints
+  [[nodiscard]] std::shared_ptr<const EndpointSet> endpoints() const;
+  /// The complete list. Endpoints whose address stays are the same objects as before.
+  void set_endpoints(std::vector<DiscoveredEndpoint> all, TimePoint now);
+  /// Tells an endpoint's state machine, and the observer if it changed.
+  void note_health(Endpoint& endpoint, policy::HealthEvent event, TimePoint now);
+  /// The same for kAnswered, kConnected and kHeard: costs nothing while the endpoint is well.
+  void note_good(Endpoint& endpoint, policy::HealthEvent event, TimePoint now) {
+    if (!endpoint.quiet()) note_health(endpoint, event, now);
+  }
+  void note_tls_failure(const PoolEndpoint& endpoint, std::string_view why);
+  [[nodiscard]] bool any_open() const;
+  /// No endpoint is known to be well: all are out, or on trial.
+  [[nodiscard]] bool all_failing() const;
 
-  /// Counts one more connection, if the bound allows it.
+  // ---- what was counted
+  /// Of all endpoints that the upstream ever had: counters never go backwards when one leaves.
+  [[nodiscard]] EndpointTotals totals();
+  [[nodiscard]] CallCounters& counters(std::uint32_t loop) noexcept { return counters_[loop]; }
+  /// The sum of a counter over all loops.
+  template <class Value>
+  [[nodiscard]] std::uint64_t sum(Value value) const noexcept {
+    std::uint64_t total = 0;
+    for (std::uint32_t i = 0; i < loops_; ++i) total += value(counters_[i]);
+    return total;
+  }
+  /// How often an endpoint was ejected or found hung for this reason.
+  [[nodiscard]] std::uint64_t ejections(policy::HealthReason reason) const noexcept {
+    return ejections_[static_cast<std::size_t>(reason)].load(std::memory_order_relaxed);
+  }
+
+  // ---- what choices need of all endpoints together, published by EndpointWatch
+  struct Published {
+    policy::Cohort cohort;
+    policy::CohortLatency latency;
+  };
+  [[nodiscard]] Published published() const noexcept;
+  void publish(const Published& now) noexcept;
+  /// The limit in force of the upstream's scope; 0: unknown.
+  void set_limit(std::uint32_t limit) noexcept { limit_.store(limit, std::memory_order_relaxed); }
+  [[nodiscard]] std::uint32_t limit() const noexcept {
+    return limit_.load(std::memory_order_relaxed);
+  }
+
+  // ---- connections: the bound is shared by all loops; each loop keeps its own idle connections
   [[nodiscard]] bool try_add_connection(io::Access access) noexcept;
+  /// Counts one fewer and wakes the pools whose requests wait for a connection.
+  void drop_connection() noexcept;
+  /// The same for one that could not be opened: what hindered it would hinder the others too, and
+  /// to wake them would let them try without end.
+  void return_connection() noexcept { connections_.sub(1); }
+  /// An ordinary request that needs another connection must wait for one.
+  [[nodiscard]] bool full() const noexcept {
+    return connections() >= config_.max_connections - reserved_;
+  }
+  [[nodiscard]] std::uint32_t connections() const noexcept { return connections_.held(); }
   /// Critical requests hold reserved connections: a connection that becomes idle is closed, not
   /// kept, so that the next critical request finds room.
   [[nodiscard]] bool reserve_in_use() const noexcept {
     return connections() > config_.max_connections - reserved_;
   }
-  /// Counts one fewer and wakes the pools that are blocked on a connection.
-  void drop_connection() noexcept;
-  [[nodiscard]] std::uint32_t connections() const noexcept { return connections_.held(); }
-  [[nodiscard]] bool all_ejected(TimePoint now) const noexcept;
-  [[nodiscard]] bool all_failing() const noexcept;
-
-  // ---- the bound is shared by all loops; each loop keeps its own idle connections
-  void add_pool(UpstreamPool& pool);
-  void remove_pool(UpstreamPool& pool) noexcept;
-  /// Idle connections on all loops.
-  [[nodiscard]] std::uint32_t idle() const noexcept;
-  /// Exchanges on all loops that are blocked on one of those.
+  void add_pool(ConnectionPool& pool);
+  void remove_pool(ConnectionPool& pool) noexcept;
+  [[nodiscard]] std::uint64_t idle() const noexcept;
   [[nodiscard]] std::uint32_t waiting() const noexcept {
     return waiting_.load(std::memory_order_relaxed);
   }
-  void add_waiting(std::int32_t change) noexcept;
+  void add_waiting(std::int32_t change) noexcept {
+    waiting_.fetch_add(static_cast<std::uint32_t>(change), std::memory_order_seq_cst);
+  }
   /// Asks each other loop to close an idle connection.
-  void ask_for_idle(const UpstreamPool& asker) noexcept;
+  void ask_for_idle(const ConnectionPool& asker) noexcept;
+
+  // ---- requests that wait for an endpoint
+  [[nodiscard]] bool try_hold() noexcept { return held_.try_add(1, config_.hold_requests_max); }
+  void drop_held() noexcept { held_.sub(1); }
+  [[nodiscard]] std::uint32_t held() const noexcept { return held_.held(); }
+
+  void add_dispatcher(Dispatcher& dispatcher);
+  void remove_dispatcher(Dispatcher& dispatcher) noexcept;
+  /// Asks every loop to look at the endpoints again: one can be reached, or one is silent.
+  void post_review() noexcept;
 
  private:
-  UpstreamConfig config_;
-  std::atomic<Duration::rep> connect_ns_{0};
-  std::atomic<Duration::rep> first_byte_ns_{0};
-  std::atomic<Duration::rep> inactivity_ns_{0};
-  std::atomic<Duration::rep> overall_ns_{0};
-  std::atomic<Duration::rep> idle_ns_{0};
-  std::vector<std::unique_ptr<Endpoint>> endpoints_;
+  [[nodiscard]] std::shared_ptr<EndpointSet> make_set(std::vector<DiscoveredEndpoint>& all,
+                                                      const EndpointSet& before, bool first,
+                                                      TimePoint now);
+  struct Changed {
+    std::shared_ptr<Endpoint> endpoint;
+    policy::HealthChange change;
+  };
+  void report(const Endpoint& endpoint, const policy::HealthChange& change);
+  /// Endpoints that nobody uses any more are only numbers from now on. Under mutex_.
+  void settle_left();
+
+  const UpstreamConfig config_;
+  const std::uint32_t loops_;
   const std::uint32_t reserved_;
+  UpstreamObserver* const observer_;
+  const std::unique_ptr<CallCounters[]> counters_;
+  std::array<std::atomic<std::uint64_t>, policy::kHealthReasonCount> ejections_{};
+  control::RedundancyBudget budget_;
+  std::array<std::atomic<Duration::rep>, 7> timeouts_ns_{};
   BoundedCount<std::uint32_t> connections_;
+  BoundedCount<std::uint32_t> held_;
   std::atomic<std::uint32_t> waiting_{0};
-  std::mutex pools_mutex_;
-  std::vector<UpstreamPool*> pools_;  // under pools_mutex_
+  std::atomic<std::uint32_t> limit_{0};
+
+  std::atomic<std::uint64_t> cohort_counts_{0};  // endpoints, open, returning: 21 bits each
+  std::atomic<double> open_weight_{0};
+  std::atomic<double> weight_max_{1};
+  std::atomic<std::int64_t> median_ns_{0};
+  std::atomic<std::int64_t> p99_ns_{0};
+
+  mutable std::mutex mutex_;
+  std::shared_ptr<const EndpointSet> set_;       // under mutex_, as all below
+  std::vector<Changed> changed_;                 // by the set that is being made
+  std::vector<std::shared_ptr<Endpoint>> left_;  // not in the set, and perhaps still in use
+  EndpointTotals gone_;                          // of those that nobody uses any more
+  io::TlsContext::Ptr tls_;
+  Rng rng_;
+  std::vector<ConnectionPool*> pools_;
+  std::vector<Dispatcher*> dispatchers_;
+  std::size_t next_pool_ = 0;
 };
 
 }  // namespace weir::inline v0::upstream

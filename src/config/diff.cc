@@ -15,6 +15,12 @@ OptionApply apply_of(const OptionRow& row, const Config& before, const Config& a
   const bool switched = before.server.tls.enabled() != after.server.tls.enabled();
   return row.apply == OptionApply::kTls && switched ? OptionApply::kRestart : row.apply;
 }
+/// The memory for TLS with an upstream is laid out at start.
+OptionApply apply_of(const OptionRow& row, const upstream::UpstreamConfig& before,
+                     const upstream::UpstreamConfig& after) {
+  const bool switched = before.tls_enabled != after.tls_enabled;
+  return row.apply == OptionApply::kDialTls && switched ? OptionApply::kRestart : row.apply;
+}
 template <class Owner>
 OptionApply apply_of(const OptionRow& row, const Owner&, const Owner&) {
   return row.apply;
@@ -28,7 +34,7 @@ void compare(std::vector<ConfigChange>& changes, std::span<const Option<Owner>> 
     std::string new_text = option.print(after, option.row);
     if (old_text == new_text) continue;
     const std::string key =
-        prefix.empty() ? option.row.key() : std::string(prefix) + std::string(option.row.name);
+        prefix.empty() ? option.row.key() : std::string(prefix) + key_inside(option.row);
     changes.push_back(
         {key, std::move(old_text), std::move(new_text), apply_of(option.row, before, after)});
   }

@@ -15,9 +15,9 @@ Config base() {
   Config config;
   config.upstreams.resize(2);
   config.upstreams[0].name = "a";
-  config.upstreams[0].endpoints = {*parse_net_address("127.0.0.1:1")};
+  config.upstreams[0].endpoints = {*upstream::parse_source("127.0.0.1:1")};
   config.upstreams[1].name = "b";
-  config.upstreams[1].endpoints = {*parse_net_address("127.0.0.1:2")};
+  config.upstreams[1].endpoints = {*upstream::parse_source("127.0.0.1:2")};
   config.routes.resize(1);
   config.routes[0].upstream = "a";
   return config;
@@ -52,6 +52,25 @@ TEST(Diff, UpstreamsAreMatchedByName) {
                           ConfigChange{"upstream.b.connect_timeout_ms", "1000", "2000",
                                        OptionApply::kTimeouts},
                           ConfigChange{"upstream.c", "", "\"c\"", OptionApply::kRestart}));
+}
+
+TEST(Diff, EndpointsAndCertificatesTowardsUpstreamsAreLive) {
+  Config before = base();
+  before.upstreams[0].tls_enabled = true;
+  Config after = before;
+  after.upstreams[0].endpoints = {*upstream::parse_source("127.0.0.1:1 drain=true")};
+  after.upstreams[0].tls.ca = "/new.pem";
+  EXPECT_THAT(diff(before, after),
+              ElementsAre(ConfigChange{"upstream.a.endpoints", "[\"127.0.0.1:1\"]",
+                                       "[\"127.0.0.1:1 drain=true\"]", OptionApply::kEndpoints},
+                          ConfigChange{"upstream.a.tls.ca", "\"\"", "\"/new.pem\"",
+                                       OptionApply::kDialTls}));
+  EXPECT_EQ(with_live_options(before, after).upstreams[0], after.upstreams[0]);
+  after.upstreams[0].tls_enabled = false;
+  const Config now = with_live_options(before, after);
+  EXPECT_EQ(now.upstreams[0].tls, before.upstreams[0].tls)
+      << "TLS was switched off: that and what belongs to it wait for a restart";
+  EXPECT_TRUE(now.upstreams[0].tls_enabled);
 }
 
 TEST(Diff, RoutesAreMatchedByPosition) {

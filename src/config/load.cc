@@ -29,6 +29,11 @@ bool is_array_section(std::string_view name) {
   return std::find(kArraySections.begin(), kArraySections.end(), name) != kArraySections.end();
 }
 
+bool is_upstream_table(std::string_view name) {
+  const auto known = upstream_tables();
+  return std::find(known.begin(), known.end(), name) != known.end();
+}
+
 bool is_plain_section(std::string_view name) {
   const auto known = plain_sections();
   return std::find(known.begin(), known.end(), name) != known.end();
@@ -40,9 +45,11 @@ std::string did_you_mean(std::string_view what, std::string_view candidate) {
   return text;
 }
 
-/// "admission", or "upstream[2]" for the third of several.
+/// "admission", or "upstream[2]" for the third of several, or "upstream[2].tls" for a table in it.
 std::string section_key(const std::string& section, int index) {
-  return index < 0 ? section : section + "[" + std::to_string(index) + "]";
+  if (index < 0) return section;
+  const std::size_t dot = std::min(section.find('.'), section.size());
+  return section.substr(0, dot) + "[" + std::to_string(index) + "]" + section.substr(dot);
 }
 
 template <class Owner>
@@ -141,7 +148,7 @@ class Loader {
   void take_section(const RawSection& section) {
     const std::string key = section_key(section.name, section.index);
     places_[key] = {file_, section.line};
-    const bool as_array = section.index >= 0;
+    const bool as_array = section.repeated;
     if (is_array_section(section.name) && as_array) {
       const auto count = static_cast<std::size_t>(section.index) + 1;
       if (section.name == "upstream") out_.config.upstreams.resize(count);
@@ -149,15 +156,18 @@ class Loader {
       return;
     }
     if (is_plain_section(section.name) && !as_array) return;
+    if (is_upstream_table(section.name) && !as_array && section.index >= 0) return;
     bad_sections_.insert(section.name);
     if (as_array && section.index > 0) return;  // already reported
     if (is_array_section(section.name)) {
       refuse(key, "[" + section.name + "]", "written [[" + section.name + "]]", places_[key]);
-    } else if (is_plain_section(section.name)) {
+    } else if (is_plain_section(section.name) || is_upstream_table(section.name)) {
+      if (!as_array) return;  // below a section that is refused
       refuse(key, "[[" + section.name + "]]", "written [" + section.name + "], once", places_[key]);
     } else if (!has_bad_parent(section.name)) {
       std::vector<std::string_view> known(plain_sections().begin(), plain_sections().end());
       known.insert(known.end(), kArraySections.begin(), kArraySections.end());
+      known.insert(known.end(), upstream_tables().begin(), upstream_tables().end());
       refuse(key, "[" + section.name + "]", did_you_mean("section", nearest(section.name, known)),
              places_[key]);
     }
@@ -175,7 +185,7 @@ class Loader {
   void take_entry(const RawEntry& entry) {
     if (entry.section.empty()) return take_homeless(entry);
     if (bad_sections_.count(entry.section) != 0 || has_bad_parent(entry.section)) return;
-    if (entry.section == "upstream") {
+    if (entry.section == "upstream" || is_upstream_table(entry.section)) {
       set(out_.config.upstreams[static_cast<std::size_t>(entry.index)], upstream_options(), entry);
     } else if (entry.section == "route") {
       set(out_.config.routes[static_cast<std::size_t>(entry.index)], route_options(), entry);

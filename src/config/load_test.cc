@@ -96,7 +96,7 @@ TEST(LoadConfig, ReadsEveryKindOfValue) {
   using enum gateway::IdentityKind;
   EXPECT_THAT(c.actors.identity, ElementsAre(kApiKey, kAddress));
   ASSERT_EQ(c.upstreams.size(), 2U);
-  EXPECT_EQ(c.upstreams[0].endpoints[1], *parse_net_address("backend.example:80"));
+  EXPECT_EQ(c.upstreams[0].endpoints[1], *upstream::parse_source("backend.example:80"));
   EXPECT_EQ(c.upstreams[0].first_byte_timeout, Duration(std::chrono::seconds(5)));
   EXPECT_EQ(c.upstreams[0].limit.over(c.admission.limit).initial_limit, 10U);
   EXPECT_EQ(c.upstreams[0].limit.over(c.admission.limit).max_limit, 90U);
@@ -135,7 +135,8 @@ upstream = "ap"
           "weir.toml:8: actors.bytes_max = true: must be a size like \"4GiB\" or a number "
           "of bytes, 1B to 4TiB - 1",
           "weir.toml:11: upstream[0].endpoints = [\"127.0.0.1\"]: must be a list of "
-          "host:port, [v6]:port, :port or unix:/path, which \"127.0.0.1\" is not",
+          "host:port, unix:/path, dns:name:port, srv:_service._proto.name or file:/path, and "
+          "behind it weight=N, zone=Z, drain=true, which \"127.0.0.1\" is not: it has no port",
           "weir.toml:13: route[0].upstream = \"ap\": must be the name of an [[upstream]]; "
           "did you mean app?"));
 }
@@ -200,11 +201,103 @@ TEST(LoadConfig, UpstreamsAndRoutesAreCheckedAgainstEachOther) {
   EXPECT_THAT(errors_of(two),
               UnorderedElementsAre(
                   "weir.toml:5: upstream[1].name = \"a\": must be a name of its own",
-                  "weir.toml:6: upstream[1].endpoints = 127.0.0.1:0: must be an address to connect "
-                  "to, with its port",
+                  HasSubstr("weir.toml:6: upstream[1].endpoints = [\"127.0.0.1:0\"]: must be"),
                   "weir.toml: route = none: must be written when there are several upstreams: "
                   "[[route]] path_prefix = \"/some\" upstream = \"a\", and so on; one without a "
                   "path takes the rest"));
+}
+
+TEST(LoadConfig, AnUpstreamHasTablesOfItsOwn) {
+  const LoadedConfig loaded = load_config(R"(
+[[upstream]]
+name = "a"
+endpoints = ["127.0.0.1:81 weight=2 zone=b drain=true", "dns:api:8080", "file:/etc/weir/api"]
+protocol = "http2"
+balance = "hash"
+hash_by = "header:X-Tenant"
+[upstream.tls]
+enabled = true
+ca = "/etc/ca.pem"
+min_version = "1.3"
+[upstream.health]
+kind = "http"
+path = "/up"
+[[upstream]]
+name = "b"
+endpoints = ["srv:_http._tcp.api"]
+tls = { enabled = true, insecure = true }
+[[route]]
+upstream = "a"
+idempotent = true
+[[route]]
+upstream = "b"
+path = "/b"
+[dns]
+servers = ["192.0.2.1:53"]
+)",
+                                          "weir.toml");
+  ASSERT_THAT(texts(loaded.errors), IsEmpty());
+  const upstream::UpstreamConfig& a = loaded.config.upstreams[0];
+  EXPECT_EQ(a.endpoints[0].attributes,
+            (upstream::EndpointAttributes{.weight = 2, .zone = "b", .draining = true}));
+  EXPECT_EQ(a.endpoints[1].kind, upstream::SourceKind::kDns);
+  EXPECT_EQ(a.endpoints[2].text, "/etc/weir/api");
+  EXPECT_EQ(a.protocol, upstream::Protocol::kHttp2);
+  EXPECT_EQ(a.balance, policy::Balance::kHash);
+  EXPECT_EQ(a.hash_by, "header:X-Tenant");
+  EXPECT_TRUE(a.tls_enabled);
+  EXPECT_EQ(a.tls.ca, "/etc/ca.pem");
+  EXPECT_EQ(a.tls.min_version, io::TlsVersion::k13);
+  EXPECT_EQ(a.health.kind, upstream::HealthCheckKind::kHttp);
+  EXPECT_EQ(a.health.path, "/up");
+  const upstream::UpstreamConfig& b = loaded.config.upstreams[1];
+  EXPECT_TRUE(b.tls_enabled && b.tls.insecure) << "an inline table is the same";
+  EXPECT_EQ(b.health, upstream::HealthCheckConfig());
+  EXPECT_TRUE(loaded.config.routes[0].idempotent);
+  EXPECT_THAT(loaded.config.dns.servers, ElementsAre("192.0.2.1:53"));
+  EXPECT_THAT(texts(loaded.warnings),
+              ElementsAre(HasSubstr("weir.toml:18: upstream[1].tls.insecure = true: must be false "
+                                    "outside of tests")));
+}
+
+TEST(LoadConfig, FaultsInTablesOfAnUpstreamNameItsKeyAndLine) {
+  const std::string upstream = "[[upstream]]\nname = \"a\"\nendpoints = [\"h:1\"]\n";
+  EXPECT_THAT(
+      errors_of(upstream + "[upstream.tls]\nenabled = true\ninsecur = true\nmin_version = 1.2\n"),
+      ElementsAre("weir.toml:6: upstream[0].tls.insecur = true: must be a known key; did you mean "
+                  "insecure?",
+                  "weir.toml:7: upstream[0].tls.min_version = 1.2: must be one of 1.2, 1.3"));
+  EXPECT_THAT(errors_of(upstream + "[upstream.tls]\nca = \"/ca.pem\"\n"),
+              ElementsAre(HasSubstr("weir.toml:4: upstream[0].tls.enabled = false: must be true "
+                                    "when other keys of [upstream.tls] are set")));
+  EXPECT_THAT(
+      errors_of(upstream + "[upstream.health]\nkind = \"ping\"\ninterval_ms = 1\n"),
+      ElementsAre(
+          "weir.toml:5: upstream[0].health.kind = \"ping\": must be one of off, http, tcp, grpc",
+          "weir.toml:6: upstream[0].health.interval_ms = 1: must be 10ms to 1h"));
+  EXPECT_THAT(errors_of(upstream + "[upstream.tsl]\n"),
+              ElementsAre("weir.toml:4: upstream[0].tsl = [upstream.tsl]: must be a known section; "
+                          "did you mean upstream.tls?"));
+  EXPECT_THAT(errors_of(upstream + "[[upstream.tls]]\nenabled = true\n"),
+              ElementsAre("weir.toml:4: upstream[0].tls = [[upstream.tls]]: must be written "
+                          "[upstream.tls], once"));
+  EXPECT_THAT(errors_of("[upstream.tls]\nenabled = true\n"),
+              ElementsAre("weir.toml:1: upstream = [upstream]: must be written [[upstream]]"));
+}
+
+TEST(LoadConfig, ASourceThatCannotBeReadIsNamedWithTheReason) {
+  const auto error = [](const std::string& text) {
+    const auto errors = errors_of("[[upstream]]\nname = \"a\"\nendpoints = [\"" + text + "\"]\n");
+    return errors.size() == 1 ? errors[0] : "not one error";
+  };
+  EXPECT_THAT(error("dns:127.0.0.1:80"), HasSubstr("after dns: comes a host name"));
+  EXPECT_THAT(error("srv:api"), HasSubstr("_service._proto.name"));
+  EXPECT_THAT(error("file:api"), HasSubstr("does not start with /"));
+  EXPECT_THAT(error("h:1 weight=0"), HasSubstr("weight=0: allowed is 1 to 65535"));
+  EXPECT_THAT(error("h:1 drain"), HasSubstr("allowed are weight=N, zone=Z and drain=true"));
+  EXPECT_THAT(error("file:/a weight=2"), HasSubstr("in the file itself"));
+  EXPECT_THAT(error("srv:_h._tcp.a weight=2"), HasSubstr("weights of their own"));
+  EXPECT_THAT(error("h:1\", \"h:1 weight=2"), HasSubstr("must be listed once"));
 }
 
 TEST(LoadConfig, TheEnvironmentOverridesTheFile) {
@@ -296,6 +389,15 @@ TEST(ExampleConfig, NodesHaveTheirNumbers) {
   }
 }
 
+TEST(ExampleConfig, UpstreamsHaveSourcesAndTables) {
+  const LoadedConfig loaded = load_config_file(WEIR_EXAMPLES_DIR "/upstreams.toml");
+  ASSERT_THAT(texts(loaded.errors), IsEmpty());
+  EXPECT_THAT(texts(loaded.warnings), IsEmpty());
+  ASSERT_EQ(loaded.config.upstreams.size(), 2U);
+  EXPECT_TRUE(loaded.config.upstreams[0].tls_enabled);
+  EXPECT_TRUE(loaded.config.routes[0].idempotent);
+}
+
 TEST(ExampleConfig, MinimalNeedsOnlyAnUpstream) {
   const LoadedConfig loaded = load_config_file(WEIR_EXAMPLES_DIR "/minimal.toml");
   ASSERT_THAT(texts(loaded.errors), IsEmpty());
@@ -303,7 +405,7 @@ TEST(ExampleConfig, MinimalNeedsOnlyAnUpstream) {
   Config expected;
   expected.upstreams.resize(1);
   expected.upstreams[0].name = "app";
-  expected.upstreams[0].endpoints = {*parse_net_address("127.0.0.1:3000")};
+  expected.upstreams[0].endpoints = {*upstream::parse_source("127.0.0.1:3000")};
   EXPECT_EQ(loaded.config, expected);
 }
 

@@ -89,11 +89,13 @@ Refusal assign_list(std::vector<T>& field, const RawValue& value, std::string_vi
   std::vector<T> given;
   for (const RawValue& item : *list) {
     const auto* text = std::get_if<std::string>(&item.data);
-    auto read = parse(text != nullptr ? std::string_view(*text) : std::string_view());
-    if (text == nullptr || !read) {
-      return "a list of " + std::string(what) + ", which " + to_text(item) + " is not";
+    if (text != nullptr) {
+      if (auto read = parse(*text)) {
+        given.push_back(std::move(*read));
+        continue;
+      }
     }
-    given.push_back(std::move(*read));
+    return "a list of " + std::string(what) + ", which " + to_text(item) + " is not";
   }
   field = std::move(given);
   return std::nullopt;
@@ -207,8 +209,15 @@ Refusal assign(std::optional<NetAddress>& field, const RawValue& value, const Op
   return std::nullopt;
 }
 
-Refusal assign(std::vector<NetAddress>& field, const RawValue& value, const OptionRow&) {
-  return assign_list(field, value, kAddressText, parse_net_address);
+Refusal assign(std::vector<upstream::SourceSpec>& field, const RawValue& value, const OptionRow&) {
+  std::string why;
+  Refusal refusal = assign_list(field, value, upstream::kSourceSyntax, [&](std::string_view text) {
+    auto source = upstream::parse_source(text);
+    if (!source) why = source.error();
+    return source;
+  });
+  if (refusal && !why.empty()) *refusal += ": " + why;
+  return refusal;
 }
 
 Refusal assign(std::vector<IpRange>& field, const RawValue& value, const OptionRow&) {
@@ -258,8 +267,8 @@ std::string print(const std::vector<std::string>& field, const OptionRow&) {
 std::string print(const std::optional<NetAddress>& field, const OptionRow&) {
   return quoted_text(field ? to_string(*field) : std::string());
 }
-std::string print(const std::vector<NetAddress>& field, const OptionRow&) {
-  return print_list(field, [](const NetAddress& address) { return to_string(address); });
+std::string print(const std::vector<upstream::SourceSpec>& field, const OptionRow&) {
+  return print_list(field, [](const upstream::SourceSpec& source) { return source.to_string(); });
 }
 std::string print(const std::vector<IpRange>& field, const OptionRow&) {
   return print_list(field, [](const IpRange& range) { return to_string(range); });

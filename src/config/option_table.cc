@@ -24,8 +24,8 @@ constexpr std::array kConfigOptions = {
 };
 
 constexpr std::array kUpstreamOptions = {
-#define WEIR_UPSTREAM_OPTION(name, kind, field, low, high, unit, apply, help) \
-  WEIR_BOUND(upstream::UpstreamConfig, "upstream", name, kind, field, low, high, unit, apply, help)
+#define WEIR_UPSTREAM_OPTION(section, name, kind, field, low, high, unit, apply, help) \
+  WEIR_BOUND(upstream::UpstreamConfig, section, name, kind, field, low, high, unit, apply, help)
 #include "options.def"
 };
 
@@ -85,9 +85,20 @@ std::span<const Option<gateway::RouteConfig>> route_options() noexcept {
   return kRouteOptions;
 }
 
+std::span<const std::string_view> upstream_tables() noexcept {
+  static constexpr std::array<std::string_view, 2> kTables = {"upstream.tls", "upstream.health"};
+  return kTables;
+}
+
 std::span<const std::string_view> plain_sections() noexcept {
   const auto end = std::find(kPlainSections.begin(), kPlainSections.end(), std::string_view());
   return {kPlainSections.begin(), end};
+}
+
+std::string key_inside(const OptionRow& row) {
+  const std::size_t dot = row.section.find('.');
+  if (dot == std::string_view::npos) return std::string(row.name);
+  return std::string(row.section.substr(dot + 1)) + "." + std::string(row.name);
 }
 
 std::string environment_name(const OptionRow& row) {

@@ -51,10 +51,10 @@ TEST(OptionTable, EveryRowFollowsTheRules) {
 }
 
 TEST(OptionTable, HasEverySection) {
-  EXPECT_THAT(
-      std::vector<std::string_view>(plain_sections().begin(), plain_sections().end()),
-      testing::UnorderedElementsAre("listen", "tls", "admin", "server", "http2", "admission",
-                                    "admission.limit", "actors", "priority", "memory", "trust"));
+  EXPECT_THAT(std::vector<std::string_view>(plain_sections().begin(), plain_sections().end()),
+              testing::UnorderedElementsAre("listen", "tls", "admin", "server", "http2",
+                                            "admission", "admission.limit", "actors", "priority",
+                                            "memory", "trust", "dns"));
 }
 
 TEST(OptionTable, RowsOfOneSectionStandTogether) {
@@ -139,7 +139,8 @@ TEST(OptionTable, DefaultsAreInsideOfTheirRanges) {
 }
 
 /// Sets the option to a number, even out of its range; false if the field cannot hold it.
-bool force(Config& config, const Option<Config>& option, double value) {
+template <class Owner>
+bool force(Owner& config, const Option<Owner>& option, double value) {
   OptionRow free = option.row;
   free.low = free.high = 0;
   const bool real = option.row.kind == OptionKind::kRatio;
@@ -176,6 +177,27 @@ TEST(OptionTable, ValidateRefusesWhatTheTableRefuses) {
     Config below;
     if (row.low - step >= 0 && force(below, option, row.low - step)) {
       EXPECT_TRUE(complains(below, row.key())) << row.key() << " below " << row.low;
+    }
+  }
+}
+
+TEST(OptionTable, ValidateOfAnUpstreamRefusesWhatTheTableRefuses) {
+  const auto complains_of = [](const upstream::UpstreamConfig& upstream, const std::string& key) {
+    const ConfigErrors errors = upstream.validate(LimitConfig());
+    return std::any_of(errors.begin(), errors.end(),
+                       [&](const ConfigError& error) { return error.key == key; });
+  };
+  for (const auto& option : upstream_options()) {
+    const OptionRow& row = option.row;
+    if (!row.has_range()) continue;
+    const double step = row.kind == OptionKind::kRatio ? 1e-6 : 1;
+    upstream::UpstreamConfig above;
+    if (force(above, option, row.high + step)) {
+      EXPECT_TRUE(complains_of(above, key_inside(row))) << row.key() << " above " << row.high;
+    }
+    upstream::UpstreamConfig below;
+    if (row.low - step >= 0 && force(below, option, row.low - step)) {
+      EXPECT_TRUE(complains_of(below, key_inside(row))) << row.key() << " below " << row.low;
     }
   }
 }

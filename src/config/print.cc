@@ -45,7 +45,13 @@ template <class Owner>
 void append_block(std::string& out, std::span<const Option<Owner>> options, const Owner& owner,
                   std::string_view section) {
   out += "\n[[" + std::string(section) + "]]\n";
-  for (const Option<Owner>& option : options) append_option(out, option, owner);
+  for (const Option<Owner>& option : options) {
+    if (option.row.section != section) {
+      section = option.row.section;
+      out += "[" + std::string(section) + "]\n";
+    }
+    append_option(out, option, owner);
+  }
 }
 
 /// An example of a [[section]], commented out; options that are not set show only their comment.
@@ -54,6 +60,10 @@ void append_example(std::string& out, std::span<const Option<Owner>> options, co
                     std::string_view section) {
   out += "\n# [[" + std::string(section) + "]]\n";
   for (const Option<Owner>& option : options) {
+    if (option.row.section != section) {
+      section = option.row.section;
+      out += "# [" + std::string(section) + "]\n";
+    }
     append_comment(out, comment_of(option, example));
     const std::string value = option.print(example, option.row);
     out += "# " + std::string(option.row.name) + " = " + value + "\n";
@@ -83,7 +93,7 @@ std::string print_defaults() {
   out += print_sections(Config(), true);
   upstream::UpstreamConfig upstream;
   upstream.name = "app";
-  upstream.endpoints = {*parse_net_address("127.0.0.1:3000")};
+  upstream.endpoints = {*upstream::parse_source("127.0.0.1:3000")};
   append_example(out, upstream_options(), upstream, "upstream");
   gateway::RouteConfig route;
   route.upstream = "app";

@@ -41,7 +41,7 @@ TEST(PrintDefaults, UncommentedExamplesLoad) {
     const std::size_t equals = line.find(" = ");
     const bool assignment = equals != std::string::npos && line.find(' ', 2) == equals;
     const bool left_out = assignment && equals + 3 == line.size();
-    if (example && !left_out && (line.starts_with("# [[") || assignment)) line.erase(0, 2);
+    if (example && !left_out && (line.starts_with("# [") || assignment)) line.erase(0, 2);
     text += line + "\n";
   }
   const LoadedConfig loaded = load_config(text, "example.toml");
@@ -72,6 +72,11 @@ void randomize(Rng& rng, Owner& owner, const Option<Owner>& option) {
   } else if (row.kind == OptionKind::kAddresses) {
     value = {RawValue::List{{std::string("unix:/a b\"c")},
                             {"[::1]:" + std::to_string(rng.below(65536))}}};
+  } else if (row.kind == OptionKind::kSources) {
+    value = {
+        RawValue::List{{std::string("file:/a\"c")},
+                       {std::string("dns:api:80 zone=z\\z")},
+                       {"[::1]:" + std::to_string(1 + rng.below(65535)) + " weight=7 drain=true"}}};
   } else if (row.kind == OptionKind::kTexts) {
     value = {RawValue::List{{std::string("GET")}}};
   } else if (row.kind == OptionKind::kText) {

@@ -31,9 +31,16 @@ void append_row(std::string& out, const Option<Owner>& option, const Owner& owne
 
 template <class Owner>
 void append_array(std::string& out, std::span<const Option<Owner>> options, std::string_view name) {
-  out += "\n## [[" + std::string(name) + "]]\n\n" +
-         "| name | type | default | allowed | change | meaning |\n|---|---|---|---|---|---|\n";
-  for (const Option<Owner>& option : options) append_row(out, option, Owner(), "");
+  const std::string headings =
+      "| name | type | default | allowed | change | meaning |\n|---|---|---|---|---|---|\n";
+  out += "\n## [[" + std::string(name) + "]]\n\n" + headings;
+  for (const Option<Owner>& option : options) {
+    if (option.row.section != name) {
+      name = option.row.section;
+      out += "\n## [" + std::string(name) + "], a table of one [[upstream]]\n\n" + headings;
+    }
+    append_row(out, option, Owner(), "");
+  }
 }
 
 }  // namespace

@@ -22,6 +22,12 @@ constexpr std::string_view kNoneOrAddressPattern =
     R"(^(|unix:[/@].+|([A-Za-z0-9_.*-]*|\[[0-9A-Fa-f:.]+\]):[0-9]{1,5})$)";
 constexpr std::string_view kRangePattern = "^[0-9A-Fa-f:.]+(/[0-9]{1,3})?$";
 
+/// What parse_source() accepts, as far as a pattern can say it.
+constexpr std::string_view kSourcePattern =
+    R"(^(file:/[^ ]+|srv:_[^ ]+|unix:[/@][^ ]+|)"
+    R"((dns:)?([A-Za-z0-9_.-]+|\[[0-9A-Fa-f:.]+\]):[0-9]{1,5}))"
+    R"(( +(weight=[0-9]{1,5}|zone=[!-~]{1,64}|drain=(true|false)))*$)";
+
 Json text_like(std::string_view pattern) {
   return {{"type", "string"}, {"pattern", pattern}};
 }
@@ -60,6 +66,8 @@ Json value_of(const OptionRow& row, Words words) {
       return text_like(kNoneOrAddressPattern);
     case OptionKind::kAddresses:
       return list_of(text_like(kAddressPattern));
+    case OptionKind::kSources:
+      return list_of(text_like(kSourcePattern));
     case OptionKind::kRanges:
       return list_of(text_like(kRangePattern));
   }
@@ -84,7 +92,16 @@ void add(Json& section, const Option<Owner>& option, const Owner& defaults) {
 template <class Owner>
 Json array_of(std::span<const Option<Owner>> options, const ConfigErrors& faults_of_default) {
   Json one = table();
-  for (const Option<Owner>& option : options) add(one, option, Owner());
+  for (const Option<Owner>& option : options) {
+    const std::size_t dot = option.row.section.find('.');
+    if (dot == std::string_view::npos) {
+      add(one, option, Owner());
+      continue;
+    }
+    Json& inner = one["properties"][std::string(option.row.section.substr(dot + 1))];
+    if (inner.is_null()) inner = table();
+    add(inner, option, Owner());
+  }
   for (const ConfigError& fault : faults_of_default) one["required"].push_back(fault.key);
   return list_of(std::move(one));
 }

@@ -104,7 +104,7 @@ class Walker {
       if (!inner.empty()) inner += '.';
       inner += name;
       if (const toml::table* child = node.as_table()) {
-        out_.sections.push_back({inner, -1, line_of(node)});
+        out_.sections.push_back({inner, index, line_of(node), false});
         this->table(*child, inner, index);
       } else if (is_array_of_tables(node)) {
         array_of_tables(*node.as_array(), inner);
@@ -119,7 +119,7 @@ class Walker {
   void array_of_tables(const toml::array& array, const std::string& section) {
     int index = 0;
     for (const toml::node& item : array) {
-      out_.sections.push_back({section, index, line_of(item)});
+      out_.sections.push_back({section, index, line_of(item), true});
       table(*item.as_table(), section, index++);
     }
   }

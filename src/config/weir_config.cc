@@ -122,6 +122,18 @@ void warn_of_routes(ConfigErrors& found, const Config& config) {
   }
 }
 
+void warn_of_upstreams(ConfigErrors& found, const Config& config) {
+  for (std::size_t i = 0; i < config.upstreams.size(); ++i) {
+    const upstream::UpstreamConfig& upstream = config.upstreams[i];
+    if (upstream.tls_enabled && upstream.tls.insecure) {
+      add_error(found, indexed("upstream", i) + "tls.insecure", "true",
+                "false outside of tests: no certificate is verified, so anybody between here and "
+                "upstream " +
+                    upstream.name + " can read and change everything");
+    }
+  }
+}
+
 bool is_loopback(const NetAddress& address) {
   if (address.kind == NetAddressKind::kUnix) return true;
   if (address.kind != NetAddressKind::kIp) return false;
@@ -163,6 +175,7 @@ ConfigErrors Config::validate() const {
   take(errors, "admission", admission.validate());
   take(errors, "actors", actors.validate());
   take(errors, "memory", memory.validate());
+  take(errors, "dns", dns.validate());
   check_upstreams(errors, *this);
   check_routes(errors, *this);
   return errors;
@@ -179,6 +192,7 @@ ConfigErrors Config::warnings() const {
   warn_of_trust(found, "trust.peers", trust.peers);
   warn_of_trust(found, "trust.proxies", trust.proxies);
   warn_of_routes(found, *this);
+  warn_of_upstreams(found, *this);
   return found;
 }
 

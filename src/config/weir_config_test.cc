@@ -25,7 +25,7 @@ std::vector<std::string> keys(const ConfigErrors& errors) {
 upstream::UpstreamConfig upstream(std::string name) {
   upstream::UpstreamConfig made;
   made.name = std::move(name);
-  made.endpoints = {*parse_net_address("127.0.0.1:3000")};
+  made.endpoints = {*upstream::parse_source("127.0.0.1:3000")};
   return made;
 }
 
@@ -159,12 +159,12 @@ TEST(Config, TheActorTableHasRoomForTheWaitingRoomsOfManyUpstreams) {
   config.routes[0].upstream = "u0";
   EXPECT_THAT(keys(config.validate()), IsEmpty());
   EXPECT_EQ(config.admission_for_scopes().validate(), ConfigErrors{});
-  EXPECT_EQ(config.admission_for_scopes().actor_table_size, 16384U + 2 * 399 * 256);
+  EXPECT_EQ(config.admission_for_scopes().actor_table_size, 32768U + 2 * 399 * 1024);
 }
 
 TEST(Config, TheActorTableIsTwiceWhatCanBeInFlight) {
   Config config = with_upstreams({"a"});
-  config.admission.actor_table_size = 2 * (1024 + 4096 + 256) - 1;
+  config.admission.actor_table_size = 2 * (1024 + 4096 + 1024) - 1;
   EXPECT_THAT(keys(config.validate()), ElementsAre("actors.actor_table_size"));
   ++config.admission.actor_table_size;
   EXPECT_THAT(keys(config.validate()), IsEmpty());

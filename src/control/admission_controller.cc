@@ -20,6 +20,7 @@ void LiveRules::store(const AdmissionConfig& config) noexcept {
   high_wait_max.store(config.high_wait_max, kRelaxed);
   normal_wait_max.store(config.normal_wait_max, kRelaxed);
   waiting_max.store(config.waiting_max, kRelaxed);
+  fair.store(config.fair, kRelaxed);
   streams_max.store(config.streams_max, kRelaxed);
   warn_threshold.store(config.warn_threshold, kRelaxed);
   modes.store(config.modes, kRelaxed);
@@ -150,11 +151,13 @@ Result<Permit, Reason> AdmissionController::admit(const AdmissionRequest& reques
     const TimePoint woke = parker.park_until(waiter.expires_at());
     if (waiter.state() != Waiter::State::kWaiting) return collect(waiter, woke);
     if (woke < waiter.expires_at()) continue;
-    if (!cancel(waiter)) return collect(waiter, woke);
+    Scope& scope = impl_->scope_at(request.scope);
+    Permit holdings;
+    if (!scope.room.leave(waiter, holdings, woke)) return collect(waiter, woke);
+    holdings.drop_holdings();
     const bool late = waiter.deadline_ != TimePoint{} && waiter.deadline_ <= woke;
     const Reason reason = late ? Reason::kDeadline : Reason::kOverload;
-    impl_->count_refusal(impl_->scope_at(request.scope), request.priority, reason, woke,
-                         request.peer.label);
+    impl_->count_refusal(scope, request.priority, reason, woke, request.peer.label);
     return unexpected(reason);
   }
 }

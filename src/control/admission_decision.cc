@@ -282,6 +282,7 @@ Result<Permit, Reason> AdmissionController::try_admit(const AdmissionRequest& re
   taken.granted_at = now;
   taken.scope = request.scope;
   taken.priority = request.priority;
+  taken.route = request.route == 0 ? std::uint8_t{0} : Permit::source_of(request.route);
   Reason reason = impl_->take_holdings(request, scope, now, taken);
   if (reason == Reason::kAdmitted) [[likely]] {
     const Take take = impl_->take_seat(request, scope, taken);
@@ -301,8 +302,11 @@ Result<Permit, Reason> AdmissionController::try_admit(const AdmissionRequest& re
 Entered AdmissionController::enter(const AdmissionRequest& request, Waiter& waiter,
                                    TimePoint now) noexcept {
   Scope& scope = impl_->scope_at(request.scope);
-  Taken taken{
-      .owner = this, .granted_at = now, .scope = request.scope, .priority = request.priority};
+  Taken taken{.owner = this,
+              .granted_at = now,
+              .scope = request.scope,
+              .priority = request.priority,
+              .route = request.route == 0 ? std::uint8_t{0} : Permit::source_of(request.route)};
   Reason reason = impl_->take_holdings(request, scope, now, taken);
   if (reason == Reason::kAdmitted) {
     const Take take = impl_->take_seat(request, scope, taken);
@@ -318,11 +322,30 @@ Entered AdmissionController::enter(const AdmissionRequest& request, Waiter& wait
   return {.kind = Entered::Kind::kRefused, .reason = reason};
 }
 
+// The name hash is keyed, so nobody can choose which flows it maps to.
+std::uint64_t Impl::turns_of(const Identity& actor) const noexcept {
+  if (!actor.present() || live.fair.load(kRelaxed) == Fairness::kOff) return 0;
+  return std::max<std::uint64_t>(actor.key.low ^ actor.key.high, 1);
+}
+
+WaitingRoom::Newcomer Impl::newcomer_of(const AdmissionRequest& request, Scope& scope,
+                                        TimePoint now) const noexcept {
+  WaitingRoom::Newcomer newcomer{.priority = request.priority,
+                                 .deadline = binding_deadline(request),
+                                 .actor = turns_of(request.actor),
+                                 .waiting_max = live.waiting_max.load(kRelaxed),
+                                 .capacity_per_second = scope.drain.capacity(now)};
+  if (request.hedge) return newcomer;
+  if (request.priority == Priority::kHigh) newcomer.tier = live.high_wait_max.load(kRelaxed);
+  if (request.priority == Priority::kNormal) newcomer.tier = live.normal_wait_max.load(kRelaxed);
+  return newcomer;
+}
+
 Entered Impl::wait(const AdmissionRequest& request, Waiter& waiter, Scope& scope, Taken& taken,
                    TimePoint now) noexcept {
-  const Duration patience = patience_for(request, now);
   scope.refresh_drain(now);
-  if (patience > Duration(0)) {
+  const WaitingRoom::Newcomer newcomer = newcomer_of(request, scope, now);
+  if (newcomer.tier > Duration(0)) {
     WEIR_ASSERT(waiter.state() == Waiter::State::kIdle ||
                 waiter.state() == Waiter::State::kCancelled);
     waiter.permit_ = Permit(taken);
@@ -332,10 +355,9 @@ Entered Impl::wait(const AdmissionRequest& request, Waiter& waiter, Scope& scope
     waiter.units_ = 0;
     waiter.global_units_ = 0;
     waiter.entered_at_ = now;
-    waiter.set_expiry(now + patience);
-    waiter.deadline_ = binding_deadline(request);
-    const Waiter::State state =
-        scope.room.enter(waiter, live.waiting_max.load(kRelaxed), scope.drain.capacity(now), now);
+    waiter.deadline_ = newcomer.deadline;
+    waiter.forgiven_ = false;
+    const Waiter::State state = scope.room.enter(waiter, newcomer, now);
     if (state == Waiter::State::kWaiting) {
       scope.counters.add(&ScopeCounters::limit_hits);
       scope.overload.note(now);
@@ -355,6 +377,25 @@ void Impl::step_limiter(Scope& scope, TimePoint now) noexcept {
   if (scope.step_limiter(now, change) && events != nullptr) events->on_limit_change(change);
 }
 
+// Counts an answer in total and by its sources. The place of an actor's entry in its table stands
+// for the actor: it comes from the keyed hash, and is the same while the actor has requests in
+// flight.
+[[gnu::noinline]] void Impl::count_answer(const Taken& taken, bool overloaded) noexcept {
+  using Dimension = policy::OutcomeSources::Dimension;
+  ScopeCounterSlots& counters = scope_at(taken.scope).counters;
+  counters.add(overloaded ? &ScopeCounters::overloads : &ScopeCounters::answered);
+  const auto member = overloaded ? &ScopeCounters::overloads_from : &ScopeCounters::answered_from;
+  if (taken.actor_entry != Permit::kNoEntry) {
+    // Entries are grouped by buckets of the table: spread neighbours over the sources.
+    constexpr std::uint32_t kGolden = 0x9E3779B9U;
+    counters.add_from(member, source_index(Dimension::kActor, taken.actor_entry * kGolden >> 16U));
+  }
+  if (taken.route != 0) counters.add_from(member, source_index(Dimension::kRoute, taken.route));
+  if (taken.endpoint != 0) {
+    counters.add_from(member, source_index(Dimension::kEndpoint, taken.endpoint));
+  }
+}
+
 // Records at most one sample per permit: at the response headers, or at the end if none were sent.
 inline void Impl::record(Taken& taken, Outcome outcome, TimePoint now) noexcept {
   if (taken.sampled) return;
@@ -363,19 +404,22 @@ inline void Impl::record(Taken& taken, Outcome outcome, TimePoint now) noexcept 
   bool look = false;
   switch (outcome) {
     case Outcome::kOk:
-      look = scope.window.record(taken.granted_at, now);
+      if (scope.evidence.watching()) [[unlikely]]
+        count_answer(taken, false);
+      if (!taken.unsampled) look = scope.window.record(taken.granted_at, now);
       break;
     case Outcome::kIgnored: {
       // The client gave up after more than the baseline: the latency is at least that long, so it
       // is a sample. An earlier cancel gives no information.
       const Duration baseline = scope.baseline();
-      if (baseline > Duration(0) && now - taken.granted_at > baseline) {
+      if (!taken.unsampled && baseline > Duration(0) && now - taken.granted_at > baseline) {
         look = scope.window.record(taken.granted_at, now, true);
       }
       break;
     }
     case Outcome::kOverload:
-      scope.counters.add(&ScopeCounters::overloads);
+      scope.evidence.watch();
+      count_answer(taken, true);
       look = true;
       break;
     case Outcome::kError:

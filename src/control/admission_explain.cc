@@ -42,12 +42,11 @@ DecisionRecord AdmissionController::explain(const AdmissionRequest& request,
   const Take seat = impl_->look_at_seat(run);
   if (record.reason == Reason::kAdmitted && seat != Take::kTaken) {
     record.reason = seat == Take::kClassCap ? Reason::kClassLimit : Reason::kOverload;
-    const Duration patience = impl_->patience_for(request, now);
-    if (seat == Take::kLimit && patience > Duration(0) &&
-        scope.room.would_let_wait({.priority = request.priority,
-                                   .patience = patience,
-                                   .waiting_max = impl_->live.waiting_max.load(kRelaxed),
-                                   .capacity_per_second = scope.drain.capacity(now)})) {
+    const Duration patience =
+        seat == Take::kLimit
+            ? scope.room.would_let_wait(impl_->newcomer_of(request, scope, now), now)
+            : Duration(0);
+    if (patience > Duration(0)) {
       record.verdict = Verdict::kWaits;
       record.wait_max = patience;
       return record;

@@ -25,6 +25,7 @@ struct LiveRules {
   std::atomic<Duration> high_wait_max{Duration(0)};
   std::atomic<Duration> normal_wait_max{Duration(0)};
   std::atomic<std::uint32_t> waiting_max{0};
+  std::atomic<Fairness> fair{Fairness::kActor};
   std::atomic<std::uint32_t> streams_max{0};
   std::atomic<double> warn_threshold{0};
   std::atomic<RuleModes> modes{};
@@ -74,9 +75,11 @@ class AdmissionController::Impl {
                              Taken& taken, TimePoint now) noexcept;
   /// The request's deadline if the deadline rule is enforced; else none.
   [[nodiscard]] TimePoint binding_deadline(const AdmissionRequest& request) const noexcept;
-  /// The longest time that a request may wait; zero or less: it may not wait.
-  [[nodiscard]] Duration patience_for(const AdmissionRequest& request,
-                                      TimePoint now) const noexcept;
+  /// Whose turns a request uses in the waiting room; zero: of nobody in particular.
+  [[nodiscard]] std::uint64_t turns_of(const Identity& actor) const noexcept;
+  /// The request as its waiting room sees it.
+  [[nodiscard]] WaitingRoom::Newcomer newcomer_of(const AdmissionRequest& request, Scope& scope,
+                                                  TimePoint now) const noexcept;
 
   void give_back_holdings(Taken& taken) noexcept;
   void give_back_seat(Taken& taken, TimePoint now) noexcept;
@@ -88,6 +91,7 @@ class AdmissionController::Impl {
   void shadow(Scope& scope, Reason reason) noexcept {
     scope.counters.add_at(&ScopeCounters::would_refuse, index_of(reason));
   }
+  void count_answer(const Taken& taken, bool overloaded) noexcept;
   void record(Taken& taken, Outcome outcome, TimePoint now) noexcept;
   void step_limiter(Scope& scope, TimePoint now) noexcept;
   void warn_if_near_bound(Scope& scope, TimePoint now) noexcept;
@@ -123,18 +127,6 @@ class AdmissionController::Impl {
 inline TimePoint AdmissionController::Impl::binding_deadline(
     const AdmissionRequest& request) const noexcept {
   return live.modes.load(kRelaxed).deadline == RuleMode::kEnforce ? request.deadline : TimePoint{};
-}
-
-// Inline: every request that waits asks.
-[[gnu::always_inline]] inline Duration AdmissionController::Impl::patience_for(
-    const AdmissionRequest& request, TimePoint now) const noexcept {
-  const bool waits = !request.hedge &&
-                     (request.priority == Priority::kHigh || request.priority == Priority::kNormal);
-  if (!waits) return Duration(0);
-  const Duration tier = request.priority == Priority::kHigh ? live.high_wait_max.load(kRelaxed)
-                                                            : live.normal_wait_max.load(kRelaxed);
-  const TimePoint deadline = binding_deadline(request);
-  return deadline == TimePoint{} ? tier : std::min(tier, deadline - now);
 }
 
 }  // namespace weir::inline v0::inline control

@@ -37,6 +37,34 @@ TEST(AdmissionStreaming, WhenStreamsMaxIsReachedTheUnitStaysInTheLimit) {
   EXPECT_TRUE(all_is_given_back(controller));
 }
 
+TEST(AdmissionStreaming, ASampleMayBeginAfterTheGrantOrNotBeTaken) {
+  AdmissionConfig config = plain_config(8);
+  config.limit.window_duration = std::chrono::milliseconds(100);
+  AdmissionController controller(config, Rng(1));
+  const auto latency = [&](int second, auto set) {
+    const TimePoint from = after_ms(1000 * second);
+    Permit permit = controller.try_admit(request_of(Priority::kNormal), from).value();
+    set(permit, from);
+    std::move(permit).finish(Outcome::kOk, from + std::chrono::milliseconds(50));
+    controller.expire(from + std::chrono::milliseconds(500));
+    return controller.scope_stats(ScopeId::kFirst, from + std::chrono::milliseconds(500))
+        .latency_avg;
+  };
+  latency(1, [](Permit&, TimePoint) {});  // opens the first window
+  const Duration whole = latency(2, [](Permit&, TimePoint) {});
+  const Duration later = latency(3, [](Permit& permit, TimePoint from) {
+    permit.start_sample_at(from + std::chrono::milliseconds(40));
+  });
+  EXPECT_EQ(whole, Duration(std::chrono::milliseconds(50)));
+  EXPECT_EQ(later, Duration(std::chrono::milliseconds(10)));
+  const Duration earlier = latency(4, [](Permit& permit, TimePoint from) {
+    permit.start_sample_at(from - std::chrono::milliseconds(40));
+  });
+  EXPECT_EQ(earlier, whole) << "never before the grant";
+  const Duration none = latency(5, [](Permit& permit, TimePoint) { permit.skip_sample(); });
+  EXPECT_EQ(none, earlier) << "that of the last window with samples";
+}
+
 TEST(AdmissionStreaming, CriticalStreamsPastStreamsMax) {
   AdmissionConfig config = small_config();
   config.streams_max = 0;

@@ -32,7 +32,7 @@ class Scope::Claim {
 };
 
 Scope::Scope(std::string_view name, std::unique_ptr<LimitPolicy> policy, ProcessGate& process)
-    : room(gate, process), window(counters), name_(name) {
+    : room(gate, process), window(counters), evidence(counters), name_(name) {
   set_policy(std::move(policy));
 }
 
@@ -112,8 +112,9 @@ bool Scope::step_limiter(TimePoint now, LimitChange& change) noexcept {
   {
     const Claim claim(claimed_, Claim::How::kTry);
     if (!claim.held() || !window.is_due(now)) return false;
-    const LimitSample sample = window.close(now, gate.sheddable());
+    LimitSample sample = window.close(now, gate.sheddable());
     if (sample.opened_at == TimePoint{}) return false;  // this call only opened the first window
+    sample.overload_count = evidence.counted(sample);
     const LimitDecision decision = policy_->on_window(sample);
     const std::uint32_t old_limit = limit();
     const std::uint32_t new_limit = std::min(decision.limit, kClassUnitsMax);
@@ -152,6 +153,7 @@ ScopeStats Scope::stats(TimePoint now) const noexcept {
     c.acquired = counters.sum_at(&ScopeCounters::acquired, i);
     c.shed = counters.sum_at(&ScopeCounters::shed, i);
     c.waited = room.waited(p);
+    c.standing = room.standing(p, now);
   }
   for (std::size_t i = 0; i < kReasonCount; ++i) {
     out.refused[i] = counters.sum_at(&ScopeCounters::refused, i);

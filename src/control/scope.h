@@ -14,6 +14,7 @@
 #include "class_gate.h"
 #include "drain_rate.h"
 #include "notice_limiter.h"
+#include "outcome_evidence.h"
 #include "overload_signal.h"
 #include "sample_window.h"
 #include "scope_counters.h"
@@ -69,6 +70,7 @@ class Scope {
   ClassGate gate;
   WaitingRoom room;
   SampleWindow window;
+  OutcomeEvidence evidence;
   DrainRate drain;
   OverloadSignal overload;
   NoticeLimiter notices;

@@ -9,8 +9,20 @@
 #include "weir/policy/reason.h"
 
 #include "latency_histogram.h"
+#include "policy/overload_share.h"
 
 namespace weir::inline v0::inline control {
+
+/// One counter per bucket of every dimension of sources.
+template <class Count>
+using SourceCounters =
+    std::array<Count, policy::OutcomeSources::kDimensions * policy::OutcomeSources::kBuckets>;
+
+[[nodiscard]] constexpr std::size_t source_index(policy::OutcomeSources::Dimension dimension,
+                                                 std::size_t key) noexcept {
+  return static_cast<std::size_t>(dimension) * policy::OutcomeSources::kBuckets +
+         key % policy::OutcomeSources::kBuckets;
+}
 
 /// What one thread has counted for one scope since the start. Values only grow: readers subtract
 /// two readings, and no counter is reset while a thread writes it.
@@ -19,6 +31,7 @@ struct alignas(64) ScopeCounters {
   std::atomic<std::uint64_t> samples{0};
   std::atomic<std::uint64_t> latency_ns{0};  // sum over samples
   std::atomic<std::uint64_t> abandoned{0};   // samples whose client left
+  std::atomic<std::uint64_t> answered{0};    // with Outcome::kOk, while OutcomeEvidence watches
   std::atomic<std::uint64_t> overloads{0};
   std::atomic<std::uint64_t> errors{0};
   std::atomic<std::uint64_t> limit_hits{0};  // refused or made to wait by the limit
@@ -27,6 +40,8 @@ struct alignas(64) ScopeCounters {
   std::array<std::atomic<std::uint64_t>, kReasonCount> refused{};
   std::array<std::atomic<std::uint64_t>, kReasonCount> would_refuse{};
   std::array<std::atomic<std::uint32_t>, LatencyBuckets::kCount> histogram{};  // wraps, by design
+  SourceCounters<std::atomic<std::uint32_t>> answered_from{};                  // wraps
+  SourceCounters<std::atomic<std::uint32_t>> overloads_from{};                 // wraps
 };
 
 /// One ScopeCounters per thread slot.
@@ -55,6 +70,12 @@ class ScopeCounterSlots {
   }
 
   template <class Member>
+  void add_from(Member member, std::size_t index) noexcept {
+    const std::uint32_t slot = this_thread_slot();
+    slot_add((slots_[slot].*member)[index], std::uint32_t{1}, slot);
+  }
+
+  template <class Member>
   [[nodiscard]] std::uint64_t sum(Member member) const noexcept {
     std::uint64_t total = 0;
     for (const ScopeCounters& s : slots_) total += (s.*member).load(std::memory_order_relaxed);
@@ -67,6 +88,16 @@ class ScopeCounterSlots {
       total += (s.*member)[index].load(std::memory_order_relaxed);
     }
     return total;
+  }
+  template <class Member>
+  void sum_sources(Member member, SourceCounters<std::uint32_t>& into) const noexcept {
+    into.fill(0);
+    for (const ScopeCounters& s : slots_) {
+      if (s.finished.load(std::memory_order_relaxed) == 0) continue;
+      for (std::size_t i = 0; i < into.size(); ++i) {
+        into[i] += (s.*member)[i].load(std::memory_order_relaxed);
+      }
+    }
   }
   void sum_histogram(std::array<std::uint32_t, LatencyBuckets::kCount>& into) const noexcept {
     into.fill(0);

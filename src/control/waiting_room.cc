@@ -15,66 +15,110 @@ bool hopeless(std::size_t ahead, double capacity_per_second, Duration patience) 
   return wait_s > to_seconds(patience);
 }
 
+Reason reason_of(TimePoint deadline, TimePoint now) noexcept {
+  return deadline != TimePoint{} && deadline <= now ? Reason::kDeadline : Reason::kOverload;
+}
+
 }  // namespace
 
 // Ends the wait of a waiter, under the lock. The state is stored before the callback, and settle()
 // and leave() take the lock, so the owner cannot free the waiter while the callback runs.
-void WaitingRoom::decide(Line& line, Waiter& waiter, Waiter::State state, Reason reason) noexcept {
-  line.remove(waiter);
+void WaitingRoom::decide(Waiter& waiter, Waiter::State state, Reason reason) noexcept {
+  line_of(waiter.priority_).remove(waiter, state == Waiter::State::kGranted);
   waiter.reason_ = reason;
   waiter.state_.store(state, std::memory_order_release);
   if (!waiter.entering_ && waiter.on_ready_ != nullptr) waiter.on_ready_(waiter);
 }
 
-void WaitingRoom::publish() noexcept {
+void WaitingRoom::refuse(Waiter& waiter, Reason reason, TimePoint now) noexcept {
+  if (reason == Reason::kOverload) {
+    line_of(waiter.priority_).standing.note_refused(waiter.entered_at_, now);
+  }
+  decide(waiter, Waiter::State::kRefused, reason);
+}
+
+void WaitingRoom::publish(TimePoint now) noexcept {
+  high_.standing.set_occupied(!high_.empty(), now);
+  normal_.standing.set_occupied(!normal_.empty(), now);
   gate_.set_waiting(!high_.empty(), !normal_.empty());
-  waiting_.store(static_cast<std::uint32_t>(high_.size() + normal_.size()),
-                 std::memory_order_relaxed);
+  waiting_.store(static_cast<std::uint32_t>(size()), std::memory_order_relaxed);
   if (waiting() == 0) emptied_.store(true, std::memory_order_relaxed);
 }
 
+// The waiter that a newcomer may displace from a full room; nullptr: none. `same_flow`: how many
+// waiters the newcomer's own flow has.
+Waiter* WaitingRoom::displaced_by(Priority priority, std::uint32_t same_flow) const noexcept {
+  Waiter* longest = normal_.newest_of_longest();
+  std::uint32_t length = longest != nullptr ? normal_.size(longest->flow_) : 0;
+  if (priority == Priority::kHigh && !high_.empty()) {
+    Waiter* high = high_.newest_of_longest();
+    if (high_.size(high->flow_) > length) longest = high;
+    length = std::max(length, high_.size(high->flow_));
+  }
+  return length >= same_flow + 2 ? longest : nullptr;
+}
+
 // Under the lock.
-bool WaitingRoom::may_wait(const Newcomer& newcomer) const noexcept {
-  const std::size_t ahead =
-      high_.size() + (newcomer.priority == Priority::kHigh ? 0 : normal_.size());
-  const bool full = high_.size() + normal_.size() >= newcomer.waiting_max;
-  const bool too_long =
-      gate_.sheddable() > 0 && hopeless(ahead, newcomer.capacity_per_second, newcomer.patience);
-  return !full && !too_long && newcomer.patience > Duration(0);
+WaitingRoom::Reception WaitingRoom::receive(const Newcomer& newcomer, Duration line_patience,
+                                            TimePoint now) const noexcept {
+  if (newcomer.tier <= Duration(0)) return {};
+  const WaitingLine& line = line_of(newcomer.priority);
+  Reception out{.flow = line.flow_for(newcomer.actor)};
+  const std::size_t before = newcomer.priority == Priority::kHigh ? 0 : high_.size();
+  const std::size_t ahead = before + line.ahead_of(out.flow);
+  const auto too_long = [&](Duration patience) {
+    return gate_.sheddable() > 0 && hopeless(ahead, newcomer.capacity_per_second, patience);
+  };
+  if (size() == newcomer.waiting_max) {
+    out.displaced = displaced_by(newcomer.priority, line.size(out.flow));
+  }
+  out.by_line =
+      (size() >= newcomer.waiting_max && out.displaced == nullptr) || too_long(line_patience);
+  if (out.by_line) return out;
+  Duration patience = line_patience;
+  if (newcomer.deadline != TimePoint{}) patience = std::min(patience, newcomer.deadline - now);
+  if (patience > Duration(0) && !too_long(patience)) out.patience = patience;
+  return out;
 }
 
-bool WaitingRoom::would_let_wait(const Newcomer& newcomer) const noexcept {
+Duration WaitingRoom::would_let_wait(const Newcomer& newcomer, TimePoint now) const noexcept {
   const std::scoped_lock lock(mutex_);
-  return may_wait(newcomer);
+  policy::StandingLine standing = line_of(newcomer.priority).standing;  // a copy: a trial may begin
+  return receive(newcomer, standing.patience(newcomer.tier, now), now).patience;
 }
 
-Waiter::State WaitingRoom::enter(Waiter& waiter, std::uint32_t waiting_max,
-                                 double capacity_per_second, TimePoint now) noexcept {
+Waiter::State WaitingRoom::enter(Waiter& waiter, const Newcomer& newcomer, TimePoint now) noexcept {
   const std::scoped_lock lock(mutex_);
-  if (!may_wait({.priority = waiter.priority_,
-                 .patience = waiter.expires_at() - now,
-                 .waiting_max = waiting_max,
-                 .capacity_per_second = capacity_per_second})) {
+  WaitingLine& line = line_of(newcomer.priority);
+  const Reception reception = receive(newcomer, line.standing.patience(newcomer.tier, now), now);
+  if (reception.patience <= Duration(0)) {
+    if (reception.by_line) line.standing.note_refused(now, now);
     waiter.reason_ = Reason::kOverload;
     waiter.state_.store(Waiter::State::kRefused, std::memory_order_relaxed);
     return Waiter::State::kRefused;
   }
+  if (reception.displaced != nullptr) refuse(*reception.displaced, Reason::kOverload, now);
+  waiter.set_expiry(now + reception.patience);
   waiter.entering_ = true;
   waiter.state_.store(Waiter::State::kWaiting, std::memory_order_release);
-  line_of(waiter.priority_).push_back(waiter);
-  publish();
+  line.push(waiter, reception.flow, newcomer.actor);
+  publish(now);
   pump_locked(now);
   waiter.entering_ = false;
   return waiter.state_.load(std::memory_order_relaxed);
 }
 
-bool WaitingRoom::leave(Waiter& waiter, Permit& holdings) noexcept {
+bool WaitingRoom::leave(Waiter& waiter, Permit& holdings, TimePoint expired_at) noexcept {
   const std::scoped_lock lock(mutex_);
   if (waiter.state_.load(std::memory_order_relaxed) != Waiter::State::kWaiting) return false;
-  line_of(waiter.priority_).remove(waiter);
+  WaitingLine& line = line_of(waiter.priority_);
+  if (expired_at != TimePoint{} && reason_of(waiter.deadline_, expired_at) == Reason::kOverload) {
+    line.standing.note_refused(waiter.entered_at_, expired_at);
+  }
+  line.remove(waiter, false);
   holdings = std::move(waiter.permit_);
   waiter.state_.store(Waiter::State::kCancelled, std::memory_order_release);
-  publish();
+  publish(expired_at);
   pump_locked(TimePoint{});  // a waiter behind it may fit where it did not
   return true;
 }
@@ -102,24 +146,22 @@ void WaitingRoom::pump(TimePoint now) noexcept {
 }
 
 void WaitingRoom::pump_locked(TimePoint now) noexcept {
-  const std::size_t before = high_.size() + normal_.size();
+  const std::size_t before = size();
   if (before == 0) return;
   while (serve(high_, now)) {
   }
   // High keeps precedence even if its first waiter costs too much to fit and a normal one fits.
   while (high_.empty() && serve(normal_, now)) {
   }
-  if (high_.size() + normal_.size() != before) publish();
+  if (size() != before) publish(now);
 }
 
 // Decides the first waiter of the line; false if the line is empty or that waiter does not fit.
-bool WaitingRoom::serve(Line& line, TimePoint now) noexcept {
-  Waiter* waiter = line.front();
+bool WaitingRoom::serve(WaitingLine& line, TimePoint now) noexcept {
+  Waiter* waiter = line.first();
   if (waiter == nullptr) return false;
-  if (now != TimePoint{} && time_is_over(*waiter, now)) {
-    const bool deadline = waiter->deadline_ != TimePoint{} && waiter->deadline_ <= now;
-    decide(line, *waiter, Waiter::State::kRefused,
-           deadline ? Reason::kDeadline : Reason::kOverload);
+  if (now != TimePoint{} && (time_is_over(*waiter, now) || too_late_for(line, *waiter, now))) {
+    refuse(*waiter, reason_of(waiter->deadline_, now), now);
     return true;
   }
   const ClassGate::Attempt attempt =
@@ -127,7 +169,7 @@ bool WaitingRoom::serve(Line& line, TimePoint now) noexcept {
   if (attempt.take == Take::kLimit) return false;
   if (attempt.take != Take::kTaken) {
     const Reason reason = attempt.take == Take::kClassCap ? Reason::kClassLimit : Reason::kOverload;
-    decide(line, *waiter, Waiter::State::kRefused, reason);
+    refuse(*waiter, reason, now);
     return true;
   }
   const std::uint16_t units = attempt.seat.units;
@@ -135,13 +177,13 @@ bool WaitingRoom::serve(Line& line, TimePoint now) noexcept {
     bool over = false;
     if (!process_.take(units, over)) {
       static_cast<void>(gate_.give_back(attempt.seat, waiter->priority_));
-      decide(line, *waiter, Waiter::State::kRefused, Reason::kOverload);
+      refuse(*waiter, Reason::kOverload, now);
       return true;
     }
     waiter->global_units_ = units;
   }
   waiter->units_ = units;
-  decide(line, *waiter, Waiter::State::kGranted, Reason::kAdmitted);
+  decide(*waiter, Waiter::State::kGranted, Reason::kAdmitted);
   return true;
 }
 
@@ -157,20 +199,21 @@ bool WaitingRoom::time_is_over(Waiter& waiter, TimePoint now) noexcept {
   if (waiter.deadline_ != TimePoint{}) end = std::min(end, waiter.deadline_);
   if (end <= now) return true;
   waiter.set_expiry(end);
+  waiter.forgiven_ = true;
   emptied_.store(true, std::memory_order_relaxed);
   return false;
 }
 
-void WaitingRoom::expire_line(Line& line, TimePoint now) noexcept {
-  for (Waiter* waiter = line.front(); waiter != nullptr;) {
-    Waiter* next = line.next(*waiter);
-    if (time_is_over(*waiter, now)) {
-      const bool deadline = waiter->deadline_ != TimePoint{} && waiter->deadline_ <= now;
-      decide(line, *waiter, Waiter::State::kRefused,
-             deadline ? Reason::kDeadline : Reason::kOverload);
-    }
-    waiter = next;
-  }
+// A waiter with the patience of a moving line is at the front of a standing one. Whoever waits
+// again after a stall of the process keeps that time.
+bool WaitingRoom::too_late_for(WaitingLine& line, const Waiter& waiter, TimePoint now) noexcept {
+  return !waiter.forgiven_ && now - waiter.entered_at_ > line.standing.served_within(now);
+}
+
+void WaitingRoom::expire_line(WaitingLine& line, TimePoint now) noexcept {
+  line.for_each([&](Waiter& waiter) {
+    if (time_is_over(waiter, now)) refuse(waiter, reason_of(waiter.deadline_, now), now);
+  });
 }
 
 void WaitingRoom::expire(TimePoint now) noexcept {
@@ -178,7 +221,7 @@ void WaitingRoom::expire(TimePoint now) noexcept {
   const std::scoped_lock lock(mutex_);
   expire_line(high_, now);
   expire_line(normal_, now);
-  publish();
+  publish(now);
   pump_locked(now);
 }
 
@@ -186,10 +229,17 @@ TimePoint WaitingRoom::next_expiry() const noexcept {
   TimePoint first = TimePoint::max();
   if (waiting() == 0) return first;
   const std::scoped_lock lock(mutex_);
-  for (const Line* line : {&high_, &normal_}) {
-    for (const Waiter& waiter : *line) first = std::min(first, waiter.expires_at());
+  for (const WaitingLine* line : {&high_, &normal_}) {
+    line->for_each([&](const Waiter& waiter) { first = std::min(first, waiter.expires_at()); });
   }
   return first;
+}
+
+bool WaitingRoom::standing(Priority priority, TimePoint now) const noexcept {
+  if (priority != Priority::kHigh && priority != Priority::kNormal) return false;
+  const std::scoped_lock lock(mutex_);
+  policy::StandingLine line = line_of(priority).standing;
+  return line.standing(now);
 }
 
 WaitHistogram WaitingRoom::waited(Priority priority) const noexcept {

@@ -46,11 +46,9 @@ Json scope_json(const ScopeStats& scope) {
   Json classes;
   for (const Priority p : kPriorities) {
     const ClassStats& one = scope.classes[index_of(p)];
-    classes[std::string(name_of(p))] = {{"in_flight", one.in_flight},
-                                        {"bound", one.bound},
-                                        {"cap", one.cap},
-                                        {"admitted", one.acquired},
-                                        {"refused", one.shed}};
+    classes[std::string(name_of(p))] = {
+        {"in_flight", one.in_flight}, {"bound", one.bound},       {"cap", one.cap},
+        {"standing", one.standing},   {"admitted", one.acquired}, {"refused", one.shed}};
   }
   const auto by_reason = [](const auto& counts) {
     Json found = Json::object();
@@ -152,32 +150,74 @@ AdminPage actors_page(const GatewayView& view, const AdminRequest& request) {
                     {"peers_known", all.peers}});
 }
 
+Json endpoint_json(const std::string& name, const upstream::EndpointSet::Member& member,
+                   const upstream::Upstream& upstream, TimePoint now) {
+  using Counters = upstream::EndpointCounters;
+  const upstream::Endpoint& endpoint = *member.endpoint;
+  const policy::EndpointHealth health = endpoint.health();
+  Json failures = Json::object();
+  for (std::size_t f = 1; f < upstream::kUpstreamFailureCount; ++f) {
+    const std::uint64_t count =
+        endpoint.sum([f](const Counters& c) { return c.failures[f].get(); });
+    if (count > 0) failures[std::string(upstream::kUpstreamFailureNames[f])] = count;
+  }
+  const std::optional<TimePoint> until = health.until();
+  const upstream::LatencySummary latency = endpoint.recent_latency();
+  const policy::CohortLatency cohort = upstream.published().latency;
+  return {{"upstream", name},
+          {"endpoint", endpoint.label()},
+          {"available", endpoint.open()},
+          {"state", name_of(health.state())},
+          {"reason", name_of(health.reason())},
+          {"since_ms", to_millis(now - health.since())},
+          {"for_ms", until ? std::max(0.0, to_millis(*until - now)) : 0.0},
+          {"weight", member.weight},
+          {"zone", member.zone},
+          {"p50_ms", to_millis(latency.p50)},
+          {"p99_ms", to_millis(latency.p99)},
+          {"cohort_p50_ms", to_millis(cohort.median)},
+          {"cohort_p99_ms", to_millis(cohort.p99)},
+          {"in_flight", endpoint.in_flight()},
+          {"connections", endpoint.sum([](const Counters& c) { return c.connections.get(); })},
+          {"idle", endpoint.sum([](const Counters& c) { return c.idle.get(); })},
+          {"attempts", endpoint.sum([](const Counters& c) { return c.attempts.get(); })},
+          {"answered", endpoint.sum([](const Counters& c) { return c.answered.get(); })},
+          {"retries", endpoint.sum([](const Counters& c) { return c.retries.get(); })},
+          {"failures", failures}};
+}
+
+Json source_json(const std::string& name, const upstream::SourceStatus& source, TimePoint now) {
+  const auto ago = [&](TimePoint at) -> Json {
+    if (at == TimePoint{}) return nullptr;
+    return to_millis(now - at);
+  };
+  return {{"upstream", name},
+          {"source", source.source},
+          {"endpoints", source.endpoints},
+          {"known", source.known},
+          {"cut", source.cut},
+          {"reason", source.reason},
+          {"error", source.error},
+          {"failing_ms", ago(source.failing_since)},
+          {"changed_ms_ago", ago(source.changed)},
+          {"succeeded_ms_ago", ago(source.succeeded)},
+          {"next_in_ms", source.next == TimePoint{} ? Json() : Json(to_millis(source.next - now))}};
+}
+
 AdminPage endpoints_page(const GatewayView& view, TimePoint now) {
   Json list = Json::array();
+  Json sources = Json::array();
   for (std::size_t i = 0; i < view.core.upstreams.size(); ++i) {
     const upstream::Upstream& upstream = *view.core.upstreams[i];
-    for (std::size_t k = 0; k < upstream.size(); ++k) {
-      const upstream::Endpoint& endpoint = upstream.at(k);
-      Json failures = Json::object();
-      for (std::size_t f = 1; f < upstream::kUpstreamFailureCount; ++f) {
-        const std::uint64_t count = endpoint.failures[f].load();
-        if (count > 0) failures[std::string(upstream::kUpstreamFailureFacts[f].name)] = count;
-      }
-      const Duration ejected_for = endpoint.ejected_until() - now;
-      list.push_back({{"upstream", view.core.names[i]},
-                      {"endpoint", endpoint.label()},
-                      {"available", endpoint.available(now)},
-                      {"ejected_for_ms", std::max(0.0, to_millis(ejected_for))},
-                      {"in_flight", endpoint.in_flight.load()},
-                      {"connections", endpoint.connections.load()},
-                      {"idle", endpoint.idle.load()},
-                      {"attempts", endpoint.attempts.load()},
-                      {"answered", endpoint.answered.load()},
-                      {"retries", endpoint.retries.load()},
-                      {"failures", failures}});
+    for (const upstream::EndpointSet::Member& member : upstream.endpoints()->members) {
+      list.push_back(endpoint_json(view.core.names[i], member, upstream, now));
+    }
+    if (!view.sources) continue;
+    for (const upstream::SourceStatus& source : view.sources(i)) {
+      sources.push_back(source_json(view.core.names[i], source, now));
     }
   }
-  return json_page({{"endpoints", list}});
+  return json_page({{"endpoints", list}, {"sources", sources}});
 }
 
 /// The described request, or why it cannot be read.
@@ -289,10 +329,10 @@ AdminPage explain_page(const GatewayView& view, const AdminRequest& asked, TimeP
   return json_page(page);
 }
 
-AdminPage ready_page(const GatewayView& view, const AdminConfig& config, TimePoint now) {
+AdminPage ready_page(const GatewayView& view, const AdminConfig& config) {
   if (view.draining.load()) return text_page("draining\n", 503);
   for (std::size_t i = 0; config.ready_needs_upstreams && i < view.core.upstreams.size(); ++i) {
-    if (!view.core.upstreams[i]->all_ejected(now)) continue;
+    if (view.core.upstreams[i]->any_open()) continue;
     return text_page("upstream " + view.core.names[i] + " has no available endpoint\n", 503);
   }
   return text_page("ready\n");
@@ -306,7 +346,7 @@ constexpr std::string_view kIndex =
     "  /stats                requests, limits, classes, refusals\n"
     "  /pools                every bounded pool: used, peak, capacity, exhausted\n"
     "  /actors?top=10        who has most in flight\n"
-    "  /endpoints            health and load of each endpoint\n"
+    "  /endpoints            each endpoint: in or out, why, since when; and where they come from\n"
     "  /config               the configuration in force\n"
     "  /explain?class=low&actor=alice&upstream=app\n"
     "                        what would be decided now, step by step; takes nothing\n"
@@ -328,7 +368,7 @@ AdminPage admin_page(const GatewayView& view, const AdminRequest& request, TimeP
   const std::string_view path = request.path;
   if (path == "/") return text_page(std::string(kIndex));
   if (path == "/healthz") return text_page("ok\n");
-  if (path == "/readyz") return ready_page(view, config, now);
+  if (path == "/readyz") return ready_page(view, config);
   if (path == "/metrics") {
     return {.status = 200,
             .content_type = metrics::TextWriter::kContentType,

@@ -137,12 +137,15 @@ ServerConfig admin_server_config(const config::Config& config) {
 
 namespace {
 
-/// Upper bound of a page: /metrics has 10 KB per upstream, /endpoints 270 bytes per endpoint,
+/// Upper bound of a page: /metrics has 12 KB per upstream and 1 KB per endpoint, /endpoints 900
+/// bytes per endpoint and 400 per source, each source having as many endpoints as it may,
 /// /config the text of each route, /actors up to 2000 rows.
 std::uint64_t largest_page(const config::Config& config) noexcept {
   std::uint64_t endpoints = 0;
   for (const upstream::UpstreamConfig& upstream : config.upstreams)
-    endpoints += upstream.endpoints.size();
+    for (const upstream::SourceSpec& spec : upstream.endpoints) {
+      endpoints += 2 * upstream::endpoints_max(spec, config.dns.records_max);
+    }
   return (512 + config.upstreams.size() * 16 + endpoints + config.routes.size()) * kKilo;
 }
 

@@ -14,8 +14,8 @@
 
 #include "counters.h"
 #include "rules.h"
-#include "upstream/pool.h"
 #include "upstream/upstream.h"
+#include "upstream/upstream_memory.h"
 
 namespace weir::inline v0::gateway {
 
@@ -26,13 +26,17 @@ inline constexpr std::size_t kLogBufferBytes = std::size_t{256} * 1024;
 struct GatewaySizes {
   explicit GatewaySizes(const config::Config& config) noexcept;
 
-  std::uint32_t proxied = 0;          // per loop: requests in progress
-  std::uint32_t reserved = 0;         // of the places, buffers and regions, for critical requests
-  std::uint32_t request_buffers = 0;  // of all loops
-  std::size_t request_buffer_bytes = 0;   // a head, or a piece of a body
+  std::uint32_t proxied = 0;        // per loop: requests in progress
+  std::uint32_t reserved = 0;       // of the places, buffers and regions, for critical requests
+  std::uint32_t request_heads = 0;  // of all loops
+  std::size_t request_head_bytes = 0;
+  std::uint32_t request_bodies = 0;       // of all loops
+  std::size_t request_body_bytes = 0;     // a piece of a body
   std::uint32_t response_regions = 0;     // of all loops
   std::size_t response_region_bytes = 0;  // a response head, or a piece of a body
   std::uint32_t connections = 0;          // to all upstreams
+  std::uint32_t sessions = 0;             // of them, with HTTP/2
+  std::size_t session_bytes = 0;
   std::uint32_t slow_body_rate = 0;  // bytes/s: slower uploads are ended when places are needed
 };
 
@@ -41,13 +45,20 @@ struct GatewaySizes {
 /// Thread-safety: each member's own.
 /// Lifetime: outlives every loop's part.
 struct GatewayCore {
-  /// `endpoints[i]` are the resolved addresses of config.upstreams[i].
-  GatewayCore(const config::Config& configured,
-              const std::vector<std::vector<io::SocketName>>& endpoints, std::uint32_t loops,
-              Rng seed, EventSink* events, io::LineWriter* access_log);
+  struct Parts {
+    EventSink* events = nullptr;
+    upstream::UpstreamObserver* observer = nullptr;
+    io::LineWriter* access_log = nullptr;
+    std::vector<io::TlsContext::Ptr> tls{};  // of each upstream; none: no upstream has TLS
+  };
+  /// Upstreams with addresses only have their endpoints at once; sources are started by
+  /// Discoveries.
+  GatewayCore(const config::Config& configured, std::uint32_t loops, Rng seed, const Parts& parts);
   GatewayCore(const GatewayCore&) = delete;
   GatewayCore& operator=(const GatewayCore&) = delete;
 
+  [[nodiscard]] static upstream::UpstreamMemory::Shape memory_shape(const GatewaySizes& sizes,
+                                                                    std::uint32_t loops) noexcept;
   [[nodiscard]] ScopeId scope_of(std::size_t upstream) const noexcept {
     return static_cast<ScopeId>(upstream);
   }

@@ -8,25 +8,14 @@
 #include <vector>
 
 #include "weir/base/enum_names.h"
+#include "weir/base/owned_count.h"
 #include "weir/experimental/metrics/histogram.h"
 
 #include "local_answer.h"
 
 namespace weir::inline v0::gateway {
 
-/// A counter with one writer, its loop, and any number of readers.
-class Count {
- public:
-  void add(std::uint64_t n = 1) noexcept {
-    value_.store(value_.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
-  }
-  [[nodiscard]] std::uint64_t get() const noexcept {
-    return value_.load(std::memory_order_relaxed);
-  }
-
- private:
-  std::atomic<std::uint64_t> value_{0};
-};
+using Count = OwnedCount;  // written by its loop
 
 /// Which side ended a request early.
 enum class EndedBy : std::uint8_t { kClient, kUpstream, kServer };

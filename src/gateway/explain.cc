@@ -57,7 +57,8 @@ std::string limit_words(const DecisionStep& step, const AdmissionRequest& reques
   return of(step.held, step.bound) + " in flight (" + as_share(permille) + " of the limit " +
          std::to_string(n.scope.limit) + ", " + std::string(name_of(n.scope.limit_reason)) + "); " +
          of(n.all.in_flight, n.config.max_concurrent) + " over all; " +
-         of(n.scope.waiting, n.config.waiting_max) + " waiting";
+         of(n.scope.waiting, n.config.waiting_max) + " waiting" +
+         (n.scope.classes[index_of(request.priority)].standing ? ", the line stands" : "");
 }
 
 }  // namespace

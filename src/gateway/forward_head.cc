@@ -100,19 +100,8 @@ void write_intent(http::h1::HeadWriter& writer, const ServerRequest& request,
   if (intent.priority != Priority::kNormal) {
     writer.field("x-weir-priority", name_of(intent.priority));
   }
-  if (!plan.caller.peer) return;
-  for (const http::FieldId id : {http::FieldId::kXWeirActor, http::FieldId::kXWeirAttempt}) {
-    const std::string_view value = request.headers->value(id);
-    if (!value.empty()) writer.field(field_name(id), value);
-  }
-}
-
-void write_framing(http::h1::HeadWriter& writer, const ServerRequest& request) {
-  if (!request.body_length) {
-    writer.chunked();
-  } else if (*request.body_length > 0 || request.headers->has(http::FieldId::kContentLength)) {
-    writer.content_length(*request.body_length);
-  }
+  const std::string_view actor = request.headers->value(http::FieldId::kXWeirActor);
+  if (plan.caller.peer && !actor.empty()) writer.field("x-weir-actor", actor);
 }
 
 }  // namespace
@@ -129,17 +118,20 @@ RequestId RequestId::draw(Rng& rng) noexcept {
   return id;
 }
 
-Result<std::size_t, http::h1::WriteError> write_request_head(std::span<char> out,
-                                                             const ServerRequest& request,
-                                                             const ForwardPlan& plan) {
+Result<upstream::RequestHead, http::h1::WriteError> write_request_head(std::span<char> out,
+                                                                       const ServerRequest& request,
+                                                                       const ForwardPlan& plan) {
   const http::HeaderList& headers = *request.headers;
   const bool keeps_origin = plan.caller.proxy && plan.forwarded != Forwarded::kOff;
   const std::uint64_t removed = kOurs | kRewritten | (keeps_origin ? 0 : kOrigin);
+  const std::string_view authority =
+      request.meta.authority.empty() ? plan.fallback_host : request.meta.authority;
 
   http::h1::HeadWriter writer(out);
   writer.request(request.meta.method, request.meta.path);
-  writer.field("host",
-               request.meta.authority.empty() ? plan.fallback_host : request.meta.authority);
+  const std::size_t host_at = writer.size();
+  writer.field("host", authority);
+  const std::size_t fields_begin = writer.size();
   for (const http::HeaderView& field : headers) {
     if (forwards(field, removed)) writer.field(field.name, field.value);
   }
@@ -148,16 +140,38 @@ Result<std::size_t, http::h1::WriteError> write_request_head(std::span<char> out
   if (!headers.has(http::FieldId::kXRequestId)) writer.field("x-request-id", plan.request_id);
   write_intent(writer, request, plan);
   if (request.te_trailers) writer.fields("te: trailers\r\n");
+  const bool has_body = request.body_length != std::optional<std::uint64_t>(0);
+  if (request.body_length && (has_body || headers.has(http::FieldId::kContentLength))) {
+    writer.content_length(*request.body_length);
+  }
+  const std::size_t fields_end = writer.size();
   if (plan.upgrade) {
     writer.fields("connection: upgrade\r\n");
     writer.field("upgrade", headers.value(http::FieldId::kUpgrade));
   }
-  write_framing(writer, request);
-  if (plan.intent.time_left) writer.field("x-weir-deadline-ms", "00000000");
-  return writer.end();
+  if (!request.body_length) writer.chunked();
+  const Result<std::size_t, http::h1::WriteError> size = writer.end();
+  if (!size) return unexpected(size.error());
+  constexpr std::size_t kHostColon = 6;  // "host: "
+  constexpr std::size_t kEmptyLine = 2;
+  return upstream::RequestHead{
+      .text = out.data(),
+      .method_size = static_cast<std::uint32_t>(request.meta.method.size()),
+      .path_size = static_cast<std::uint32_t>(request.meta.path.size()),
+      .authority_begin = static_cast<std::uint32_t>(host_at + kHostColon),
+      .authority_size = static_cast<std::uint32_t>(authority.size()),
+      .fields_begin = static_cast<std::uint32_t>(fields_begin),
+      .fields_end = static_cast<std::uint32_t>(fields_end),
+      .size = static_cast<std::uint32_t>(*size - kEmptyLine),
+      .method = request.method,
+      .framing = !has_body             ? upstream::RequestFraming::kNone
+                 : request.body_length ? upstream::RequestFraming::kLength
+                                       : upstream::RequestFraming::kChunked,
+      .upgrade = plan.upgrade,
+      .trailers_accepted = request.te_trailers};
 }
 
-std::span<const ResponseField> response_fields(const http::h1::ResponseHead& head,
+std::span<const ResponseField> response_fields(const upstream::ResponseHead& head,
                                                std::string_view request_id,
                                                std::span<ResponseField> storage) {
   WEIR_ASSERT(storage.size() >= head.headers.size() + kResponseFieldsAdded);
@@ -166,7 +180,10 @@ std::span<const ResponseField> response_fields(const http::h1::ResponseHead& hea
     if (field.hop_by_hop || field.id == http::FieldId::kContentLength) continue;
     storage[count++] = {.name = field.name, .value = field.value};
   }
-  storage[count++] = {.name = "via", .value = kPseudonyms[head.version == http::h1::Version::k11]};
+  const std::size_t version = head.protocol == upstream::WireProtocol::kHttp2 ? 2
+                              : head.http10                                   ? 0
+                                                                              : 1;
+  storage[count++] = {.name = "via", .value = kPseudonyms[version]};
   if (!request_id.empty() && !head.headers.has(http::FieldId::kXRequestId)) {
     storage[count++] = {.name = "x-request-id", .value = request_id};
   }

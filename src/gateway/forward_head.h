@@ -14,6 +14,8 @@
 
 #include "intent.h"
 #include "trust.h"
+#include "upstream/request_head.h"
+#include "upstream/response_head.h"
 
 namespace weir::inline v0::gateway {
 
@@ -48,13 +50,11 @@ struct ForwardPlan {
 ///   unchanged  everything else, in order
 ///
 /// Promises: the output parses as exactly one head (HeadWriter). No allocation.
-[[nodiscard]] Result<std::size_t, http::h1::WriteError> write_request_head(
+///
+/// The attempt's number and the time that is left are not part of it: they differ from attempt to
+/// attempt.
+[[nodiscard]] Result<upstream::RequestHead, http::h1::WriteError> write_request_head(
     std::span<char> out, const ServerRequest& request, const ForwardPlan& plan);
-
-/// If the intent has a deadline, x-weir-deadline-ms is the last field, with room for this many
-/// digits: the time left when the head is sent. They end kTimeLeftEnd bytes before the head does.
-inline constexpr std::size_t kTimeLeftDigits = 8;
-inline constexpr std::size_t kTimeLeftEnd = 4;
 
 /// Bytes that write_request_head() may add to a head of `head_bytes_max`.
 inline constexpr std::size_t kForwardHeadRoom = 512;
@@ -62,7 +62,7 @@ inline constexpr std::size_t kForwardHeadRoom = 512;
 /// The fields of a response for the client, without the hop-by-hop fields of the upstream; the
 /// server adds framing and connection fields. x-request-id is the upstream's, else `request_id`
 /// unless that is empty. `storage` has at least head.headers.size() + kResponseFieldsAdded entries.
-[[nodiscard]] std::span<const ResponseField> response_fields(const http::h1::ResponseHead& head,
+[[nodiscard]] std::span<const ResponseField> response_fields(const upstream::ResponseHead& head,
                                                              std::string_view request_id,
                                                              std::span<ResponseField> storage);
 inline constexpr std::size_t kResponseFieldsAdded = 3;

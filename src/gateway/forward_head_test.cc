@@ -28,16 +28,16 @@ std::string written(const ServerRequest& request, const Given& given = {}) {
   caller.peer = given.peer;
   caller.proxy = given.proxy;
   std::string out(8192, '\0');
-  const auto size = write_request_head(out, request,
+  const auto head = write_request_head(out, request,
                                        {.caller = caller,
                                         .intent = given.intent,
                                         .forwarded = given.forwarded,
                                         .request_id = "generated-id",
                                         .fallback_host = "app",
                                         .upgrade = given.upgrade});
-  if (!size) return "error " + std::to_string(static_cast<int>(size.error()));
-  out.resize(*size);
-  return out;
+  if (!head) return "error " + std::to_string(static_cast<int>(head.error()));
+  out.resize(head->size);
+  return out + "\r\n";
 }
 
 TEST(ForwardHead, APlainRequestPassesWithWhatWeAdd) {
@@ -118,23 +118,43 @@ TEST(ForwardHead, APeersIntentIsPassedOnAsWeUnderstoodIt) {
                       {"x-weir-peer", "gate-1"}};
   Given given{.peer = true};
   given.intent = {
-      .priority = Priority::kHigh, .time_left = std::chrono::milliseconds(850), .hedge = true};
+      .priority = Priority::kHigh, .time_left = std::chrono::milliseconds(850), .attempt = 2};
   const std::string out = written(head.request(), given);
   EXPECT_THAT(out, HasSubstr("x-weir-priority: high\r\n"
-                             "x-weir-actor: alice\r\nx-weir-attempt: 2\r\n"));
+                             "x-weir-actor: alice\r\n"));
+  EXPECT_THAT(out, Not(HasSubstr("x-weir-attempt")));  // each attempt adds its own
   EXPECT_THAT(out, Not(HasSubstr("gate-1")));
   EXPECT_THAT(out, Not(HasSubstr("bogus")));
 }
 
-TEST(ForwardHead, ADeadlineHasItsPlaceAtTheEndAndNoNumberOfItsOwn) {
+TEST(ForwardHead, ADeadlineIsNotWrittenBecauseEachAttemptHasItsOwn) {
   const TestHead head{{"x-weir-deadline-ms", "900"}};
   Given given{.peer = true};
   given.intent.time_left = std::chrono::milliseconds(900);
-  const std::string out = written(head.request("POST"), given);
-  EXPECT_THAT(out, Not(HasSubstr("900")));
-  EXPECT_TRUE(out.ends_with("\r\nx-weir-deadline-ms: " + std::string(kTimeLeftDigits, '0') +
-                            std::string("\r\n\r\n").substr(0, kTimeLeftEnd)));
-  EXPECT_THAT(written(head.request(), {.peer = true}), Not(HasSubstr("deadline")));
+  EXPECT_THAT(written(head.request("POST"), given), Not(HasSubstr("deadline")));
+}
+
+TEST(ForwardHead, ThePartsOfTheHeadAreMarkedForOtherProtocols) {
+  const TestHead head{{"Accept", "a"}, {"Connection", "upgrade"}, {"Upgrade", "websocket"}};
+  std::string out(8192, '\0');
+  const Caller caller;
+  ServerRequest request = head.request("GET");
+  request.body_length = std::nullopt;
+  const auto parts = write_request_head(
+      out, request, {.caller = caller, .intent = {}, .request_id = "id", .upgrade = true});
+  ASSERT_TRUE(parts);
+  EXPECT_EQ(parts->method_text(), "GET");
+  EXPECT_EQ(parts->path(), request.meta.path);
+  EXPECT_EQ(parts->authority(), request.meta.authority);
+  EXPECT_EQ(parts->framing, upstream::RequestFraming::kChunked);
+  std::string fields;
+  parts->for_each_field([&](std::string_view name, std::string_view value) {
+    fields.append(name).append("=").append(value).append("|");
+  });
+  EXPECT_EQ(fields, "Accept=a|via=1.1 weir|x-forwarded-proto=http|x-request-id=id|");
+  EXPECT_TRUE(std::string_view(out)
+                  .substr(0, parts->size)
+                  .ends_with("upgrade: websocket\r\ntransfer-encoding: chunked\r\n"));
 }
 
 TEST(ForwardHead, TheFramingIsTheBodysOwn) {
@@ -202,7 +222,7 @@ TEST(ResponseFields, HopFieldsAndFramingStayBehind) {
   const TestHead head{{"Content-Type", "text/plain"}, {"Content-Length", "5"},
                       {"Connection", "close"},        {"Transfer-Encoding", "chunked"},
                       {"Set-Cookie", "a=b"},          {"Set-Cookie", "c=d"}};
-  http::h1::ResponseHead response;
+  upstream::ResponseHead response;
   response.status = 200;
   response.headers = head.list();
   std::vector<ResponseField> storage(16);
@@ -215,7 +235,7 @@ TEST(ResponseFields, HopFieldsAndFramingStayBehind) {
 
 TEST(ResponseFields, ASwitchOfProtocolsNamesTheProtocol) {
   const TestHead head{{"Connection", "upgrade"}, {"Upgrade", "websocket"}};
-  http::h1::ResponseHead response;
+  upstream::ResponseHead response;
   response.status = 101;
   response.tunnel = true;
   response.headers = head.list();
@@ -228,7 +248,7 @@ TEST(ResponseFields, ASwitchOfProtocolsNamesTheProtocol) {
 
 TEST(ResponseFields, TheRequestIdGoesBackUnlessTheUpstreamSendsOne) {
   const auto id_in = [](const TestHead& head, std::string_view id) {
-    http::h1::ResponseHead response;
+    upstream::ResponseHead response;
     response.headers = head.list();
     std::vector<ResponseField> storage(16);
     std::string all;

@@ -14,13 +14,15 @@
 #include "weir/experimental/io/line_writer.h"
 #include "weir/experimental/io/loop_threads.h"
 #include "weir/experimental/io/memory_reader.h"
-#include "weir/experimental/io/resolve.h"
 #include "weir/experimental/io/thread_parker.h"
 #include "weir/experimental/server/server.h"
 
 #include "admin_pages.h"
 #include "admin_server.h"
 #include "core.h"
+#include "dial_tls.h"
+#include "discoveries.h"
+#include "endpoint_log.h"
 #include "gateway_loop.h"
 #include "gateway_view.h"
 #include "live_options.h"
@@ -38,12 +40,21 @@ auto fault(About about, std::string message) {
 
 constexpr Duration kExpireEvery = std::chrono::milliseconds(50);
 
-/// Periodic work: closing measurement windows, reading memory usage.
+/// Asks every millisecond.
+void wait_until(const std::function<bool()>& reached) {
+  io::ThreadParker parker;
+  while (!reached()) parker.park_until(io::monotonic_now() + std::chrono::milliseconds(1));
+}
+
+/// Periodic work: closing measurement windows, reading memory usage, telling the upstreams their
+/// limits.
 class Housekeeping {
  public:
-  Housekeeping(GatewayCore& core, OperatorLog& log, io::Loop& loop, Duration memory_interval)
+  Housekeeping(GatewayCore& core, OperatorLog& log, Discoveries& discoveries, io::Loop& loop,
+               Duration memory_interval)
       : core_(core),
         watch_(core.names, core.upstreams, log),
+        discoveries_(discoveries),
         loop_(loop),
         memory_interval_(memory_interval) {
     expire_.on_fire(io::Timer::Fired::to<&Housekeeping::expire>(*this));
@@ -62,6 +73,10 @@ class Housekeeping {
   void expire(TimePoint now) {
     core_.controller.expire(now);
     watch_.look(now);
+    discoveries_.look();
+    for (std::size_t i = 0; i < core_.upstreams.size(); ++i) {
+      core_.upstreams[i]->set_limit(core_.controller.scope_stats(core_.scope_of(i), now).limit);
+    }
     loop_.arm(expire_, now + kExpireEvery);
   }
   void read_memory(TimePoint now) {
@@ -74,6 +89,7 @@ class Housekeeping {
 
   GatewayCore& core_;
   UpstreamWatch watch_;
+  Discoveries& discoveries_;
   io::Loop& loop_;
   Duration memory_interval_;
   io::MemoryReader reader_;
@@ -132,11 +148,11 @@ bool leads_to(const io::SocketName& there, const io::SocketName& own) noexcept {
 struct Gateway::Impl {
   explicit Impl(const config::Config& given) : config(given) {}
 
-  Result<std::vector<std::vector<io::SocketName>>, GatewayError> resolve() const;
   Result<void, GatewayError> open_logs();
   Result<void, GatewayError> build();
   Result<void, GatewayError> listen();
   Result<void, GatewayError> check_no_circle() const;
+  Result<std::function<void()>, std::string> read_dial_tls(const config::Config& next);
   void each_loop(const std::function<void(GatewayLoop&)>& work);
   void wait_quiet();
 
@@ -145,7 +161,9 @@ struct Gateway::Impl {
   std::unique_ptr<io::LineWriter> error_log;
   std::unique_ptr<io::LoopThreads> threads;
   std::unique_ptr<OperatorLog> operators;
+  std::unique_ptr<EndpointLog> endpoint_log;
   std::unique_ptr<GatewayCore> core;
+  std::unique_ptr<Discoveries> discoveries;
   std::unique_ptr<GatewayView> view;
   std::vector<std::unique_ptr<GatewayLoop>> loops;
   std::unique_ptr<Housekeeping> housekeeping;
@@ -154,24 +172,6 @@ struct Gateway::Impl {
   std::unique_ptr<LiveOptions> live;
   bool started = false;
 };
-
-Result<std::vector<std::vector<io::SocketName>>, GatewayError> Gateway::Impl::resolve() const {
-  std::vector<std::vector<io::SocketName>> all;
-  for (const upstream::UpstreamConfig& upstream : config.upstreams) {
-    std::vector<io::SocketName> endpoints;
-    for (const NetAddress& address : upstream.endpoints) {
-      auto found = io::resolve(address);
-      if (!found) {
-        return fault(About::kUpstream, "upstream " + upstream.name + ": " + to_string(address) +
-                                           " cannot be resolved: " + std::string(found.error()) +
-                                           "; check the spelling, or give an IP address");
-      }
-      endpoints.insert(endpoints.end(), found->begin(), found->end());
-    }
-    all.push_back(std::move(endpoints));
-  }
-  return all;
-}
 
 Result<void, GatewayError> Gateway::Impl::open_logs() {
   auto errors = io::LineWriter::open({.path = "!", .buffer_bytes = kLogBufferBytes});
@@ -188,27 +188,45 @@ Result<void, GatewayError> Gateway::Impl::open_logs() {
 }
 
 Result<void, GatewayError> Gateway::Impl::build() {
-  auto endpoints = resolve();
-  if (!endpoints) return unexpected(endpoints.error());
+  const auto contexts = dial_contexts(config);
+  if (!contexts) {
+    return unexpected(GatewayError{GatewayError::About::kUpstream, contexts.error()});
+  }
   if (auto opened = open_logs(); !opened) return opened;
   std::vector<std::string> names;
   for (const upstream::UpstreamConfig& upstream : config.upstreams) names.push_back(upstream.name);
   operators = std::make_unique<OperatorLog>(names, error_log.get());
+  endpoint_log = std::make_unique<EndpointLog>(*operators);
   threads = std::make_unique<io::LoopThreads>(
       io::LoopThreads::Options{.count = config.server.loops, .pin = false, .name = "weir"});
-  core = std::make_unique<GatewayCore>(config, *endpoints, threads->size(), Rng(io::random_seed()),
-                                       operators.get(), access_log.get());
+  core = std::make_unique<GatewayCore>(config, threads->size(), Rng(io::random_seed()),
+                                       GatewayCore::Parts{.events = operators.get(),
+                                                          .observer = endpoint_log.get(),
+                                                          .access_log = access_log.get(),
+                                                          .tls = *contexts});
+  discoveries =
+      std::make_unique<Discoveries>(*core, *endpoint_log, threads->at(0), core->rng.fork());
   view = std::make_unique<GatewayView>(*core, *operators);
   view->budget = gateway_budget(config);
   view->started_unix_seconds = io::unix_seconds();
   const auto rules = std::make_shared<const Rules>(config, core->names);
   threads->start();
   for (std::uint32_t i = 0; i < threads->size(); ++i) {
-    loops.push_back(std::make_unique<GatewayLoop>(*core, threads->at(i), i, rules));
+    // On its own thread: it arms timers, and the loop runs.
+    threads->at(i).call(
+        [&] { loops.push_back(std::make_unique<GatewayLoop>(*core, threads->at(i), i, rules)); });
   }
-  housekeeping = std::make_unique<Housekeeping>(*core, *operators, threads->at(0),
+  housekeeping = std::make_unique<Housekeeping>(*core, *operators, *discoveries, threads->at(0),
                                                 config.memory.poll_interval);
-  threads->at(0).call([this] { housekeeping->start(); });
+  threads->at(0).call([this] {
+    discoveries->set(config);
+    housekeeping->start();
+  });
+  wait_until([this] {
+    bool settled = false;
+    threads->at(0).call([&] { settled = discoveries->settled(); });
+    return settled;
+  });
   return {};
 }
 
@@ -217,13 +235,24 @@ Result<void, GatewayError> Gateway::Impl::listen() {
       gateway_server_config(config), *threads,
       [this](const HandlerPlace& place) { return loops[place.index]->make_front_handler(); });
   view->server_stats = [this] { return server->stats(); };
+  view->sources = [this](std::size_t upstream) {
+    std::vector<upstream::SourceStatus> found;
+    threads->at(0).call([&] { found = discoveries->status(upstream); });
+    return found;
+  };
   live = std::make_unique<LiveOptions>(
-      *core, LiveOptions::Consumers{
-                 .set_tls = [this](const io::TlsConfig& next) { return server->reload_tls(next); },
-                 .set_rules =
-                     [this](const std::shared_ptr<const Rules>& rules) {
-                       each_loop([&](GatewayLoop& loop) { loop.set_rules(rules); });
-                     }});
+      *core,
+      LiveOptions::Consumers{
+          .set_tls = [this](const io::TlsConfig& next) { return server->reload_tls(next); },
+          .read_dial_tls = [this](const config::Config& next) { return read_dial_tls(next); },
+          .set_rules =
+              [this](const std::shared_ptr<const Rules>& rules) {
+                each_loop([&](GatewayLoop& loop) { loop.set_rules(rules); });
+              },
+          .set_endpoints =
+              [this](const config::Config& next) {
+                threads->at(0).call([&] { discoveries->set(next); });
+              }});
   // Called on the first loop; only that loop changes its rules.
   server->set_critical_peers(
       [this](const io::Address& peer) { return loops[0]->rules().trust.is_peer(peer); });
@@ -242,14 +271,25 @@ Result<void, GatewayError> Gateway::Impl::listen() {
   return check_no_circle();
 }
 
+Result<std::function<void()>, std::string> Gateway::Impl::read_dial_tls(
+    const config::Config& next) {
+  auto contexts = dial_contexts(next);
+  if (!contexts) return unexpected(contexts.error());
+  return std::function<void()>([this, all = std::move(*contexts)] {
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (all[i] != nullptr) core->upstreams[i]->set_tls(all[i]);
+    }
+  });
+}
+
 /// A gateway that is its own upstream would forward every request to itself.
 Result<void, GatewayError> Gateway::Impl::check_no_circle() const {
   std::vector<io::SocketName> own = server->addresses();
   const std::vector<io::SocketName> secure = server->tls_addresses();
   own.insert(own.end(), secure.begin(), secure.end());
   for (std::size_t i = 0; i < core->upstreams.size(); ++i) {
-    for (std::size_t k = 0; k < core->upstreams[i]->size(); ++k) {
-      const upstream::Endpoint& endpoint = core->upstreams[i]->at(k);
+    for (const upstream::EndpointSet::Member& member : core->upstreams[i]->endpoints()->members) {
+      const upstream::Endpoint& endpoint = *member.endpoint;
       const auto leads_here = [&](const auto& name) { return leads_to(endpoint.name(), name); };
       if (std::none_of(own.begin(), own.end(), leads_here)) continue;
       return fault(About::kUpstream, "upstream " + core->names[i] + ": endpoint " +
@@ -267,13 +307,11 @@ void Gateway::Impl::each_loop(const std::function<void(GatewayLoop&)>& work) {
 
 /// Returns when no loop has a request or an upstream connection left.
 void Gateway::Impl::wait_quiet() {
-  io::ThreadParker parker;
-  for (;;) {
+  wait_until([this] {
     bool quiet = true;
     each_loop([&](GatewayLoop& loop) { quiet = quiet && loop.quiet(); });
-    if (quiet) return;
-    parker.park_until(io::monotonic_now() + std::chrono::milliseconds(1));
-  }
+    return quiet;
+  });
 }
 
 Gateway::Gateway(const config::Config& config) : impl_(std::make_unique<Impl>(config)) {
@@ -330,6 +368,7 @@ void Gateway::stop() {
     self.each_loop([](GatewayLoop& loop) { loop.stop(); });
     self.wait_quiet();
   }
+  if (self.discoveries) self.threads->at(0).call([&] { self.discoveries->stop(); });
   if (self.housekeeping) self.threads->at(0).call([&] { self.housekeeping->stop(); });
   if (self.threads) self.threads->stop();
   self.live.reset();
@@ -338,8 +377,10 @@ void Gateway::stop() {
   self.loops.clear();
   self.housekeeping.reset();
   self.view.reset();
+  self.discoveries.reset();
   self.core.reset();
   self.threads.reset();
+  self.endpoint_log.reset();
   self.operators.reset();
   self.access_log.reset();
   self.error_log.reset();

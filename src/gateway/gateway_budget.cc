@@ -11,7 +11,7 @@
 #include "admin_server.h"
 #include "core.h"
 #include "proxied_request.h"
-#include "upstream/connection.h"
+#include "upstream/upstream.h"
 
 namespace weir::inline v0::gateway {
 namespace {
@@ -20,6 +20,25 @@ constexpr std::uint64_t kPage = 4096;
 
 std::uint64_t loops_of(const config::Config& config) {
   return config.server.loops == 0 ? io::usable_cores() : config.server.loops;
+}
+
+/// OpenSSL's memory towards the endpoints of upstreams with TLS: each connection may be in its
+/// handshake, and each loop keeps a session per endpoint. Without clients that use TLS, also what
+/// the threads keep for reuse.
+std::uint64_t dial_tls_bytes(const config::Config& config) {
+  constexpr std::uint64_t kThreadCache = 3328 * 1024;
+  std::uint64_t bytes = 0;
+  for (const upstream::UpstreamConfig& upstream : config.upstreams) {
+    if (!upstream.tls_enabled) continue;
+    bytes += upstream.max_connections * io::kTlsClientHandshakeBytes;
+    std::uint64_t endpoints = 0;
+    for (const upstream::SourceSpec& spec : upstream.endpoints) {
+      endpoints += upstream::endpoints_max(spec, config.dns.records_max);
+    }
+    bytes += loops_of(config) * endpoints * io::kTlsSessionBytes;
+  }
+  if (bytes > 0 && !config.server.tls.enabled()) bytes += (loops_of(config) + 1) * kThreadCache;
+  return bytes;
 }
 
 /// The largest addends, largest first, and the sum of the others.
@@ -37,6 +56,10 @@ std::vector<MemoryAddend> largest(std::vector<MemoryAddend> addends) {
 }
 
 }  // namespace
+
+std::uint64_t gateway_tls_bytes(const config::Config& config) {
+  return tls_memory_bytes(config.server) + dial_tls_bytes(config);
+}
 
 ServerConfig gateway_server_config(const config::Config& config) {
   ServerConfig server = config.server;
@@ -58,14 +81,20 @@ MemoryBudget gateway_budget(const config::Config& config) {
   // One place per request; a place that was used stays resident, on every loop.
   add("gateway requests", loops * sizes.proxied, sizeof(ProxiedRequest) + 2 * sizeof(std::uint32_t),
       "loops × requests at once");
-  // To the upstreams: a head, or a piece of a body that the upstream has not accepted yet.
-  add("gateway request buffers", sizes.request_buffers, sizes.request_buffer_bytes,
-      "head_bytes_max or conn_decrypted_buf_size, and framing");
+  // To the upstreams: heads until the response begins; bodies that are unsent, or kept for a retry.
+  add("gateway request heads", sizes.request_heads, sizes.request_head_bytes,
+      "head_bytes_max × requests at once");
+  add("gateway request bodies", sizes.request_bodies, sizes.request_body_bytes,
+      "conn_decrypted_buf_size × half the requests");
   // From the upstreams: leased while bytes are pending.
   add("gateway response regions", sizes.response_regions, sizes.response_region_bytes,
       "response_head_bytes_max × requests at once");
   add("gateway upstream connections", loops * sizes.connections,
-      sizeof(upstream::UpstreamConnection) + 2 * sizeof(std::uint32_t), "loops × max_connections");
+      upstream::connection_bytes() + 2 * sizeof(std::uint32_t), "loops × max_connections");
+  add("gateway upstream sessions", sizes.sessions, sizes.session_bytes,
+      "HTTP/2, up to 100 requests each");
+  add("gateway upstream TLS", 1, dial_tls_bytes(config),
+      "max_connections of upstreams with TLS × 112 KiB + sessions");
   add("gateway upstream watchers", loops * sizes.connections, 2 * sizeof(void*),
       "libuv, by descriptor");
   add("gateway admission", 1, AdmissionController::memory_bytes(config.admission_for_scopes()),
@@ -96,6 +125,9 @@ std::uint64_t gateway_descriptors(const config::Config& config) {
   std::uint64_t sum = kOfItsOwn + kRefused + kPerLoop * loops_of(config);
   sum += config.server.max_connections + GatewaySizes(config).connections;
   if (config.admin.listen) sum += admin_server_config(config).max_connections;
+  for (const upstream::UpstreamConfig& upstream : config.upstreams) {
+    for (const upstream::SourceSpec& spec : upstream.endpoints) sum += spec.dynamic() ? 4U : 0U;
+  }
   return sum;
 }
 

@@ -78,7 +78,9 @@ TEST(Gateway, SilenceEndsAtTheFirstByteTimeout) {
 TEST(Gateway, ReplicasAreUsedInTurnAndADeadOneIsPassedOver) {
   Origin one([](ScriptedHandler& h) { h.complete = [](auto& s) { reply(s, 200, "one"); }; });
   Origin two([](ScriptedHandler& h) { h.complete = [](auto& s) { reply(s, 200, "two"); }; });
-  RunningGateway gateway(gateway_config({one.address(), unused_address(), two.address()}));
+  config::Config config = gateway_config({one.address(), unused_address(), two.address()});
+  config.upstreams[0].balance = policy::Balance::kRoundRobin;
+  RunningGateway gateway(config);
   Client client(gateway.port());
   std::string seen;
   for (int i = 0; i < 6; ++i) seen += client.get("/").body + " ";

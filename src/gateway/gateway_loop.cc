@@ -37,8 +37,13 @@ GatewayLoop::GatewayLoop(GatewayCore& core, io::Loop& loop, std::uint32_t index,
   std::size_t fields_max = 0;
   for (std::size_t i = 0; i < core.upstreams.size(); ++i) {
     const http::HttpLimits& limits = core.response_limits[i];
-    pools_.push_back(std::make_unique<upstream::UpstreamPool>(loop, index, *core.upstreams[i],
-                                                              core.memory, limits));
+    dispatchers_.push_back(std::make_unique<upstream::Dispatcher>(
+        upstream::Dispatcher::Setup{.loop = loop,
+                                    .loop_index = index,
+                                    .upstream = *core.upstreams[i],
+                                    .memory = core.memory,
+                                    .response_limits = limits,
+                                    .rng = rng_.fork()}));
     fields_max = std::max<std::size_t>(fields_max, limits.header_count_max);
     fields_max = std::max<std::size_t>(fields_max, limits.trailer_count_max);
   }
@@ -181,13 +186,13 @@ void GatewayLoop::publish_proxied() noexcept {
 
 void GatewayLoop::stop() noexcept {
   loop_.cancel(expiry_);
-  for (const auto& pool : pools_) pool->stop();
+  for (const auto& dispatcher : dispatchers_) dispatcher->stop();
 }
 
 bool GatewayLoop::quiet() const noexcept {
   if (proxied_.stats().used != 0) return false;
-  return std::all_of(pools_.begin(), pools_.end(),
-                     [](const auto& pool) { return pool->stopped(); });
+  return std::all_of(dispatchers_.begin(), dispatchers_.end(),
+                     [](const auto& dispatcher) { return dispatcher->stopped(); });
 }
 
 }  // namespace weir::inline v0::gateway

@@ -17,13 +17,13 @@
 #include "proxied_request.h"
 #include "request_log.h"
 #include "rules.h"
-#include "upstream/pool.h"
+#include "upstream/dispatcher.h"
 
 namespace weir::inline v0::gateway {
 
 /// The gateway on one loop: reads each head, and holds what the requests of this loop need.
 ///
-/// Thread-safety: its loop's thread, except the constructor. Cost: no allocation per request.
+/// Thread-safety: its loop's thread. Cost: no allocation per request.
 /// Lifetime: must outlive the server on its loop, and be quiet() before destruction.
 class GatewayLoop {
  public:
@@ -36,7 +36,7 @@ class GatewayLoop {
   [[nodiscard]] std::unique_ptr<Handler> make_front_handler();
 
   void set_rules(std::shared_ptr<const Rules> rules) noexcept;
-  /// Closes the connections to the upstreams; busy ones after their exchange.
+  /// Closes the connections to the upstreams; busy ones after their request.
   void stop() noexcept;
   /// Whether no request of this loop is in progress.
   [[nodiscard]] bool quiet() const noexcept;
@@ -46,8 +46,8 @@ class GatewayLoop {
   [[nodiscard]] io::Loop& loop() noexcept { return loop_; }
   [[nodiscard]] TimePoint now() noexcept { return loop_.now(); }
   [[nodiscard]] Rng& rng() noexcept { return rng_; }
-  [[nodiscard]] upstream::UpstreamPool& pool(std::size_t upstream) noexcept {
-    return *pools_[upstream];
+  [[nodiscard]] upstream::Dispatcher& dispatcher(std::size_t upstream) noexcept {
+    return *dispatchers_[upstream];
   }
   [[nodiscard]] UpstreamCounters& counters(std::size_t upstream) noexcept {
     return *counters_.upstreams[upstream];
@@ -92,7 +92,7 @@ class GatewayLoop {
   Slab<ProxiedRequest> proxied_;
   std::uint64_t kept_back_ = 0;  // ordinary requests refused to keep places for critical ones
   Uploads uploads_;
-  std::vector<std::unique_ptr<upstream::UpstreamPool>> pools_;
+  std::vector<std::unique_ptr<upstream::Dispatcher>> dispatchers_;
   std::vector<ResponseField> fields_;
   io::Timer expiry_;
   TimePoint expiry_due_{};

@@ -204,8 +204,9 @@ inline config::Config gateway_config(const std::vector<std::string>& endpoints) 
   upstream::UpstreamConfig upstream;
   upstream.name = "app";
   upstream.max_connections = 256;
+  upstream.warm_connections = 0;  // origins that serve one connection after another would hang
   for (const std::string& text : endpoints) {
-    upstream.endpoints.push_back(*parse_net_address(text));
+    upstream.endpoints.push_back(*upstream::parse_source(text));
   }
   RouteConfig route;
   route.upstream = "app";

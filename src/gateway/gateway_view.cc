@@ -19,7 +19,9 @@ std::vector<NamedPool> pools_of(const GatewayView& view, const ServerStats& serv
           {"body_leases", server.body_leases},
           {"handshake_slots", server.tls.handshake_slots},
           {"proxied_requests", proxied},
-          {"request_buffers", view.core.memory.requests.stats()},
+          {"request_heads", view.core.memory.heads.stats()},
+          {"request_bodies", view.core.memory.bodies.stats()},
+          {"upstream_sessions", view.core.memory.sessions.stats()},
           {"response_regions", view.core.memory.regions.stats()}};
 }
 

@@ -18,8 +18,9 @@ Intent read_intent(const http::HeaderList& headers, const Caller& caller,
       intent.time_left =
           std::chrono::milliseconds(static_cast<std::int64_t>(std::min(*ms, kDeadlineMsMax)));
     }
-    intent.hedge =
-        parse_number<std::uint64_t>(headers.value(http::FieldId::kXWeirAttempt)).value_or(1) > 1;
+    const auto attempt =
+        parse_number<std::uint64_t>(headers.value(http::FieldId::kXWeirAttempt)).value_or(1);
+    intent.attempt = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(attempt, 1, 1000));
   }
   if (route.config.priority) intent.priority = *route.config.priority;
   return intent;
@@ -31,12 +32,13 @@ AdmissionRequest admission_request_for(const Route& route, const Intent& intent,
   ask.priority = intent.priority;
   ask.scope = facts.scope;
   ask.peer = facts.peer;
-  if (!intent.hedge) ask.actor = facts.actor;
+  if (!intent.hedge()) ask.actor = facts.actor;
   if (route.config.bytes == BytesCharged::kAnnounced) {
     ask.bytes = facts.body_length.value_or(route.config.bytes_estimate);
   }
   ask.cost = route.config.cost;
-  ask.hedge = intent.hedge;
+  ask.hedge = intent.hedge();
+  ask.route = static_cast<std::uint16_t>(route.index + 1);
   if (intent.time_left) ask.deadline = facts.received_at + *intent.time_left;
   return ask;
 }

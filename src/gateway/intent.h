@@ -17,7 +17,10 @@ namespace weir::inline v0::gateway {
 struct Intent {
   Priority priority = Priority::kNormal;
   std::optional<Duration> time_left;  // x-weir-deadline-ms
-  bool hedge = false;                 // x-weir-attempt above 1: a second attempt
+  std::uint32_t attempt = 1;          // x-weir-attempt
+
+  /// A second attempt of a read, or a retry: admitted last.
+  [[nodiscard]] bool hedge() const noexcept { return attempt > 1; }
 };
 
 /// The route's values are used first, then those of a trusted peer; those of other senders are

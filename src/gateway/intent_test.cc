@@ -24,7 +24,7 @@ TEST(Intent, AStrangersWordsDoNotCount) {
   const Intent intent = said(head, false);
   EXPECT_EQ(intent.priority, Priority::kNormal);
   EXPECT_FALSE(intent.time_left.has_value());
-  EXPECT_FALSE(intent.hedge);
+  EXPECT_FALSE(intent.hedge());
 }
 
 TEST(Intent, APeersWordsDo) {
@@ -33,7 +33,7 @@ TEST(Intent, APeersWordsDo) {
   const Intent intent = said(head, true);
   EXPECT_EQ(intent.priority, Priority::kHigh);
   EXPECT_EQ(intent.time_left, milliseconds(250));
-  EXPECT_TRUE(intent.hedge);
+  EXPECT_TRUE(intent.hedge());
 }
 
 TEST(AdmissionRequestFor, CarriesWhatRouteIntentAndRequestSay) {
@@ -41,7 +41,7 @@ TEST(AdmissionRequestFor, CarriesWhatRouteIntentAndRequestSay) {
   route.config.cost = 3;
   const Identity who{.key = {.low = 1, .high = 2}, .label = {}};
   const AdmissionRequest ask = admission_request_for(
-      route, {.priority = Priority::kHigh, .time_left = milliseconds(5), .hedge = false},
+      route, {.priority = Priority::kHigh, .time_left = milliseconds(5), .attempt = 1},
       {.peer = who, .actor = who, .received_at = TimePoint(milliseconds(10)), .body_length = 7});
   EXPECT_EQ(ask.priority, Priority::kHigh);
   EXPECT_EQ(ask.cost, 3U);
@@ -49,7 +49,7 @@ TEST(AdmissionRequestFor, CarriesWhatRouteIntentAndRequestSay) {
   EXPECT_EQ(ask.deadline, TimePoint(milliseconds(15)));
   EXPECT_EQ(ask.bytes, 0U);  // held bytes are charged as they arrive
   Intent hedge;
-  hedge.hedge = true;
+  hedge.attempt = 2;
   EXPECT_FALSE(admission_request_for(route, hedge, {.actor = who}).actor.present());
 }
 
@@ -87,9 +87,9 @@ TEST(Intent, DeadlinesAreWholeMillisecondsWithinADay) {
 }
 
 TEST(Intent, TheFirstAttemptIsNoHedge) {
-  EXPECT_FALSE(said(TestHead{{"x-weir-attempt", "1"}}, true).hedge);
-  EXPECT_FALSE(said(TestHead{{"x-weir-attempt", "x"}}, true).hedge);
-  EXPECT_TRUE(said(TestHead{{"x-weir-attempt", "3"}}, true).hedge);
+  EXPECT_FALSE(said(TestHead{{"x-weir-attempt", "1"}}, true).hedge());
+  EXPECT_FALSE(said(TestHead{{"x-weir-attempt", "x"}}, true).hedge());
+  EXPECT_TRUE(said(TestHead{{"x-weir-attempt", "3"}}, true).hedge());
 }
 
 }  // namespace

@@ -24,6 +24,9 @@ ReloadReport LiveOptions::reload(const config::Config& next) {
   const config::Config before = core_.config_in_force();
   config::Config now = with_live_options(before, next);
   report.refused = objection_to(next, now);
+  // Files are read again even if no option changed: a certificate may have.
+  const auto dial_tls = consumers_.read_dial_tls(now);
+  if (report.ok() && !dial_tls) report.refused = dial_tls.error();
   if (report.ok()) {
     const auto read = consumers_.set_tls(now.server.tls);
     if (!read) {
@@ -43,14 +46,18 @@ ReloadReport LiveOptions::reload(const config::Config& next) {
     }
   }
   for (const config::OptionApply which : wanted) apply(which, now);
-  if (report.ok()) core_.set_config(std::move(now));
+  if (report.ok()) {
+    (*dial_tls)();
+    core_.set_config(std::move(now));
+  }
   return report;
 }
 
 void LiveOptions::apply(config::OptionApply which, const config::Config& now) {
   switch (which) {
     case config::OptionApply::kRestart:
-    case config::OptionApply::kTls:  // done before the others, because it may fail
+    case config::OptionApply::kTls:      // done before the others, because it may fail
+    case config::OptionApply::kDialTls:  // the same
     case config::OptionApply::kOnUse:
       return;
     case config::OptionApply::kAdmission:
@@ -66,6 +73,14 @@ void LiveOptions::apply(config::OptionApply which, const config::Config& now) {
         core_.upstreams[i]->set_timeouts(timeouts_of(now.upstreams[i]));
       }
       return;
+    case config::OptionApply::kRetries:
+      for (std::size_t i = 0; i < core_.names.size(); ++i) {
+        core_.upstreams[i]->budget().set_rules(policy::redundancy_budget_rules(
+            now.upstreams[i].retry_budget_pct, now.upstreams[i].retry_budget_tokens_max));
+      }
+      return;
+    case config::OptionApply::kEndpoints:
+      return consumers_.set_endpoints(now);
     case config::OptionApply::kRules:
       return consumers_.set_rules(std::make_shared<const Rules>(now, core_.names));
   }
@@ -90,13 +105,13 @@ std::string LiveOptions::objection_to(const config::Config& next, const config::
            ": more could wait for " + std::to_string(core_.names.size()) +
            " upstreams than the actor table of " + std::to_string(entries) + " has room for";
   }
-  const std::uint32_t buffers = GatewaySizes(now).request_buffers;
-  if (buffers > core_.sizes.request_buffers) {
+  const std::uint32_t buffers = GatewaySizes(now).request_heads;
+  if (buffers > core_.sizes.request_heads) {
     return std::string(kTogether) +
            "admission.max_concurrent = " + std::to_string(now.admission.max_concurrent) +
            " and admission.waiting_max = " + std::to_string(now.admission.waiting_max) + " need " +
-           std::to_string(buffers) + " request buffers: there are " +
-           std::to_string(core_.sizes.request_buffers) + ", laid out at start";
+           std::to_string(buffers) + " request heads: there are " +
+           std::to_string(core_.sizes.request_heads) + ", laid out at start";
   }
   return {};
 }

@@ -25,10 +25,13 @@ namespace weir::inline v0::gateway {
 class LiveOptions {
  public:
   struct Consumers {
-    /// Reads certificates and keys again; the only step that may fail.
+    /// Reads certificates and keys again. This step and the next one may fail.
     std::function<Result<std::vector<RotatedCertificate>, ConfigError>(const io::TlsConfig&)>
         set_tls;
+    /// Reads the files of [upstream.tls] again. Returns what puts them in force, or why not.
+    std::function<Result<std::function<void()>, std::string>(const config::Config&)> read_dial_tls;
     std::function<void(const std::shared_ptr<const Rules>&)> set_rules;
+    std::function<void(const config::Config&)> set_endpoints;
   };
   LiveOptions(GatewayCore& core, Consumers consumers)
       : core_(core), consumers_(std::move(consumers)) {}

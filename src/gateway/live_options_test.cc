@@ -33,8 +33,11 @@ config::Config base_config() {
   for (const char* name : {"app", "other"}) {
     upstream::UpstreamConfig upstream;
     upstream.name = name;
-    upstream.endpoints = {*parse_net_address("127.0.0.1:1")};
+    upstream.endpoints = {*upstream::parse_source("127.0.0.1:1")};
     upstream.max_connections = 8;
+    upstream.tls_enabled = true;
+    upstream.tls.certificate = "own.pem";
+    upstream.tls.private_key = "own.pem";
     config.upstreams.push_back(upstream);
   }
   config.upstreams[0].limit.min_limit = 3;
@@ -52,6 +55,9 @@ struct Held {
   std::vector<std::optional<LimitConfig>> limits;
   std::vector<std::uint32_t> limit_bounds;  // and, where it is fixed, the limit itself
   std::vector<upstream::UpstreamTimeouts> timeouts;
+  std::vector<std::uint32_t> retries;  // deposit and cap of each upstream
+  std::vector<std::vector<upstream::SourceSpec>> sources;
+  std::vector<io::TlsClientConfig> dial_tls;
   Rules rules;
   io::TlsConfig tls;
   AdminConfig admin;
@@ -63,16 +69,33 @@ struct Held {
 class Running {
  public:
   explicit Running(const config::Config& config)
-      : core_(config, endpoints_of(config), 1, Rng(1), nullptr, nullptr),
-        live_(core_, {.set_tls = [this](const io::TlsConfig& tls) { return set_tls(tls); },
-                      .set_rules = [this](const auto& rules) { rules_ = rules; }}),
+      : core_(config, 1, Rng(1), GatewayCore::Parts{}),
+        live_(core_,
+              {.set_tls = [this](const io::TlsConfig& tls) { return set_tls(tls); },
+               .read_dial_tls = [this](const config::Config& next) { return read_dial_tls(next); },
+               .set_rules = [this](const auto& rules) { rules_ = rules; },
+               .set_endpoints = [this](const config::Config& next) { set_sources(next); }}),
         rules_(std::make_shared<const Rules>(config, core_.names)),
-        tls_(config.server.tls) {}
+        tls_(config.server.tls) {
+    set_sources(config);
+    (*read_dial_tls(config))();
+  }
 
   Result<std::vector<RotatedCertificate>, ConfigError> set_tls(const io::TlsConfig& tls) {
     if (refuse_tls) return unexpected(ConfigError{.key = "tls.certificate"});
     tls_ = tls;
     return std::vector<RotatedCertificate>{};
+  }
+  Result<std::function<void()>, std::string> read_dial_tls(const config::Config& next) {
+    if (refuse_dial_tls) return unexpected(std::string("upstream app: ca.pem: no such file"));
+    return std::function<void()>([this, next] {
+      dial_tls_.clear();
+      for (const upstream::UpstreamConfig& one : next.upstreams) dial_tls_.push_back(one.tls);
+    });
+  }
+  void set_sources(const config::Config& next) {
+    sources_.clear();
+    for (const upstream::UpstreamConfig& one : next.upstreams) sources_.push_back(one.endpoints);
   }
   ReloadReport reload(const config::Config& next) { return live_.reload(next); }
   GatewayCore& core() { return core_; }
@@ -84,6 +107,9 @@ class Running {
              .limits = {},
              .limit_bounds = {},
              .timeouts = {},
+             .retries = {},
+             .sources = sources_,
+             .dial_tls = dial_tls_,
              .rules = *rules_,
              .tls = tls_,
              .admin = core_.config_in_force().admin};
@@ -96,21 +122,22 @@ class Running {
       out.limit_bounds.push_back(stats.limit_max);
       if (limit && limit->policy == LimitKind::kFixed) out.limit_bounds.push_back(stats.limit);
       out.timeouts.push_back(core_.upstreams[i]->timeouts());
+      out.retries.push_back(core_.upstreams[i]->budget().rules().deposit_millitokens);
+      out.retries.push_back(core_.upstreams[i]->budget().rules().cap_millitokens);
     }
     return out;
   }
 
   bool refuse_tls = false;
+  bool refuse_dial_tls = false;
 
  private:
-  static std::vector<std::vector<io::SocketName>> endpoints_of(const config::Config& config) {
-    return {config.upstreams.size(), {*io::parse_socket_name("127.0.0.1:1")}};
-  }
-
   GatewayCore core_;
   LiveOptions live_;
   std::shared_ptr<const Rules> rules_;
   io::TlsConfig tls_;
+  std::vector<std::vector<upstream::SourceSpec>> sources_;
+  std::vector<io::TlsClientConfig> dial_tls_;
 };
 
 // ---- other values for any row of the table
@@ -119,6 +146,7 @@ std::string text_for(const config::OptionRow& row, Rng& rng) {
   const std::string number = std::to_string(rng.below(9));
   if (row.name == "path" || row.name == "path_prefix") return "/p" + number;
   if (row.name == "upstream") return rng.chance(0.5) ? "app" : "other";
+  if (row.name == "hash_by") return rng.chance(0.5) ? "actor" : "header:x-" + number;
   if (row.name == "host") return "h" + number + ".example";
   return "x-" + number;
 }
@@ -150,6 +178,9 @@ config::RawValue value_for(const config::Option<Owner>& option, Rng& rng) {
     case config::OptionKind::kAddress:
     case config::OptionKind::kAddresses:
       return {"127.0.0.1:" + std::to_string(1 + rng.below(1000))};
+    case config::OptionKind::kSources:
+      return {config::RawValue::List{
+          {"127.0.0.1:" + std::to_string(1 + rng.below(1000)) + " drain=true"}}};
     case config::OptionKind::kRanges:
       return {config::RawValue::List{{"10." + std::to_string(rng.below(9)) + ".0.0/16"}}};
   }
@@ -269,15 +300,17 @@ TEST(LiveOptions, TheMinimumShownIsThatOfTheUpstream) {
   EXPECT_EQ(running.scope(1).limit_min, 6U);
 }
 
-/// One window in which the service reported overload.
+/// One window in which the service reported overload to everybody.
 void overload(AdmissionController& controller, ScopeId scope, int second) {
   const TimePoint at = kStart + std::chrono::seconds(second);
   controller.expire(at);
   AdmissionRequest request;
   request.scope = scope;
-  auto permit = controller.try_admit(request, at);
-  ASSERT_TRUE(permit.has_value());
-  std::move(*permit).finish(Outcome::kOverload, at + std::chrono::milliseconds(10));
+  for (int i = 0; i < 30; ++i) {
+    auto permit = controller.try_admit(request, at);
+    ASSERT_TRUE(permit.has_value());
+    std::move(*permit).finish(Outcome::kOverload, at + std::chrono::milliseconds(10));
+  }
   controller.expire(at + std::chrono::seconds(1));
 }
 

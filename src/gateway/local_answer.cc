@@ -5,6 +5,8 @@
 #include "weir/base/assert.h"
 #include "weir/policy/retry_hint.h"
 
+#include "upstream_answer.h"
+
 namespace weir::inline v0::gateway {
 constexpr std::array kOwnFacts = {
 #define WEIR_X(enumerator, ...) ReasonFacts{__VA_ARGS__},
@@ -26,10 +28,10 @@ LocalAnswer answer_for(GatewayReason refusal, std::optional<Duration> retry_afte
 }
 
 LocalAnswer answer_for(upstream::UpstreamFailure failure) noexcept {
-  const upstream::UpstreamFailureFacts& facts = facts_of(failure);
-  return {.status = facts.http,
-          .reason = facts.name,
-          .sentence = facts.sentence,
+  const FailureMeaning meaning = meaning_of(failure);
+  return {.status = meaning.http,
+          .reason = name_of(failure),
+          .sentence = meaning.sentence,
           .retry_after = {},
           .request_id = {}};
 }

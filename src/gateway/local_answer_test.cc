@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "head_testing.h"
+#include "upstream_answer.h"
 
 namespace weir::gateway {
 namespace {
@@ -86,7 +87,7 @@ TEST(LocalAnswer, EveryAnswerFitsInBothForms) {
     for (std::size_t i = 1; i < upstream::kUpstreamFailureCount; ++i) {
       const auto failure = static_cast<upstream::UpstreamFailure>(i);
       const LocalAnswerText text(answer_for(failure), form);
-      EXPECT_EQ(text.head().status, facts_of(failure).http);
+      EXPECT_EQ(text.head().status, meaning_of(failure).http);
       EXPECT_THAT(fields_of(text), HasSubstr("x-weir-reason: " + std::string(name_of(failure))));
     }
   }

@@ -29,6 +29,8 @@ class Scrape {
       : view_(view), core_(view.core), page_(buffer), server_(view.server_stats()) {
     for (std::size_t i = 0; i < core_.upstreams.size(); ++i) {
       scopes_.push_back(core_.controller.scope_stats(core_.scope_of(i), now));
+      totals_.push_back(core_.upstreams[i]->totals());
+      sets_.push_back(core_.upstreams[i]->endpoints());
     }
     now_ = now;
   }
@@ -90,12 +92,18 @@ class Scrape {
   [[nodiscard]] std::string_view upstream_name(std::size_t index) const {
     return index < core_.names.size() ? std::string_view(core_.names[index]) : kNone;
   }
-  [[nodiscard]] std::uint64_t over_endpoints(std::size_t upstream, auto pick) const {
-    std::uint64_t total = 0;
-    for (std::size_t i = 0; i < core_.upstreams[upstream]->size(); ++i) {
-      total += pick(core_.upstreams[upstream]->at(i));
-    }
-    return total;
+  struct Connections {
+    std::uint64_t open = 0;
+    std::uint64_t idle = 0;
+    std::uint64_t connecting = 0;
+  };
+  struct ByState {
+    std::string_view state;
+    std::uint64_t connections = 0;
+  };
+  static std::array<ByState, 3> by_state(const Connections& now) {
+    const std::uint64_t used = now.open - std::min(now.open, now.idle + now.connecting);
+    return {ByState{"idle", now.idle}, {"active", used}, {"connecting", now.connecting}};
   }
 
   void admission();
@@ -108,6 +116,7 @@ class Scrape {
   void tls();
   void requests();
   void upstreams();
+  void retries();
   void endpoints();
   void process();
 
@@ -116,6 +125,8 @@ class Scrape {
   metrics::MetricsPage page_;
   ServerStats server_;
   std::vector<Scope> scopes_;
+  std::vector<upstream::EndpointTotals> totals_;                    // of each upstream
+  std::vector<std::shared_ptr<const upstream::EndpointSet>> sets_;  // the same
   TimePoint now_{};
 };
 
@@ -168,6 +179,12 @@ void Scrape::admission() {
 }
 
 void Scrape::classes() {
+  page_.family(kAdmissionStanding);
+  for (const Scope& scope : scopes_) {
+    for (const Priority p : {Priority::kHigh, Priority::kNormal}) {
+      page_.sample({scope.name, name_of(p)}, scope.classes[index_of(p)].standing ? 1U : 0U);
+    }
+  }
   page_.family(kAdmissionQueueWait);
   for (const Scope& scope : scopes_) {
     for (const Priority p : {Priority::kHigh, Priority::kNormal}) {
@@ -321,48 +338,99 @@ void Scrape::upstreams() {
   const auto each = [this](Metric metric, auto value) {
     page_.family(metric);
     for (std::size_t i = 0; i < core_.upstreams.size(); ++i) {
-      page_.sample({core_.names[i]}, over_endpoints(i, value));
+      page_.sample({core_.names[i]}, value(i));
     }
   };
-  each(kUpstreamAttempts, [](const upstream::Endpoint& e) { return e.attempts.load(); });
-  each(kUpstreamRetries, [](const upstream::Endpoint& e) { return e.retries.load(); });
-  each(kUpstreamConnects, [](const upstream::Endpoint& e) { return e.connects.load(); });
+  each(kUpstreamAttempts, [&](std::size_t i) { return totals_[i].attempts; });
+  each(kUpstreamRetries, [&](std::size_t i) { return totals_[i].retries; });
+  each(kUpstreamConnects, [&](std::size_t i) { return totals_[i].connects; });
   page_.family(kUpstreamConnections);
   for (std::size_t i = 0; i < core_.upstreams.size(); ++i) {
-    const std::uint64_t idle =
-        over_endpoints(i, [](const upstream::Endpoint& e) { return e.idle.load(); });
-    const std::uint64_t connecting =
-        over_endpoints(i, [](const upstream::Endpoint& e) { return e.connecting.load(); });
-    const std::uint64_t open =
-        over_endpoints(i, [](const upstream::Endpoint& e) { return e.connections.load(); });
-    page_.sample({core_.names[i], "idle"}, idle);
-    page_.sample({core_.names[i], "active"}, open - std::min(open, idle + connecting));
-    page_.sample({core_.names[i], "connecting"}, connecting);
+    const upstream::EndpointTotals& all = totals_[i];
+    for (const ByState& one : by_state({all.connections, all.idle, all.connecting})) {
+      page_.sample({core_.names[i], one.state}, one.connections);
+    }
   }
   page_.family(kUpstreamFailures);
   for (std::size_t i = 0; i < core_.upstreams.size(); ++i) {
     for (std::size_t k = 1; k < upstream::kUpstreamFailureCount; ++k) {
-      page_.sample(
-          {core_.names[i], upstream::kUpstreamFailureFacts[k].name},
-          over_endpoints(i, [k](const upstream::Endpoint& e) { return e.failures[k].load(); }));
+      page_.sample({core_.names[i], upstream::kUpstreamFailureNames[k]}, totals_[i].failures[k]);
     }
   }
   per_upstream(kUpstreamLatency, &UpstreamCounters::latency);
+  each(kUpstreamConnectionQueue, [&](std::size_t i) { return core_.upstreams[i]->waiting(); });
+  each(kUpstreamHeld, [&](std::size_t i) { return core_.upstreams[i]->held(); });
+  each(kUpstreamHeldTotal, [&](std::size_t i) {
+    return core_.upstreams[i]->sum([](const upstream::CallCounters& c) { return c.held.get(); });
+  });
+  retries();
   endpoints();
 }
 
+void Scrape::retries() {
+  using upstream::CallCounters;
+  page_.family(kUpstreamRetryDecisions);
+  for (std::size_t i = 0; i < core_.upstreams.size(); ++i) {
+    const upstream::Upstream& upstream = *core_.upstreams[i];
+    for (std::size_t k = 0; k < policy::kSendAgainReasonCount; ++k) {
+      page_.sample({core_.names[i], name_of(static_cast<policy::SendAgainReason>(k))},
+                   upstream.sum([k](const CallCounters& c) { return c.decisions[k].get(); }));
+    }
+    page_.sample({core_.names[i], "budget_empty"},
+                 upstream.sum([](const CallCounters& c) { return c.budget_empty.get(); }));
+  }
+  page_.family(kUpstreamRetryBudget);
+  for (std::size_t i = 0; i < core_.upstreams.size(); ++i) {
+    page_.sample({core_.names[i]}, core_.upstreams[i]->budget().balance_millitokens() / 1000.0);
+  }
+  using enum policy::HealthReason;
+  page_.family(kUpstreamEjections);
+  for (std::size_t i = 0; i < core_.upstreams.size(); ++i) {
+    for (const policy::HealthReason cause :
+         {kConnectFailed, kBadAnswers, kSlow, kChecksFailed, kSilent}) {
+      page_.sample({core_.names[i], name_of(cause)}, core_.upstreams[i]->ejections(cause));
+    }
+  }
+}
+
 void Scrape::endpoints() {
-  const auto each = [this](Metric metric, auto value) {
+  const auto each = [this](Metric metric, auto sample) {
     page_.family(metric);
     for (std::size_t i = 0; i < core_.upstreams.size(); ++i) {
-      for (std::size_t k = 0; k < core_.upstreams[i]->size(); ++k) {
-        const upstream::Endpoint& endpoint = core_.upstreams[i]->at(k);
-        page_.sample({core_.names[i], endpoint.label()}, value(endpoint));
+      for (const upstream::EndpointSet::Member& member : sets_[i]->members) {
+        sample(core_.names[i], *member.endpoint);
       }
     }
   };
-  each(kEndpointUp, [this](const upstream::Endpoint& e) { return e.available(now_) ? 1U : 0U; });
-  each(kEndpointInFlight, [](const upstream::Endpoint& e) { return e.in_flight.load(); });
+  using upstream::Endpoint;
+  using Counters = upstream::EndpointCounters;
+  each(kEndpointRequests, [this](const std::string& name, const Endpoint& e) {
+    for (std::size_t k = 0; k < upstream::kAttemptOutcomeNames.size(); ++k) {
+      page_.sample({name, e.label(), upstream::kAttemptOutcomeNames[k]},
+                   e.sum([k](const Counters& c) { return c.ended[k].get(); }));
+    }
+  });
+  each(kEndpointLatency, [this](const std::string& name, const Endpoint& e) {
+    const upstream::LatencySummary latency = e.recent_latency();
+    if (latency.samples == 0) return;
+    page_.sample({name, e.label(), "50"}, to_seconds(latency.p50));
+    page_.sample({name, e.label(), "99"}, to_seconds(latency.p99));
+  });
+  each(kEndpointConnections, [this](const std::string& name, const Endpoint& e) {
+    const Connections now{
+        .open = e.sum([](const Counters& c) { return c.connections.get(); }),
+        .idle = e.sum([](const Counters& c) { return c.idle.get(); }),
+        .connecting = e.sum([](const Counters& c) { return c.connecting.get(); })};
+    for (const ByState& one : by_state(now)) {
+      page_.sample({name, e.label(), one.state}, one.connections);
+    }
+  });
+  each(kEndpointUp, [this](const std::string& name, const Endpoint& e) {
+    page_.sample({name, e.label()}, e.open() ? 1U : 0U);
+  });
+  each(kEndpointInFlight, [this](const std::string& name, const Endpoint& e) {
+    page_.sample({name, e.label()}, e.in_flight());
+  });
 }
 
 void Scrape::process() {

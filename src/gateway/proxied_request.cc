@@ -7,35 +7,40 @@
 
 #include "forward_head.h"
 #include "gateway_loop.h"
+#include "hash_key.h"
 #include "identity.h"
 #include "intent.h"
 #include "route_table.h"
+#include "upstream/dispatcher.h"
+#include "upstream_answer.h"
 
 namespace weir::inline v0::gateway {
 namespace {
 
-bool names_overload(std::string_view reason) noexcept {
-  const std::optional<Reason> known = reason_named(reason);
-  return known && facts_of(*known).overload;
+/// A refusal that its sender explains: by a Weir behind us, or with the time to wait. It protects
+/// itself already; our limit must not fall too.
+bool is_explained_refusal(const upstream::ResponseHead& head) noexcept {
+  if (head.status != 503 && head.status != 429) return false;
+  return head.headers.has(http::FieldId::kXWeirReason) ||
+         head.headers.has(http::FieldId::kRetryAfter) ||
+         head.headers.has(http::FieldId::kGrpcRetryPushbackMs);
 }
 
 /// The outcome that a response reports to the limiter.
-Outcome outcome_of(const http::h1::ResponseHead& head) noexcept {
+Outcome outcome_of(const upstream::ResponseHead& head) noexcept {
+  if (is_explained_refusal(head)) return Outcome::kIgnored;
   if (head.status == 503) return Outcome::kOverload;
-  if (head.status == 429 && names_overload(head.headers.value(http::FieldId::kXWeirReason))) {
-    return Outcome::kOverload;
-  }
   return head.status >= 500 ? Outcome::kError : Outcome::kOk;
 }
 
-bool is_event_stream(const http::h1::ResponseHead& head) noexcept {
+bool is_event_stream(const upstream::ResponseHead& head) noexcept {
   constexpr std::string_view kType = "text/event-stream";
   return http::equals_ignore_case(
       head.headers.value(http::FieldId::kContentType).substr(0, kType.size()), kType);
 }
 
 /// The length that a response to HEAD announces.
-std::optional<std::uint64_t> announced_length(const http::h1::ResponseHead& head) noexcept {
+std::optional<std::uint64_t> announced_length(const upstream::ResponseHead& head) noexcept {
   if (head.body.kind == http::h1::BodyKind::kLength) return head.body.length;
   if (head.body.kind != http::h1::BodyKind::kNone) return std::nullopt;
   const std::string_view text = head.headers.value(http::FieldId::kContentLength);
@@ -83,7 +88,7 @@ ProxiedRequest::ProxiedRequest(GatewayLoop& home, ServerStream& stream,
           },
           this),
       ready_(io::Callback<>::to<&ProxiedRequest::on_ready>(*this)),
-      exchange_(*this),
+      call_(*this),
       upstream_(upstream) {}
 
 // ---- from the head to the upstream
@@ -109,15 +114,20 @@ void ProxiedRequest::begin(const ServerRequest& request, const Route& route, con
        .actor = actor.identity,
        .received_at = received_at_,
        .body_length = wants_tunnel(request) ? 0 : request.body_length});
-  start_ = {.method = request.method,
-            .framing = !has_body_            ? upstream::RequestFraming::kNone
-                       : request.body_length ? upstream::RequestFraming::kLength
-                                             : upstream::RequestFraming::kChunked,
-            .upgrade = wants_tunnel(request),
-            .deadline = ask.deadline,
-            .overall = route.config.overall_timeout};
+  upgrade_ = wants_tunnel(request);
+  takes_interim_ = request.version != HttpVersion::k10;
+  start_ = {.deadline = ask.deadline,
+            .overall = route.config.overall_timeout,
+            .caller_attempt = intent.attempt,
+            .forwards_deadline = intent.time_left.has_value(),
+            .idempotent = route.config.idempotent};
+  const upstream::Upstream& to = *core.upstreams[upstream_];
+  if (to.config().balance == policy::Balance::kHash) {
+    start_.hash = hash_key(home_.rules().hash_by[upstream_], request.meta, *request.headers, actor,
+                           home_.rng());
+  }
 
-  announced_ = route.config.bytes == BytesCharged::kAnnounced && has_body_ && !start_.upgrade;
+  announced_ = route.config.bytes == BytesCharged::kAnnounced && has_body_ && !upgrade_;
   reserved_ = ask.bytes;
 
   Entered entered = core.controller.enter(ask, waiter_, asked_at_);
@@ -156,24 +166,23 @@ void ProxiedRequest::begin(const ServerRequest& request, const Route& route, con
 bool ProxiedRequest::write_head(const ServerRequest& request, const Caller& caller,
                                 const Intent& intent, const RequestId& id) {
   const bool critical = priority_ == Priority::kCritical;
-  if (!home_.pool(upstream_).open(exchange_,
-                                  critical ? io::Access::kCritical : io::Access::kOrdinary)) {
+  if (!home_.dispatcher(upstream_).open(call_,
+                                        critical ? io::Access::kCritical : io::Access::kOrdinary)) {
     fail(upstream::UpstreamFailure::kNoBuffer);
     return false;
   }
-  const auto size = write_request_head(exchange_.space(), request,
+  const auto head = write_request_head(call_.space(), request,
                                        {.caller = caller,
                                         .intent = intent,
                                         .forwarded = home_.rules().trust.forwarded(),
                                         .request_id = id.view(),
                                         .fallback_host = home_.core().names[upstream_],
-                                        .upgrade = start_.upgrade});
-  if (!size) {
+                                        .upgrade = upgrade_});
+  if (!head) {
     refuse(GatewayRefusal::kHeadTooLarge);
     return false;
   }
-  static_assert(kTimeLeftDigits == upstream::Exchange::kTimeLeftDigits);
-  exchange_.commit(*size, intent.time_left ? *size - kTimeLeftEnd - kTimeLeftDigits : 0);
+  call_.commit(*head);
   return true;
 }
 
@@ -194,13 +203,12 @@ void ProxiedRequest::on_ready() {
 
 void ProxiedRequest::launch() {
   state_ = State::kActive;
-  const Result<void, upstream::UpstreamFailure> started =
-      home_.pool(upstream_).start(exchange_, start_);
+  const Result<void, upstream::UpstreamFailure> started = call_.start(start_);
   if (!started) return fail(started.error());
   launched_at_ = home_.now();
-  if (has_body_ && !start_.upgrade) home_.uploads().push_back(*this);
+  if (has_body_ && !upgrade_) home_.uploads().push_back(*this);
   // The body is requested after the head is sent: until then there is only room for the head.
-  if (has_body_ && !exchange_.send_body({}, false)) {
+  if (has_body_ && !call_.send_body({}, false)) {
     stream_->pause();
   } else {
     stream_->resume();
@@ -215,19 +223,19 @@ void ProxiedRequest::on_headers(ServerStream&, const ServerRequest&) {
 }
 
 void ProxiedRequest::on_body(ServerStream& stream, const http::BodyChunk& chunk) {
-  if (!exchange_.active() || request_ended_) return;
-  if (max_body_ > 0 && stream.body_bytes_received() > max_body_ && !exchange_.tunnel()) {
+  if (!call_.active() || request_ended_) return;
+  if (max_body_ > 0 && stream.body_bytes_received() > max_body_ && !call_.tunnel()) {
     if (stream.response_started()) return stream.reset();
     return refuse(GatewayRefusal::kBodyTooLarge);
   }
   request_ended_ = chunk.last();
   if (request_ended_) end_upload();
-  if (!exchange_.send_body(chunk.text(), chunk.last())) stream.pause();
+  if (!call_.send_body(chunk.text(), chunk.last())) stream.pause();
   charge();
 }
 
 void ProxiedRequest::on_trailers(ServerStream& stream, const http::HeaderList& trailers) {
-  if (!exchange_.active() || request_ended_) return;
+  if (!call_.active() || request_ended_) return;
   request_ended_ = true;
   end_upload();
   std::array<http::HeaderView, http::HttpLimits::kHeaderCountCap> kept;
@@ -235,7 +243,7 @@ void ProxiedRequest::on_trailers(ServerStream& stream, const http::HeaderList& t
   for (const http::HeaderView& field : trailers) {
     if (may_forward_trailer(field)) kept[count++] = field;
   }
-  if (!exchange_.send_trailers({kept.data(), count})) stream.pause();
+  if (!call_.send_trailers({kept.data(), count})) stream.pause();
   charge();
 }
 
@@ -244,10 +252,11 @@ void ProxiedRequest::end_upload() noexcept {
 }
 
 bool ProxiedRequest::yield_if_slow(const SlowUploadRule& rule) {
+  if (!call_.under_way()) return false;  // we do not read its body: the client is not slow
   const UploadVerdict verdict = judge_upload({.priority = priority_,
                                               .since = home_.now() - launched_at_,
                                               .received_bytes = stream_->body_bytes_received(),
-                                              .held_bytes = exchange_.held_bytes(),
+                                              .held_bytes = call_.unsent_bytes(),
                                               .response_started = stream_->response_started()},
                                              rule);
   if (verdict != UploadVerdict::kTooSlow) return false;
@@ -257,13 +266,30 @@ bool ProxiedRequest::yield_if_slow(const SlowUploadRule& rule) {
   return true;
 }
 
+void ProxiedRequest::on_upstream_blocked() {
+  stream_->pause();
+}
+
 void ProxiedRequest::on_upstream_writable() {
   if (charge()) stream_->resume();
 }
 
 // ---- the response
 
-bool ProxiedRequest::on_upstream_head(const http::h1::ResponseHead& head) {
+// 100 is ours to send: the client's Expect is not forwarded.
+bool ProxiedRequest::on_upstream_interim(const upstream::ResponseHead& head) {
+  if (!takes_interim_ || head.status == 100) return false;
+  std::size_t count = 0;
+  const std::span<ResponseField> fields = home_.field_storage();
+  for (const http::HeaderView& field : head.headers) {
+    if (may_forward_trailer(field)) fields[count++] = {.name = field.name, .value = field.value};
+  }
+  return stream_->send_headers({.status = static_cast<std::uint16_t>(head.status),
+                                .fields = fields.first(count),
+                                .content_length = {}}) == SendResult::kSent;
+}
+
+bool ProxiedRequest::on_upstream_head(const upstream::ResponseHead& head) {
   const bool ended = head.body.empty() && !head.tunnel;
   const SendResult sent = stream_->send_headers(
       {.status = static_cast<std::uint16_t>(head.status),
@@ -284,18 +310,21 @@ bool ProxiedRequest::on_upstream_head(const http::h1::ResponseHead& head) {
     case SendResult::kClosed:
       break;
   }
-  exchange_.cancel();  // on_abort follows
+  call_.cancel();  // on_abort follows
   return true;
 }
 
-void ProxiedRequest::head_taken(const http::h1::ResponseHead& head) {
+void ProxiedRequest::head_taken(const upstream::ResponseHead& head) {
   const TimePoint now = home_.now();
   status_ = static_cast<std::uint16_t>(head.status);
   outcome_ = outcome_of(head);
   upstream_time_ = now - permit_.granted_at();
   home_.counters(upstream_).latency.observe(to_seconds(upstream_time_));
+  time_sample();
+  name_endpoint();
+  if (outcome_ == Outcome::kIgnored) permit_.skip_sample();  // its time is not that of the service
   if (outcome_ == Outcome::kOk) permit_.to_streaming(now);
-  if (head.tunnel || is_event_stream(head)) exchange_.lift_deadlines();
+  if (head.tunnel || is_event_stream(head)) call_.lift_deadlines();
 }
 
 std::size_t ProxiedRequest::on_upstream_body(std::string_view bytes) {
@@ -326,7 +355,7 @@ void ProxiedRequest::on_upstream_complete() {
 
 void ProxiedRequest::on_writable(ServerStream&) {
   untaken_ = 0;
-  if (charge()) exchange_.resume();
+  if (charge()) call_.resume();
 }
 
 // ---- ends
@@ -340,13 +369,13 @@ void ProxiedRequest::fail(upstream::UpstreamFailure failure) {
   const bool no_place = failure == upstream::UpstreamFailure::kNoBuffer ||
                         failure == upstream::UpstreamFailure::kNoConnection;
   if (no_place && priority_ == Priority::kCritical) home_.count_critical_shed();
-  if (facts_of(failure).http == 504) {
-    slow_ = exchange_.waited_for_owner() ? EndedBy::kClient : EndedBy::kUpstream;
+  if (meaning_of(failure).http == 504) {
+    slow_ = call_.waited_for_owner() ? EndedBy::kClient : EndedBy::kUpstream;
   }
   // A slow client says nothing about the service.
-  finish_permit(slow_ == EndedBy::kClient ? Outcome::kError : facts_of(failure).outcome);
+  finish_permit(slow_ == EndedBy::kClient ? Outcome::kError : meaning_of(failure).outcome);
   if (stream_->response_started()) {
-    exchange_.cancel();
+    call_.cancel();
     return stream_->reset();  // on_abort ends it
   }
   LocalAnswer local = answer_for(failure);
@@ -380,7 +409,7 @@ void ProxiedRequest::answer(LocalAnswer answer) {
 void ProxiedRequest::leave() {
   stream_ = nullptr;
   end_upload();
-  exchange_.cancel();
+  call_.cancel();
   if (state_ == State::kWaiting && !home_.core().controller.cancel(waiter_)) {
     state_ = State::kLeaving;  // already decided: on_ready() follows
     return;
@@ -413,15 +442,35 @@ void ProxiedRequest::on_abort(ServerStream& stream, CloseReason reason) {
   leave();
 }
 
+// From the last byte of the request to the head of the response. An answer before the end of the
+// body, a request that waited for an endpoint and one that was sent again have no such time.
+void ProxiedRequest::time_sample() noexcept {
+  const TimePoint sent = call_.request_sent_at();
+  if (sent == TimePoint{} || call_.held_for() > Duration(0) || call_.attempts() > 1) {
+    permit_.skip_sample();
+  } else {
+    permit_.start_sample_at(sent);
+  }
+}
+
+// One endpoint alone cannot pull the limit down: admission counts outcomes by endpoint.
+void ProxiedRequest::name_endpoint() noexcept {
+  if (const upstream::Endpoint* endpoint = call_.endpoint()) {
+    permit_.set_endpoint(endpoint->number());
+  }
+}
+
 void ProxiedRequest::finish_permit(Outcome outcome) noexcept {
   if (!permit_) return;
+  if (status_ == 0) time_sample();
+  name_endpoint();
   home_.counters(upstream_).outcomes[static_cast<std::size_t>(outcome)].add();
   std::move(permit_).finish(outcome, home_.now());
 }
 
 void ProxiedRequest::log(const Ending& ending) noexcept {
   if (!home_.log().on()) return;
-  const upstream::Endpoint* endpoint = exchange_.endpoint();
+  const upstream::Endpoint* endpoint = call_.endpoint();
   home_.log().record({.note = note_,
                       .status = ending.status,
                       .upstream = home_.core().names[upstream_],
@@ -430,7 +479,7 @@ void ProxiedRequest::log(const Ending& ending) noexcept {
                       .aborted = ending.aborted,
                       .slow = slow_ ? name_of(*slow_) : std::string_view{},
                       .priority = priority_,
-                      .attempts = exchange_.attempts(),
+                      .attempts = call_.attempts(),
                       .bytes_in = stream_->body_bytes_received(),
                       .bytes_out = stream_->body_bytes_sent(),
                       .total = home_.now() - received_at_,
@@ -442,7 +491,7 @@ void ProxiedRequest::log(const Ending& ending) noexcept {
 
 std::uint64_t ProxiedRequest::bytes_to_charge() const noexcept {
   const std::uint64_t response = stream_->unsent_bytes() + untaken_;
-  if (!announced_) return response + (exchange_.active() ? exchange_.held_bytes() : 0);
+  if (!announced_) return response + (call_.active() ? call_.held_bytes() : 0);
   const std::uint64_t received = stream_->body_bytes_received();
   return response + (request_ended_ ? received : std::max(received, reserved_));
 }
@@ -463,7 +512,7 @@ void ProxiedRequest::over_budget(Reason reason) {
   if (priority_ == Priority::kCritical) home_.count_critical_shed();
   if (!stream_->response_started()) return refuse(reason);
   cut_ = reason;
-  exchange_.cancel();
+  call_.cancel();
   stream_->reset();
 }
 

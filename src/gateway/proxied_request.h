@@ -18,8 +18,7 @@
 #include "counters.h"
 #include "local_answer.h"
 #include "request_log.h"
-#include "upstream/exchange.h"
-#include "upstream/pool.h"
+#include "upstream/call.h"
 
 namespace weir::inline v0::gateway {
 
@@ -34,14 +33,14 @@ struct Route;
 ///   state      meaning                                           ends with
 ///   kJudged    admission decides                                 admitted, waiting, or answered
 ///   kWaiting   in the waiting room; its body is not read         grant, refusal, or disconnect
-///   kActive    an exchange with the upstream                     its end, on either side
+///   kActive    a call to the upstream                            its end, on either side
 ///   kLeaving   the client disconnected while a grant is posted   collecting that permit
 ///
 /// Body bytes are read from the client only as fast as the upstream accepts them, and the other way
 /// round; bytes that are held are charged to the permit.
 /// Thread-safety: its loop's thread; the waiter's callback only posts a task.
 /// Lifetime: a place in the loop's slab; ends itself by GatewayLoop::release().
-class ProxiedRequest final : public Handler, public upstream::ExchangeEvents {
+class ProxiedRequest final : public Handler, public upstream::CallEvents {
  public:
   ProxiedRequest(GatewayLoop& home, ServerStream& stream, std::uint16_t upstream) noexcept;
 
@@ -67,14 +66,16 @@ class ProxiedRequest final : public Handler, public upstream::ExchangeEvents {
  private:
   enum class State : std::uint8_t { kJudged, kWaiting, kActive, kLeaving };
 
-  bool on_upstream_head(const http::h1::ResponseHead& head) override;
+  bool on_upstream_interim(const upstream::ResponseHead& head) override;
+  bool on_upstream_head(const upstream::ResponseHead& head) override;
   std::size_t on_upstream_body(std::string_view bytes) override;
   bool on_upstream_trailers(const http::HeaderList& trailers) override;
   void on_upstream_complete() override;
+  void on_upstream_blocked() override;
   void on_upstream_writable() override;
   void on_upstream_failed(upstream::UpstreamFailure failure) override;
 
-  // Before the exchange with the upstream.
+  // Before the call to the upstream.
   [[nodiscard]] bool write_head(const ServerRequest& request, const Caller& caller,
                                 const Intent& intent, const RequestId& id);
   void on_ready();
@@ -86,6 +87,8 @@ class ProxiedRequest final : public Handler, public upstream::ExchangeEvents {
   void answer(LocalAnswer answer);
   void leave();
   void finish_permit(Outcome outcome) noexcept;
+  void name_endpoint() noexcept;
+  void time_sample() noexcept;
   struct Ending {
     std::uint16_t status = 0;
     std::string_view reason{};
@@ -94,7 +97,7 @@ class ProxiedRequest final : public Handler, public upstream::ExchangeEvents {
   void log(const Ending& ending) noexcept;
 
   void end_upload() noexcept;
-  void head_taken(const http::h1::ResponseHead& head);
+  void head_taken(const upstream::ResponseHead& head);
   /// Charges the bytes that count now. False: they exceed a budget, and the request is ending.
   bool charge() noexcept;
   [[nodiscard]] std::uint64_t bytes_to_charge() const noexcept;
@@ -105,8 +108,8 @@ class ProxiedRequest final : public Handler, public upstream::ExchangeEvents {
   Permit permit_;
   Waiter waiter_;
   io::Task ready_;
-  upstream::Exchange exchange_;
-  upstream::UpstreamPool::Start start_;
+  upstream::Call call_;
+  upstream::Call::Start start_;
   TimePoint received_at_{};
   TimePoint asked_at_{};
   TimePoint launched_at_{};
@@ -125,7 +128,9 @@ class ProxiedRequest final : public Handler, public upstream::ExchangeEvents {
   Reason cut_ = Reason::kAdmitted;  // the budget that ended it after its response had begun
   AnswerForm form_ = AnswerForm::kText;
   bool has_body_ = false;
-  bool announced_ = false;  // the whole body counts, not only the bytes held
+  bool upgrade_ = false;
+  bool takes_interim_ = false;  // the client understands 1xx
+  bool announced_ = false;      // the whole body counts, not only the bytes held
   bool request_ended_ = false;
   bool response_ended_ = false;
   RequestNote note_;

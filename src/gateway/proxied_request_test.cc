@@ -15,9 +15,10 @@
 #include "gateway_testing.h"
 #include "head_testing.h"
 #include "rules.h"
-#include "upstream/pool_testing.h"
+#include "upstream/dispatcher_testing.h"
+#include "upstream_answer.h"
 
-// One ProxiedRequest with a stream without a server. The test calls the exchange's events in place
+// One ProxiedRequest with a stream without a server. The test calls the call's events in place
 // of the upstream; the origin only accepts connections.
 
 namespace weir::inline v0::gateway {
@@ -36,8 +37,7 @@ class ProxiedRequestTest : public ::testing::Test {
     config.admission.limit.initial_limit = 1;
     config.admission.normal_wait_max = std::chrono::seconds(30);
     if (change) change(config);
-    const std::vector<std::vector<io::SocketName>> endpoints = {{origin_.name()}};
-    core_ = std::make_unique<GatewayCore>(config, endpoints, 1, Rng(7), nullptr, nullptr);
+    core_ = std::make_unique<GatewayCore>(config, 1, Rng(7), GatewayCore::Parts{});
     home_ = std::make_unique<GatewayLoop>(*core_, loop, 0,
                                           std::make_shared<const Rules>(config, core_->names));
     front_handler_ = home_->make_front_handler();
@@ -63,12 +63,12 @@ class ProxiedRequestTest : public ::testing::Test {
     stream.set_handler(*front_handler_);
     front_handler_->on_headers(stream, request);
   }
-  /// The events of the exchange of this stream's request.
-  static upstream::ExchangeEvents& upstream_of(const FakeStream& stream) {
+  /// The events of the call of this stream's request.
+  static upstream::CallEvents& upstream_of(const FakeStream& stream) {
     return static_cast<ProxiedRequest&>(stream.handler());
   }
-  static http::h1::ResponseHead head_of(unsigned status, http::h1::BodyFraming body) {
-    http::h1::ResponseHead head;
+  static upstream::ResponseHead head_of(unsigned status, http::h1::BodyFraming body) {
+    upstream::ResponseHead head;
     head.status = status;
     head.body = body;
     return head;
@@ -116,13 +116,38 @@ class ProxiedRequestTest : public ::testing::Test {
   std::unique_ptr<Handler> front_handler_;
 };
 
+TEST_F(ProxiedRequestTest, ARefusalThatExplainsItselfIsNotOurOverload) {
+  start();
+  const auto outcome_after = [&](unsigned status, http::FieldId id, std::string_view name) {
+    FakeStream stream(loop);
+    ask(stream);
+    std::array<http::HeaderView, 1> storage;
+    upstream::ResponseHead head = head_of(status, {});
+    head.headers.reset(storage);
+    if (!name.empty()) head.headers.append({.name = name, .value = "1", .id = id});
+    EXPECT_TRUE(upstream_of(stream).on_upstream_head(head));
+    upstream_of(stream).on_upstream_complete();
+    const std::uint64_t ignored = outcome(Outcome::kIgnored);
+    const std::uint64_t overload = outcome(Outcome::kOverload);
+    stream.handler().on_finished(stream);
+    return outcome(Outcome::kIgnored) > ignored     ? Outcome::kIgnored
+           : outcome(Outcome::kOverload) > overload ? Outcome::kOverload
+                                                    : Outcome::kOk;
+  };
+  EXPECT_EQ(outcome_after(503, {}, ""), Outcome::kOverload);
+  EXPECT_EQ(outcome_after(503, http::FieldId::kXWeirReason, "x-weir-reason"), Outcome::kIgnored);
+  EXPECT_EQ(outcome_after(429, http::FieldId::kXWeirReason, "x-weir-reason"), Outcome::kIgnored);
+  EXPECT_EQ(outcome_after(503, http::FieldId::kRetryAfter, "retry-after"), Outcome::kIgnored);
+  EXPECT_EQ(outcome_after(429, {}, ""), Outcome::kOk) << "of one client, not of the service";
+}
+
 TEST_F(ProxiedRequestTest, AnAnswerPassesAndTheRequestEndsWhenItIsOut) {
   start();
   FakeStream stream(loop);
   ask(stream);
   ASSERT_FALSE(turned_away(stream));
   EXPECT_EQ(in_flight(), 1U);
-  upstream::ExchangeEvents& upstream = upstream_of(stream);
+  upstream::CallEvents& upstream = upstream_of(stream);
   ASSERT_TRUE(upstream.on_upstream_head(head_of(200, kThree)));
   EXPECT_EQ(stream.status, 200);
   EXPECT_FALSE(stream.ended);
@@ -209,9 +234,9 @@ TEST_F(ProxiedRequestTest, AFailureBeforeTheHeadIsAnsweredByItsOwnStatus) {
     FakeStream stream(loop);
     ask(stream);
     upstream_of(stream).on_upstream_failed(failure);
-    EXPECT_EQ(stream.status, facts_of(failure).http);
+    EXPECT_EQ(stream.status, meaning_of(failure).http);
     EXPECT_TRUE(turned_away(stream));
-    EXPECT_EQ(outcome(facts_of(failure).outcome), 1U);
+    EXPECT_EQ(outcome(meaning_of(failure).outcome), 1U);
     EXPECT_EQ(counts().answered[4].get(), 1U);
     EXPECT_EQ(under_way(), 0U);
     stop();

@@ -2,6 +2,7 @@
 
 #include <span>
 #include <string>
+#include <vector>
 
 #include "weir/experimental/config/weir_config.h"
 
@@ -19,6 +20,7 @@ struct Rules {
       : routes(config.routes_in_force(), upstreams, config.actors.identity),
         trust(config.trust),
         identity(config.actors.api_key_header),
+        hash_by(hash_by_of(config, upstreams)),
         log{.mode = config.admin.access_log, .sample = config.admin.access_log_sample} {}
 
   bool operator==(const Rules&) const = default;
@@ -26,7 +28,21 @@ struct Rules {
   RouteTable routes;
   TrustTable trust;
   IdentityFinder identity;
+  std::vector<upstream::HashBy> hash_by;  // of each upstream
   RequestLog::Rules log;
+
+ private:
+  static std::vector<upstream::HashBy> hash_by_of(const config::Config& config,
+                                                  std::span<const std::string> upstreams) {
+    std::vector<upstream::HashBy> all(upstreams.size());
+    for (const upstream::UpstreamConfig& one : config.upstreams) {
+      for (std::size_t i = 0; i < upstreams.size(); ++i) {
+        if (upstreams[i] == one.name)
+          all[i] = upstream::parse_hash_by(one.hash_by).value_or(all[i]);
+      }
+    }
+    return all;
+  }
 };
 
 }  // namespace weir::inline v0::gateway

@@ -16,7 +16,7 @@ void UpstreamWatch::look(TimePoint now) noexcept {
       continue;
     }
     told = {.unavailable = unavailable, .at = now};
-    log_.on_upstream(names_[i], upstreams_[i]->size(), unavailable);
+    log_.on_upstream(names_[i], upstreams_[i]->endpoints()->members.size(), unavailable);
   }
 }
 

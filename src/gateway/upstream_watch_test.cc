@@ -16,15 +16,27 @@ struct UpstreamWatchTest : ::testing::Test {
   UpstreamWatchTest() {
     upstream::UpstreamConfig config;
     config.name = "app";
-    upstreams.push_back(std::make_unique<upstream::Upstream>(
-        config,
-        std::vector{*io::parse_socket_name("127.0.0.1:1"), *io::parse_socket_name("127.0.0.1:2")}));
+    std::vector<upstream::DiscoveredEndpoint> endpoints(2);
+    endpoints[0].address = *io::parse_socket_name("127.0.0.1:1");
+    endpoints[1].address = *io::parse_socket_name("127.0.0.1:2");
+    upstream::Upstream::Setup setup;
+    setup.config = config;
+    upstreams.push_back(
+        std::make_unique<upstream::Upstream>(std::move(setup), std::move(endpoints), now));
     watch = std::make_unique<UpstreamWatch>(names, upstreams, log);
   }
   ~UpstreamWatchTest() override { std::filesystem::remove(path); }
 
   void look_for(Duration how_long) {
-    for (const TimePoint end = now + how_long; now < end; now += milliseconds(50)) watch->look(now);
+    for (const TimePoint end = now + how_long; now < end; now += milliseconds(50)) {
+      for (std::size_t i = 0; i < 2; ++i) note(i, policy::HealthEvent::kTick);
+      watch->look(now);
+    }
+  }
+  void fails(std::size_t i) { note(i, policy::HealthEvent::kConnectFailed); }
+  void answers(std::size_t i) { note(i, policy::HealthEvent::kAnswered); }
+  void note(std::size_t i, policy::HealthEvent event) {
+    upstreams[0]->endpoints()->members[i].endpoint->note(event, now);
   }
   std::string told() {
     writer->stop();
@@ -37,26 +49,26 @@ struct UpstreamWatchTest : ::testing::Test {
                            ("weir_upstream_watch_" + std::to_string(::getpid()) + "_" +
                             ::testing::UnitTest::GetInstance()->current_test_info()->name());
   std::unique_ptr<io::LineWriter> writer = *io::LineWriter::open({.path = path});
+  TimePoint now = TimePoint{} + std::chrono::hours(1);
   const std::vector<std::string> names = {"app"};
   std::vector<std::unique_ptr<upstream::Upstream>> upstreams;
   OperatorLog log{names, writer.get()};
   std::unique_ptr<UpstreamWatch> watch;
-  TimePoint now = TimePoint{} + std::chrono::hours(1);
 };
 
 TEST_F(UpstreamWatchTest, SomeThatFailAreNoNews) {
-  upstreams[0]->at(0).note_connect_failed(now);
+  fails(0);
   look_for(std::chrono::seconds(5));
   EXPECT_EQ(told(), "");
 }
 
 TEST_F(UpstreamWatchTest, OneLineWhenAllFailHoweverOftenAndOneWhenOneAnswers) {
   for (int attempt = 0; attempt < 20; ++attempt) {
-    upstreams[0]->at(0).note_connect_failed(now);
-    upstreams[0]->at(1).note_connect_failed(now);
+    fails(0);
+    fails(1);
     look_for(std::chrono::seconds(7));
   }
-  upstreams[0]->at(1).note_answered();
+  answers(1);
   look_for(std::chrono::seconds(7));
   EXPECT_EQ(told(),
             "weir: upstream app: no endpoint is available (0 of 2); /endpoints of the admin "
@@ -66,10 +78,10 @@ TEST_F(UpstreamWatchTest, OneLineWhenAllFailHoweverOftenAndOneWhenOneAnswers) {
 
 TEST_F(UpstreamWatchTest, ManyChangesInASecondAreOneLineAndTheLastStateIsTold) {
   for (int change = 0; change < 10; ++change) {
-    upstreams[0]->at(0).note_connect_failed(now);
-    upstreams[0]->at(1).note_connect_failed(now);
+    fails(0);
+    fails(1);
     look_for(milliseconds(50));
-    upstreams[0]->at(1).note_answered();
+    answers(1);
     look_for(milliseconds(50));
   }
   look_for(std::chrono::seconds(2));

@@ -63,7 +63,7 @@ struct Pair {
   bool connect(const TlsContext::Ptr& at_server, const TlsContext::Ptr& at_client,
                SSL_SESSION* session = nullptr) {
     if (!server.tls.begin(at_server, server.socket) ||
-        !client.tls.begin(at_client, client.socket, "localhost"))
+        !client.tls.begin(at_client, client.socket, {.name = "localhost"}))
       return false;
     if (session != nullptr) SSL_set_session(client.tls.native(), session);
     TlsHandshake s = TlsHandshake::kAgain;

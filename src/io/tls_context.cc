@@ -1,6 +1,8 @@
 #include "io/tls_context.h"
 
 #include <algorithm>
+#include <atomic>
+#include <filesystem>
 #include <system_error>
 
 #include <openssl/err.h>
@@ -10,6 +12,7 @@
 
 #include "weir/base/ascii.h"
 
+#include "io/tls_stream.h"
 #include "openssl_ptr.h"
 
 namespace weir::inline v0::io {
@@ -65,7 +68,24 @@ std::string to_string(const ASN1_TIME* time) {
   return text_of(out.get());
 }
 
+/// The roots that the system's packages installed. (OpenSSL lets SSL_CERT_FILE and SSL_CERT_DIR
+/// replace them.) Those of a folder are read when they are needed, and kept.
+Result<void, TlsSetupError> trust_system(SSL_CTX* context) {
+  const bool set = SSL_CTX_set_default_verify_paths(context) == 1;
+  ERR_clear_error();
+  std::error_code ignored;
+  const char* folder = X509_get_default_cert_dir();
+  const X509_STORE* store = SSL_CTX_get_cert_store(context);
+  const bool found = std::filesystem::exists(folder, ignored) ||
+                     sk_X509_OBJECT_num(X509_STORE_get0_objects(store)) > 0;
+  if (set && found) return {};
+  return unexpected(
+      TlsSetupError{folder, "the system has no root certificates",
+                    "the system's root certificates (package ca-certificates), or ca"});
+}
+
 Result<void, TlsSetupError> trust(SSL_CTX* context, const TlsSetup& setup) {
+  if (setup.system_roots) return trust_system(context);
   if (setup.ca_file.empty() && setup.ca_pem.empty()) return {};
   const BioPtr bio = open_pem(setup.ca_file, setup.ca_pem);
   if (bio == nullptr) return fault(setup.ca_file, "cannot be opened");
@@ -84,6 +104,10 @@ Result<void, TlsSetupError> trust(SSL_CTX* context, const TlsSetup& setup) {
 
 constexpr unsigned char kBoth[] = "\x02h2\x08http/1.1";
 constexpr std::size_t kH2Bytes = 3;
+
+/// The largest chain that a server may send. Read into memory it takes about four times as much,
+/// for as long as the connection and its sessions last.
+constexpr long kCertificateListBytesMax = 32 * 1024;
 
 /// By our order of preference; a client that offers only others is refused (RFC 7301).
 int select_protocol(SSL* /*ssl*/, const unsigned char** out, unsigned char* out_size,
@@ -131,10 +155,32 @@ TlsSetup TlsSetup::server(const TlsConfig& config) {
   return setup;
 }
 
+TlsSetup TlsSetup::client(const TlsClientConfig& config, Offer offer) {
+  TlsSetup setup;
+  setup.role = TlsRole::kClient;
+  if (!config.certificate.empty() || !config.certificate_pem.empty()) {
+    setup.identities.push_back({.certificate_file = config.certificate,
+                                .key_file = config.private_key,
+                                .certificate_pem = config.certificate_pem,
+                                .key_pem = config.private_key_pem});
+  }
+  setup.ca_file = config.ca;
+  setup.ca_pem = config.ca_pem;
+  setup.min_version = config.min_version;
+  setup.http1 = offer.http1;
+  setup.http2 = offer.http2;
+  setup.server_name = config.server_name;
+  setup.verify = !config.insecure;
+  setup.system_roots = setup.verify && config.ca.empty() && config.ca_pem.empty();
+  return setup;
+}
+
 Result<TlsContext::Ptr, TlsSetupError> TlsContext::make(const TlsSetup& setup,
                                                         const TlsContext* before) {
   const std::shared_ptr<TlsContext> made(new TlsContext);
   made->setup_ = setup;
+  static std::atomic<std::uint64_t> contexts_made{0};
+  made->id_ = contexts_made.fetch_add(1, std::memory_order_relaxed) + 1;
   if (before != nullptr) {
     made->ticket_keys_ = before->ticket_keys_;
   } else if (RAND_bytes(made->ticket_keys_.data(), static_cast<int>(kTicketKeyBytes)) != 1) {
@@ -170,7 +216,8 @@ Result<void, TlsSetupError> TlsContext::add(const TlsIdentity& identity) {
 }
 
 Result<void, TlsSetupError> TlsContext::configure(SSL_CTX* context) {
-  SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
+  SSL_CTX_set_min_proto_version(
+      context, setup_.min_version == TlsVersion::k13 ? TLS1_3_VERSION : TLS1_2_VERSION);
   SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
                                    SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_PRIORITIZE_CHACHA);
   // Buffers are held only while they have content; a write may be repeated from another address.
@@ -181,13 +228,26 @@ Result<void, TlsSetupError> TlsContext::configure(SSL_CTX* context) {
   if (SSL_CTX_set_cipher_list(context, "ECDHE+AESGCM:ECDHE+CHACHA20") != 1)
     return fault("ciphers", "not known");
   if (setup_.role == TlsRole::kClient) {
-    SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nullptr);
-    const unsigned char* ours = setup_.http2 ? kBoth : kBoth + kH2Bytes;
-    const std::size_t size = setup_.http1 ? sizeof kBoth - 1 : kH2Bytes;
-    const auto offered = static_cast<unsigned>(setup_.http2 ? size : size - kH2Bytes);
-    SSL_CTX_set_alpn_protos(context, ours, offered);
-    return {};
+    configure_client(context);
+  } else {
+    configure_server(context);
   }
+  return {};
+}
+
+void TlsContext::configure_client(SSL_CTX* context) {
+  SSL_CTX_set_verify(context, setup_.verify ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, nullptr);
+  SSL_CTX_set_max_cert_list(context, kCertificateListBytesMax);
+  // TlsSessions keeps them, because OpenSSL does not know which server a session belongs to.
+  SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
+  SSL_CTX_sess_set_new_cb(context, TlsStream::on_new_session);
+  const unsigned char* ours = setup_.http2 ? kBoth : kBoth + kH2Bytes;
+  const std::size_t size = setup_.http1 ? sizeof kBoth - 1 : kH2Bytes;
+  const auto offered = static_cast<unsigned>(setup_.http2 ? size : size - kH2Bytes);
+  SSL_CTX_set_alpn_protos(context, ours, offered);
+}
+
+void TlsContext::configure_server(SSL_CTX* context) {
   SSL_CTX_set_tlsext_ticket_keys(context, ticket_keys_.data(), kTicketKeyBytes);
   SSL_CTX_set_num_tickets(context, 1);
   static constexpr unsigned char kSessionName[] = "weir";
@@ -202,7 +262,6 @@ Result<void, TlsSetupError> TlsContext::configure(SSL_CTX* context) {
   if (setup_.client_certificate == ClientCertificate::kRequired)
     verify |= SSL_VERIFY_FAIL_IF_NO_PEER_CERT;
   SSL_CTX_set_verify(context, verify, nullptr);
-  return {};
 }
 
 void TlsContext::learn_names(SSL_CTX* context) {

@@ -7,6 +7,8 @@
 #include <gtest/gtest.h>
 #include <openssl/crypto.h>
 
+#include "weir/experimental/io/tls_client_config.h"
+
 #include "tls_testing.h"
 
 namespace weir::inline v0::io {
@@ -124,7 +126,7 @@ TEST_F(TlsMemory, AHandshakeWithoutMemoryFailsAloneAndCleanly) {
   for (int i = 0; i < 100 && failed == 0; ++i) {
     auto pair = std::make_unique<TlsPair>();
     if (pair->server.tls.begin(server, pair->server.socket) &&
-        pair->client.tls.begin(client, pair->client.socket, "localhost")) {
+        pair->client.tls.begin(client, pair->client.socket, {.name = "localhost"})) {
       const auto [s, c] = pair->shake();
       if (s == TlsHandshake::kDone && c == TlsHandshake::kDone) {
         standing.push_back(std::move(pair));
@@ -155,7 +157,7 @@ TEST_F(TlsMemory, EveryRefusedAllocationOfAHandshakeIsSurvived) {
       set_tls_memory_budget(taken() + room);
       TlsPair pair;
       const bool began = pair.server.tls.begin(server, pair.server.socket) &&
-                         pair.client.tls.begin(client, pair.client.socket, "localhost");
+                         pair.client.tls.begin(client, pair.client.socket, {.name = "localhost"});
       const bool both =
           began && pair.shake() == std::pair(TlsHandshake::kDone, TlsHandshake::kDone);
       ++(both ? done : failed);
@@ -188,6 +190,61 @@ TEST_F(TlsMemory, SizesOfAConnection) {
   const std::uint64_t idle = measure(true);
   RecordProperty("idle_bytes", static_cast<int>(idle));
   EXPECT_LT(idle, 20U * 1024) << "an idle connection holds no record buffers";
+}
+
+/// A server whose chain has five certificates.
+TlsContext::Ptr server_with_chain() {
+  TlsSetup setup = server_setup();
+  std::string& chain = setup.identities[0].certificate_pem;
+  chain += test_authority().certificate_pem;
+  for (int i = 0; i < 3; ++i) {
+    chain += make_certificate({.names = {"filler"}, .signer_pem = {}}).certificate_pem;
+  }
+  return context_of(setup);
+}
+
+/// The memory for connections to upstreams relies on these.
+TEST_F(TlsMemory, SizesOfAClientsConnectionAndItsSession) {
+  const TlsContext::Ptr server = server_with_chain();
+  const TlsContext::Ptr client = context_of(client_setup());
+  constexpr std::uint64_t kCount = 50;
+  std::vector<TlsSessions> sessions(kCount);
+  std::vector<std::unique_ptr<TlsPair>> pairs;
+  TlsPair warm;
+  ASSERT_TRUE(warm.connect(server, client));
+  const std::uint64_t before = taken();
+  for (TlsSessions& kept : sessions) {
+    TlsPair& pair = *pairs.emplace_back(std::make_unique<TlsPair>());
+    ASSERT_TRUE(pair.server.tls.begin(server, pair.server.socket));
+    ASSERT_TRUE(pair.client.tls.begin(client, pair.client.socket,
+                                      {.name = "localhost", .sessions = &kept}));
+    ASSERT_EQ(pair.shake().second, TlsHandshake::kDone);
+    carry(pair.server, pair.client, std::string(5000, 'x'));
+    ASSERT_EQ(kept.size(), 1U);
+    pair.server.tls.end();
+  }
+  const std::uint64_t idle = (taken() - before) / kCount;
+  for (const auto& pair : pairs) pair->client.tls.end();
+  const std::uint64_t session = (taken() - before) / kCount;
+  RecordProperty("idle_bytes", static_cast<int>(idle));
+  RecordProperty("session_bytes", static_cast<int>(session));
+  EXPECT_LE(idle, kTlsClientIdleBytes);
+  EXPECT_LE(session, kTlsSessionBytes);
+}
+
+/// In a new thread, which keeps no memory from before: enough for both sides is enough.
+TEST_F(TlsMemory, AClientsHandshakeFitsIntoWhatIsCounted) {
+  const TlsContext::Ptr server = server_with_chain();
+  const TlsContext::Ptr client = context_of(client_setup());
+  ASSERT_TRUE(TlsPair().connect(server, client));
+  bool done = false;
+  std::thread worker([&] {
+    set_tls_memory_budget(taken() + kTlsHandshakeBytes + kTlsClientHandshakeBytes);
+    TlsPair pair;
+    done = pair.connect(server, client);
+  });
+  worker.join();
+  EXPECT_TRUE(done);
 }
 
 }  // namespace

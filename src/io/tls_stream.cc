@@ -10,6 +10,8 @@
 #include "weir/base/assert.h"
 #include "weir/experimental/io/loop.h"
 
+#include "tls_verification.h"
+
 namespace weir::inline v0::io {
 
 /// The BIO through which OpenSSL uses the socket.
@@ -84,16 +86,17 @@ struct TlsStream::Bio {
 };
 
 namespace {
-bool set_server_name(SSL* ssl, const std::string& name) noexcept {
-  const long asked = SSL_ctrl(ssl, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name,
-                              const_cast<char*>(name.c_str()));
-  return asked == 1 && SSL_set1_host(ssl, name.c_str()) == 1;
-}
+constexpr std::size_t kServerNameMax = 253;
+constexpr std::string_view kNoMemory = "no memory for a TLS connection";
+constexpr std::string_view kNoServerName =
+    "there is no name to verify the server by: set server_name";
+constexpr std::string_view kLongServerName = "the server's name is longer than 253 bytes";
 }  // namespace
 
-bool TlsStream::begin(TlsContext::Ptr context, Socket& socket, const std::string& server_name) {
+bool TlsStream::begin(TlsContext::Ptr context, Socket& socket, TlsServer server) {
   WEIR_ASSERT(ssl_ == nullptr);
   ERR_clear_error();
+  failure_ = kNoMemory;
   SSL* ssl = SSL_new(context->native());
   BIO* bio = Bio::method() == nullptr ? nullptr : BIO_new(Bio::method());
   if (ssl == nullptr || bio == nullptr) {
@@ -112,8 +115,8 @@ bool TlsStream::begin(TlsContext::Ptr context, Socket& socket, const std::string
     SSL_set_options(ssl, SSL_OP_IGNORE_UNEXPECTED_EOF);  // HTTP framing marks the end of requests
   } else {
     SSL_set_connect_state(ssl);
-    const bool named = server_name.empty() || set_server_name(ssl, server_name);
-    if (!named) {
+    SSL_set_app_data(ssl, this);
+    if (!begin_client(ssl, *context, server)) {
       SSL_free(ssl);
       ERR_clear_error();
       return false;
@@ -124,17 +127,49 @@ bool TlsStream::begin(TlsContext::Ptr context, Socket& socket, const std::string
   context_ = std::move(context);
   io_error_ = IoError::kAgain;
   established_ = broken_ = saw_end_ = read_needs_write_ = write_needs_read_ = false;
-  too_many_key_updates_ = false;
+  too_many_key_updates_ = certificate_refused_ = false;
   key_updates_ = 0;
   failure_ = {};
   return true;
 }
 
+/// Sets which server is expected, and which session is to be resumed.
+bool TlsStream::begin_client(SSL* ssl, const TlsContext& context, TlsServer server) {
+  const TlsSetup& setup = context.setup();
+  std::string_view name = setup.server_name.empty() ? server.name : setup.server_name;
+  if (name.ends_with('.')) name.remove_suffix(1);
+  if (name.size() > kServerNameMax || (name.empty() && setup.verify)) {
+    failure_ = name.empty() ? kNoServerName : kLongServerName;
+    return false;
+  }
+  if (!name.empty() && !expect_server(ssl, {.name = name, .verify = setup.verify})) return false;
+  sessions_ = server.sessions;
+  if (sessions_ == nullptr) return true;
+  claim_ = sessions_->claim({.context_id = context.id(), .server_name = name});
+  if (SSL_SESSION* session = sessions_->take(); session != nullptr) {
+    SSL_set_session(ssl, session);  // takes a reference; without it the handshake is a full one
+    SSL_SESSION_free(session);
+  }
+  return true;
+}
+
+int TlsStream::on_new_session(SSL* ssl, SSL_SESSION* session) {
+  const auto* self = static_cast<const TlsStream*>(SSL_get_app_data(ssl));
+  const bool kept = self->sessions_ != nullptr && self->sessions_->keep(self->claim_, session);
+  return kept ? 1 : 0;
+}
+
 void TlsStream::end() noexcept {
   if (ssl_ == nullptr) return;
+  // Otherwise OpenSSL takes the end for a failure and forbids to resume the session. (A connection
+  // that was cut off may be resumed since TLS 1.1.)
+  if (context_->role() == TlsRole::kClient && established_ && !broken_) {
+    SSL_set_shutdown(ssl_, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
+  }
   SSL_free(std::exchange(ssl_, nullptr));
   ERR_clear_error();
   context_.reset();
+  sessions_ = nullptr;
   staged_ = {};
 }
 
@@ -144,6 +179,11 @@ TlsHandshake TlsStream::handshake() noexcept {
   const int result = SSL_do_handshake(ssl_);
   if (result == 1) {
     read_needs_write_ = write_needs_read_ = false;
+    if (!accepts_result()) {
+      broken_ = true;
+      io_error_ = IoError::kTls;
+      return TlsHandshake::kFailed;
+    }
     established_ = true;
     return TlsHandshake::kDone;
   }
@@ -154,6 +194,29 @@ TlsHandshake TlsStream::handshake() noexcept {
   }
   if (io_error_ == IoError::kAgain) io_error_ = error;
   return TlsHandshake::kFailed;
+}
+
+/// What OpenSSL does not check: that the protocol was offered, and that there is one if HTTP/1.1
+/// was not offered. The certificate was checked by the handshake; it is looked at once more because
+/// a resumed session brings the result of an earlier one.
+bool TlsStream::accepts_result() noexcept {
+  const TlsSetup& setup = context_->setup();
+  if (setup.role == TlsRole::kServer) return true;
+  const long verified = SSL_get_verify_result(ssl_);
+  if (setup.verify && verified != X509_V_OK) {
+    certificate_refused_ = true;
+    failure_ = text_of_verification(verified);
+    return false;
+  }
+  const unsigned char* name = nullptr;
+  unsigned size = 0;
+  SSL_get0_alpn_selected(ssl_, &name, &size);
+  const std::string_view agreed(reinterpret_cast<const char*>(name), size);
+  if ((agreed == "h2" && setup.http2) || (agreed == "http/1.1" && setup.http1)) return true;
+  if (agreed.empty() && setup.http1) return true;
+  failure_ = agreed.empty() ? "the server did not agree to HTTP/2"
+                            : "the server chose a protocol that was not offered";
+  return false;
 }
 
 /// The error of a failed call; for kAgain it records which direction is needed.
@@ -185,6 +248,11 @@ IoError TlsStream::classify() noexcept {
     if (!std::exchange(first, false)) continue;
     const char* reason = ERR_reason_error_string(code);
     failure_ = reason != nullptr ? reason : "unknown TLS error";
+    if (ERR_GET_LIB(code) == ERR_LIB_SSL &&
+        ERR_GET_REASON(code) == SSL_R_CERTIFICATE_VERIFY_FAILED) {
+      certificate_refused_ = true;
+      failure_ = text_of_verification(SSL_get_verify_result(ssl_));
+    }
   }
   if (saw_end_) {
     failure_ = "the peer ended without saying so";

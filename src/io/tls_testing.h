@@ -90,7 +90,7 @@ struct TlsPair {
   void begin(TlsContext::Ptr at_server, TlsContext::Ptr at_client,
              const std::string& name = "localhost") {
     ASSERT_TRUE(server.tls.begin(std::move(at_server), server.socket));
-    ASSERT_TRUE(client.tls.begin(std::move(at_client), client.socket, name));
+    ASSERT_TRUE(client.tls.begin(std::move(at_client), client.socket, {.name = name}));
   }
   /// Runs both ends in turn until both are done or one has failed: {server, client}.
   std::pair<TlsHandshake, TlsHandshake> shake() {

@@ -15,6 +15,10 @@ bool TlsTransport::begin(io::TlsContext::Ptr context, io::Socket& socket,
   return true;
 }
 
+bool TlsTransport::begin(io::TlsContext::Ptr context, io::Socket& socket, io::TlsServer server) {
+  return stream_.begin(std::move(context), socket, server);
+}
+
 io::TlsHandshake TlsTransport::handshake() noexcept {
   const io::TlsHandshake step = stream_.handshake();
   if (step != io::TlsHandshake::kDone) return step;

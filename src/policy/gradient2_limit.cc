@@ -2,10 +2,13 @@
 
 #include <algorithm>
 
+#include "policy/overload_share.h"
+
 namespace weir::inline v0::inline policy {
 constexpr double kTolerance = 1.5;
 constexpr double kSmoothing = 0.2;
 constexpr double kHeadroom = 4;
+constexpr double kOverloadStep = 0.5;  // if all answers report overload: half the limit
 constexpr double kLongWindows = 600;
 constexpr std::uint32_t kWarmup = 10;
 
@@ -21,6 +24,7 @@ void Gradient2Limit::learn(double avg_ns) noexcept {
 
 LimitDecision Gradient2Limit::on_window(const LimitSample& window) noexcept {
   LimitDecision decision{.limit = limit(), .reason = LimitReason::kNoSamples};
+  if (window.overload_count > 0) return on_overload(window);
   const auto avg = static_cast<double>(window.latency_avg.count());
   if (window.sample_count == 0 || avg <= 0) return decision;
   learn(avg);
@@ -43,6 +47,19 @@ LimitDecision Gradient2Limit::on_window(const LimitSample& window) noexcept {
     decision.reason = wanted > before ? LimitReason::kAtCeiling : LimitReason::kAtFloor;
   }
   return decision;
+}
+
+// A refusal is fast, so latency does not show it.
+LimitDecision Gradient2Limit::on_overload(const LimitSample& window) noexcept {
+  const auto floor = static_cast<double>(lowest(bounds_));
+  LimitReason reason = LimitReason::kAtFloor;
+  if (limit_ > floor) {
+    limit_ = std::max(floor, limit_ * (1 - overload_share_of(window) * kOverloadStep));
+    reason = LimitReason::kOverload;
+  }
+  return {.limit = limit(),
+          .reason = reason,
+          .baseline = Duration(static_cast<std::int64_t>(long_ns_))};
 }
 
 std::unique_ptr<LimitPolicy> make_gradient2_limit(const LimitConfig& config, Rng /*rng*/) {

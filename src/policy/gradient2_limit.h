@@ -23,6 +23,7 @@ class Gradient2Limit final : public BoundedLimit<double> {
 
  private:
   void learn(double avg_ns) noexcept;
+  [[nodiscard]] LimitDecision on_overload(const LimitSample& window) noexcept;
 
   double long_ns_ = 0;
   std::uint32_t learned_ = 0;

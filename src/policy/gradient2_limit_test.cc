@@ -106,5 +106,28 @@ TEST(Gradient2, FactoryMakesIt) {
   EXPECT_EQ(policy->limit(), 77U);
 }
 
+TEST(Gradient2, OverloadAnswersShrinkItByTheirShareUpToHalf) {
+  struct Row {
+    std::uint32_t good, overloaded, limit;
+  };
+  for (const Row& row : {Row{0, 50, 50}, Row{50, 50, 75}, Row{80, 20, 90}, Row{100, 0, 100}}) {
+    Gradient2Limit gradient({.policy = LimitKind::kGradient2, .initial_limit = 100});
+    const LimitDecision decision = gradient.on_window({.sample_count = row.good,
+                                                       .latency_avg = std::chrono::milliseconds(5),
+                                                       .in_flight_max = 10,
+                                                       .overload_count = row.overloaded});
+    EXPECT_EQ(decision.limit, row.limit);
+    EXPECT_EQ(decision.reason == LimitReason::kOverload, row.overloaded > 0);
+  }
+}
+
+TEST(Gradient2, OverloadAnswersNeverShrinkItBelowTheFloor) {
+  Gradient2Limit gradient({.policy = LimitKind::kGradient2, .initial_limit = 100, .min_limit = 8});
+  LimitDecision decision;
+  for (int i = 0; i < 10; ++i) decision = gradient.on_window({.overload_count = 100});
+  EXPECT_EQ(decision.limit, 8U);
+  EXPECT_EQ(decision.reason, LimitReason::kAtFloor);
+}
+
 }  // namespace
 }  // namespace weir::inline v0::inline policy

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "weir/base/assert.h"
@@ -29,6 +30,32 @@ enum class AttemptState : std::uint8_t {
 
 inline constexpr std::uint32_t kNoAttempt = ~std::uint32_t{0};
 
+/// What a gateway knows about one of its requests and the replicas that it was sent to.
+struct ReplicaCall {
+  static constexpr std::size_t kAttemptsMax = 10;
+
+  std::array<std::uint32_t, kAttemptsMax> tried{};
+  std::uint32_t attempts = 0;
+  std::uint32_t current = 0;
+  bool in_flight = false;
+  bool turned_away = false;   // the last attempt: no connection
+  bool error_answer = false;  // the last attempt: a bad answer
+  TimePoint sent_at{};
+  TimePoint held_until{};  // no replica can be used; zero: it does not wait for one
+
+  [[nodiscard]] std::span<const std::uint32_t> tried_ones() const noexcept {
+    return std::span(tried).first(attempts);
+  }
+  void note_sent(std::uint32_t replica, TimePoint now) noexcept {
+    WEIR_ASSERT(attempts < kAttemptsMax);
+    tried[attempts++] = current = replica;
+    in_flight = true;
+    turned_away = error_answer = false;
+    sent_at = now;
+    held_until = {};
+  }
+};
+
 /// One attempt of a call, and the state of its call: retries reuse the place, unless the service
 /// still works on an attempt that its caller abandoned (that attempt continues without a caller).
 struct Attempt {
@@ -39,9 +66,10 @@ struct Attempt {
   Priority priority = Priority::kNormal;
   CallEnd end{};
   bool has_caller = true;
-  bool fails = false;
-  bool lost = false;     // on the link: only a timeout ends it
-  bool counted = false;  // in its service's in flight
+  bool fails = false;        // with an error answer
+  bool turned_away = false;  // no connection
+  bool lost = false;         // on the link: only a timeout ends it
+  bool counted = false;      // in its service's in flight
   bool holds_worker = false;
   std::uint16_t number = 0;  // attempts made, this one included
   std::uint16_t call_at = 0;
@@ -65,6 +93,7 @@ struct Attempt {
   Duration paused_before{};  // pauses of the service already added to its service time
   Duration paused_at_start{};
   Duration hint{};
+  ReplicaCall replica{};
   void* world = nullptr;
   Permit permit{};
   Waiter waiter;
@@ -89,13 +118,14 @@ struct Attempt {
   /// Resets the values of the previous use of the place.
   void reset() noexcept {
     has_caller = true;
-    fails = lost = counted = holds_worker = false;
+    fails = lost = counted = holds_worker = turned_away = false;
     number = call_at = 0;
     cohort = load = parent = child = actor = peer = kNoAttempt;
     cost = 1;
     bytes = 0;
     deadline = {};
     hint = {};
+    replica = {};
   }
 };
 

@@ -48,6 +48,14 @@ class LatencyHistogram {
   }
 
   [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
+  /// How many are longer than `value`, to the bin.
+  [[nodiscard]] std::uint64_t above(Duration value) const noexcept {
+    const std::size_t bin =
+        bin_of(static_cast<std::uint64_t>(std::max<std::int64_t>(0, value.count())));
+    std::uint64_t longer = 0;
+    for (std::size_t i = std::max(bin + 1, low_); i <= high_ && i < kBins; ++i) longer += bins_[i];
+    return longer;
+  }
   [[nodiscard]] Duration max() const noexcept { return Duration(max_ns_); }
   [[nodiscard]] Duration mean() const noexcept {
     return count_ == 0 ? Duration(0)

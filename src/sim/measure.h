@@ -13,35 +13,41 @@ enum class MeasureOf : std::uint8_t { kCalls, kService, kRun };
 enum class MeasureUnit : std::uint8_t { kPerSecond, kRatio, kMillis, kCount, kSeconds };
 
 // Every measure: enumerator, name, what it describes, unit, and its formula for run.cc: `c` are the
-// totals of the selected calls, `s` those of the service, over `seconds`. Latencies of calls are of
-// those that succeeded, as the caller sees them, all attempts included; dispatch is the time from
-// the permit to the answer. The last three are not totals: run.cc computes them.
-#define WEIR_MEASURES(X)                                                                   \
-  X(kOffered, "offered", kCalls, kPerSecond, ratio(c.offered, seconds))                    \
-  X(kGoodput, "goodput", kCalls, kPerSecond, ratio(c.ok(), seconds))                       \
-  X(kSuccessRatio, "success_ratio", kCalls, kRatio, ratio(c.ok(), c.ended_all()))          \
-  X(kShedRatio, "shed_ratio", kCalls, kRatio, ratio(c.refused, c.arrived))                 \
-  X(kAmplification, "amplification", kCalls, kRatio, ratio(c.attempts, c.offered))         \
-  X(kLatencyP50, "latency_p50", kCalls, kMillis, to_millis(c.latency.quantile(0.5)))       \
-  X(kLatencyP90, "latency_p90", kCalls, kMillis, to_millis(c.latency.quantile(0.9)))       \
-  X(kLatencyP99, "latency_p99", kCalls, kMillis, to_millis(c.latency.quantile(0.99)))      \
-  X(kLatencyP999, "latency_p999", kCalls, kMillis, to_millis(c.latency.quantile(0.999)))   \
-  X(kLatencyMean, "latency_mean", kCalls, kMillis, to_millis(c.latency.mean()))            \
-  X(kDispatchP50, "dispatch_p50", kService, kMillis, to_millis(s.dispatch.quantile(0.5)))  \
-  X(kDispatchP99, "dispatch_p99", kService, kMillis, to_millis(s.dispatch.quantile(0.99))) \
-  X(kDispatchMean, "dispatch_mean", kService, kMillis, to_millis(s.dispatch.mean()))       \
-  X(kQueueMean, "queue_mean", kService, kMillis, to_millis(s.queue.mean()))                \
-  X(kWaitP99, "wait_p99", kService, kMillis, to_millis(s.wait.quantile(0.99)))             \
-  X(kLimitMin, "limit_min", kService, kCount, s.limit_min)                                 \
-  X(kLimitMax, "limit_max", kService, kCount, s.limit_max)                                 \
-  X(kLimitEnd, "limit_end", kService, kCount, s.limit_end)                                 \
-  X(kInFlightMax, "in_flight_max", kService, kCount, s.in_flight_max)                      \
-  X(kQueueMax, "queue_max", kService, kCount, s.queue_max)                                 \
-  X(kMemoryMax, "memory_max", kService, kRatio, s.memory_max)                              \
-  X(kCrashes, "crashes", kService, kCount, static_cast<double>(s.crashes))                 \
-  X(kWastedRatio, "wasted_ratio", kService, kRatio, ratio(s.wasted_ns, s.busy_ns))         \
-  X(kCriticalShed, "critical_shed", kRun, kCount, 0)                                       \
-  X(kRefused, "refused", kService, kCount, 0)                                              \
+// totals of the selected calls, `s` those of the service, over `seconds`; `v` is the verdict.
+// Latencies of calls are of those that succeeded, as the caller sees them, all attempts included;
+// dispatch is the time from the permit to the answer, or what a replica was given; slow is a call
+// without a good answer within `above`. The last three are not totals: run.cc computes them.
+#define WEIR_MEASURES(X)                                                                    \
+  X(kOffered, "offered", kCalls, kPerSecond, ratio(c.offered, seconds))                     \
+  X(kGoodput, "goodput", kCalls, kPerSecond, ratio(c.ok(), seconds))                        \
+  X(kSuccessRatio, "success_ratio", kCalls, kRatio, ratio(c.ok(), c.ended_all()))           \
+  X(kShedRatio, "shed_ratio", kCalls, kRatio, ratio(c.refused, c.arrived))                  \
+  X(kAmplification, "amplification", kCalls, kRatio, ratio(c.attempts, c.offered))          \
+  X(kSlowRatio, "slow_ratio", kCalls, kRatio, slow_ratio(c, v.above))                       \
+  X(kLatencyP50, "latency_p50", kCalls, kMillis, to_millis(c.latency.quantile(0.5)))        \
+  X(kLatencyP90, "latency_p90", kCalls, kMillis, to_millis(c.latency.quantile(0.9)))        \
+  X(kLatencyP99, "latency_p99", kCalls, kMillis, to_millis(c.latency.quantile(0.99)))       \
+  X(kLatencyP999, "latency_p999", kCalls, kMillis, to_millis(c.latency.quantile(0.999)))    \
+  X(kLatencyMean, "latency_mean", kCalls, kMillis, to_millis(c.latency.mean()))             \
+  X(kDispatchP50, "dispatch_p50", kService, kMillis, to_millis(s.dispatch.quantile(0.5)))   \
+  X(kDispatchP99, "dispatch_p99", kService, kMillis, to_millis(s.dispatch.quantile(0.99)))  \
+  X(kDispatchMean, "dispatch_mean", kService, kMillis, to_millis(s.dispatch.mean()))        \
+  X(kQueueMean, "queue_mean", kService, kMillis, to_millis(s.queue.mean()))                 \
+  X(kWaitP99, "wait_p99", kService, kMillis, to_millis(s.wait.quantile(0.99)))              \
+  X(kLimitMin, "limit_min", kService, kCount, s.limit_min)                                  \
+  X(kLimitMax, "limit_max", kService, kCount, s.limit_max)                                  \
+  X(kLimitEnd, "limit_end", kService, kCount, s.limit_end)                                  \
+  X(kInFlightMax, "in_flight_max", kService, kCount, s.in_flight_max)                       \
+  X(kQueueMax, "queue_max", kService, kCount, s.queue_max)                                  \
+  X(kMemoryMax, "memory_max", kService, kRatio, s.memory_max)                               \
+  X(kCrashes, "crashes", kService, kCount, static_cast<double>(s.crashes))                  \
+  X(kWastedRatio, "wasted_ratio", kService, kRatio, ratio(s.wasted_ns, s.busy_ns))          \
+  X(kDispatched, "dispatched", kService, kPerSecond, ratio(s.dispatched, seconds))          \
+  X(kReplicaTries, "replica_tries", kService, kRatio, ratio(s.replica_tries, s.dispatched)) \
+  X(kEjections, "ejections", kService, kCount, static_cast<double>(s.ejections))            \
+  X(kSuspicions, "suspicions", kService, kCount, static_cast<double>(s.suspicions))         \
+  X(kCriticalShed, "critical_shed", kRun, kCount, 0)                                        \
+  X(kRefused, "refused", kService, kCount, 0)                                               \
   X(kRecoveryTime, "recovery_time", kCalls, kSeconds, 0)
 
 enum class Measure : std::uint8_t {

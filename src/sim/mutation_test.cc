@@ -101,5 +101,29 @@ TEST(Mutation, ARuleThatIsOffIsCaught) {
   }
 }
 
+// The same for the rules about replicas.
+TEST(Mutation, AReplicaRuleThatIsOffIsCaught) {
+  struct Row {
+    const char* scenario;
+    const char* set;
+  };
+  const Row rows[] = {{"replica-slow-of-eleven", "balance=round_robin"},
+                      {"replica-slow-of-three", "balance=round_robin"},
+                      {"replica-slow-of-three", "balance=least_requests"},
+                      {"replica-stopped", "silence=false"},
+                      {"replica-stopped-reads", "silence=false"},
+                      {"replica-stopped-reads", "attempts=1"},
+                      {"replica-ejection-no-cascade", "ejection=false"},
+                      {"replica-retry-storm", "budget_pct=0.2"},
+                      {"replica-restart-of-the-only-one", "hold_max=0s"}};
+  for (const Row& row : rows) {
+    SCOPED_TRACE(std::string(row.scenario) + " " + row.set);
+    const std::string text = scenario_file(row.scenario);
+    const std::string set = std::string("service.api.replicas.") + row.set;
+    EXPECT_EQ(failures(run_scenario(scenario_of(text))), "");
+    EXPECT_NE(failures(run_scenario(scenario_of(text, {set}))), "");
+  }
+}
+
 }  // namespace
 }  // namespace weir::sim

@@ -25,6 +25,10 @@ void CallTotals::clear() noexcept {
 void ServiceTotals::merge(const ServiceTotals& later) noexcept {
   for (std::size_t i = 0; i < kReasonCount; ++i) refused[i] += later.refused[i];
   completed += later.completed;
+  dispatched += later.dispatched;
+  replica_tries += later.replica_tries;
+  ejections += later.ejections;
+  suspicions += later.suspicions;
   crashes += later.crashes;
   busy_ns += later.busy_ns;
   wasted_ns += later.wasted_ns;
@@ -45,6 +49,7 @@ void ServiceTotals::merge(const ServiceTotals& later) noexcept {
 void ServiceTotals::clear() noexcept {
   refused = {};
   completed = crashes = 0;
+  dispatched = replica_tries = ejections = suspicions = 0;
   busy_ns = wasted_ns = 0;
   limit_min = limit_max = limit_end;
   in_flight_max = in_flight_end;

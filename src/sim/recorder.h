@@ -38,6 +38,10 @@ struct CallTotals {
 struct ServiceTotals {
   std::array<std::uint64_t, kReasonCount> refused{};
   std::uint64_t completed = 0;
+  std::uint64_t dispatched = 0;
+  std::uint64_t replica_tries = 0;  // attempts at replicas
+  std::uint64_t ejections = 0;
+  std::uint64_t suspicions = 0;
   std::uint64_t crashes = 0;
   double busy_ns = 0;    // work finished
   double wasted_ns = 0;  // part of it for callers that had left

@@ -61,6 +61,12 @@ bool selects(const VerdictSpec& verdict, const Cohort& cohort) noexcept {
          (!verdict.load || *verdict.load == cohort.load);
 }
 
+double slow_ratio(const CallTotals& calls, Duration above) noexcept {
+  const std::uint64_t in_time = calls.latency.count() - calls.latency.above(above);
+  const auto ended = static_cast<double>(calls.ended_all());
+  return ratio(ended - static_cast<double>(in_time), ended);
+}
+
 // The first instant after `after` from which goodput, averaged over `hold`, is at least `level`.
 std::optional<double> recovery_time(const VerdictSpec& verdict, const Recorder& recorder) {
   const auto& series = recorder.series();
@@ -80,8 +86,8 @@ std::optional<double> recovery_time(const VerdictSpec& verdict, const Recorder& 
   return std::nullopt;
 }
 
-double measured(Measure measure, const CallTotals& c, const ServiceTotals& s, double seconds) {
-  switch (measure) {
+double measured(const VerdictSpec& v, const CallTotals& c, const ServiceTotals& s, double seconds) {
+  switch (v.measure) {
 #define WEIR_X(enumerator, name, of, unit, formula) \
   case Measure::enumerator:                         \
     return formula;
@@ -127,7 +133,7 @@ std::optional<double> measure(const VerdictSpec& verdict, const Recorder& record
   const MeasureFacts& facts = facts_of(verdict.measure);
   const bool latency = facts.of == MeasureOf::kCalls && facts.unit == MeasureUnit::kMillis;
   if (latency && calls.latency.count() == 0) return std::nullopt;
-  return measured(verdict.measure, calls, service, span.seconds());
+  return measured(verdict, calls, service, span.seconds());
 }
 
 bool RunResult::passed() const noexcept {

@@ -12,6 +12,8 @@
 
 #include "distribution.h"
 #include "measure.h"
+#include "policy/redundancy_budget.h"
+#include "policy/replica_choice.h"
 #include "rate_profile.h"
 
 namespace weir::inline v0::sim {
@@ -96,6 +98,7 @@ struct FaultSpec {
   double factor = 1;
   Duration time{};
   std::uint32_t workers = 0;
+  std::uint32_t replica = 0;  // of this replica only, counted from 1; 0: of all
 };
 
 /// Memory of a service, as a share of its limit: a profile over time plus what requests hold.
@@ -111,6 +114,28 @@ struct CallSpec {
   CallerSpec caller{};
 };
 
+/// One replica of a service: what differs from the others.
+struct ReplicaSpec {
+  std::optional<Distribution> time{};
+  std::uint32_t workers = 0;  // 0: as the service says
+  LinkSpec link{};
+  double weight = 1;
+};
+
+/// How a gateway uses the replicas of a service; the decisions are those of production.
+struct ReplicasSpec {
+  std::vector<ReplicaSpec> each{};
+  policy::Balance balance = policy::Balance::kPeakEwma;
+  std::uint32_t attempts_max = 3;
+  Duration timeout{};      // of one attempt; zero: none
+  bool idempotent = true;  // requests may be sent again after they may have been processed
+  bool silence = true;     // hangs are detected
+  bool probes = true;      // suspect replicas are probed
+  bool ejection = true;    // slow replicas are ejected
+  policy::RedundancyBudgetRules budget{};
+  Duration hold_max = std::chrono::seconds(2);  // a request without a replica waits this long
+};
+
 struct ServiceSpec {
   std::string name{};
   std::uint32_t workers = 1;
@@ -122,6 +147,7 @@ struct ServiceSpec {
   Duration timeout{};  // admitted work that takes longer counts as overload; zero: none
   std::vector<CallSpec> calls{};
   std::vector<FaultSpec> faults{};
+  std::optional<ReplicasSpec> replicas{};  // then it is a gateway, and `calls` has one per replica
   std::optional<MemorySpec> memory{};
   std::optional<AdmissionConfig> admission{};  // unset: every request is let in and queued
 };
@@ -137,6 +163,7 @@ struct VerdictSpec {
   Duration from{};
   Duration to{};     // zero: the end of the run
   Duration after{};  // for recovery_time
+  Duration above{};  // for slow_ratio
   double level = 0;  // for recovery_time, calls per second
   Duration hold = std::chrono::seconds(1);
   std::optional<double> min{};

@@ -135,6 +135,10 @@ void read_verdict(NodeReader& reader, const ScenarioNames& names, const Scenario
     reader.number("level", out.level, 0, 1e9);
     reader.duration("hold", out.hold);
   } else {
+    if (out.measure == Measure::kSlowRatio) {
+      reader.require("above", "the longest time that is good, such as \"90ms\"");
+      reader.duration("above", out.above);
+    }
     reader.duration("from", out.from);
     reader.duration("to", out.to);
   }
@@ -162,7 +166,7 @@ Result<Scenario, ConfigErrors> read_scenario(const ConfigNode& root, const std::
   reader.duration("settle", scenario.settle);
   reader.duration("bucket", scenario.bucket);
   reader.boolean("stationary", scenario.stationary);
-  const ScenarioNames names{names_in(root, "service"), names_in(root, "load")};
+  ScenarioNames names{names_in(root, "service"), names_in(root, "load")};
   check_names(reader, "service", names.services);
   check_names(reader, "load", names.loads);
   reader.each("service", [&](NodeReader& r) {
@@ -170,6 +174,10 @@ Result<Scenario, ConfigErrors> read_scenario(const ConfigNode& root, const std::
   });
   reader.each("load",
               [&](NodeReader& r) { read_load(r, names, files, scenario.loads.emplace_back()); });
+  add_replicas(scenario);
+  for (std::size_t i = names.services.size(); i < scenario.services.size(); ++i) {
+    names.services.push_back(scenario.services[i].name);
+  }
   reader.each("verdict", [&](NodeReader& r) {
     read_verdict(r, names, scenario, scenario.verdicts.emplace_back());
   });

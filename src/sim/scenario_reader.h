@@ -52,6 +52,9 @@ void read_load(NodeReader& reader, const ScenarioNames& names, const FileSource&
                LoadSpec& out);
 void read_service(NodeReader& reader, const ScenarioNames& names, const FileSource& files,
                   ServiceSpec& out);
+void read_replicas(NodeReader& reader, ServiceSpec& out);
+/// Puts the replicas of services (`[service.replicas]`) behind them, as services of their own.
+void add_replicas(Scenario& scenario);
 void read_admission(NodeReader& reader, AdmissionConfig& out);
 void read_verdict(NodeReader& reader, const ScenarioNames& names, const Scenario& scenario,
                   VerdictSpec& out);

@@ -10,7 +10,7 @@
 namespace weir::inline v0::sim {
 namespace {
 
-void read_fault(NodeReader& reader, FaultSpec& out) {
+void read_fault(NodeReader& reader, std::uint32_t replicas, FaultSpec& out) {
   constexpr std::array<std::string_view, 5> kKinds = {"pause", "slow", "crash", "errors",
                                                       "workers"};
   reader.require("at", "an instant of the run, such as \"30s\"");
@@ -18,6 +18,7 @@ void read_fault(NodeReader& reader, FaultSpec& out) {
   reader.require("kind", "one of pause, slow, crash, errors, workers");
   reader.choice("kind", out.kind, kKinds);
   if (out.kind != FaultKind::kWorkers) reader.duration("lasts", out.lasts);
+  if (replicas > 0) reader.whole("replica", out.replica, 1U, replicas);
   switch (out.kind) {
     case FaultKind::kPause:
     case FaultKind::kCrash:
@@ -125,7 +126,9 @@ void read_service(NodeReader& reader, const ScenarioNames& names, const FileSour
     read_reference(r, "to", names.services, call.to);
     read_caller(r, call.caller);
   });
-  reader.each("fault", [&](NodeReader& r) { read_fault(r, out.faults.emplace_back()); });
+  read_replicas(reader, out);
+  const auto replicas = static_cast<std::uint32_t>(out.replicas ? out.replicas->each.size() : 0);
+  reader.each("fault", [&](NodeReader& r) { read_fault(r, replicas, out.faults.emplace_back()); });
   reader.table("memory", [&](NodeReader& r) { read_memory(r, out.memory.emplace()); });
   read_config_file(reader, files, out);
   reader.table("admission", [&](NodeReader& r) {

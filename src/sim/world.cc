@@ -90,6 +90,7 @@ void World::build_service(std::uint32_t index, Rng& root, const PolicyMaker& mak
     totals.limit_end = service.controller->scope_stats(ScopeId::kFirst, now_).limit;
     totals.limit_min = totals.limit_max = totals.limit_end;
   }
+  if (service.spec->replicas) build_replicas(service, root);
   if (service.spec->admission || service.spec->memory) schedule(now_, Kind::kTick, index);
   for (std::uint32_t i = 0; i < service.spec->faults.size(); ++i) {
     schedule(TimePoint(service.spec->faults[i].at), Kind::kFault, index, i);
@@ -148,7 +149,10 @@ void World::handle(const SimEvent& event) {
     case Kind::kTurnedAway:
     case Kind::kAnswered:
     case Kind::kRetry:
+    case Kind::kReplicaRetry:
       return handle_attempt(event);
+    case Kind::kReplicaTick:
+      return tick_replicas(services_[event.subject]);
     case Kind::kTimeouts:
       return run_lane(callers_[event.subject].lane, Kind::kTimeouts, event.subject);
     case Kind::kServiceLate:
@@ -180,6 +184,8 @@ void World::handle_attempt(const SimEvent& event) {
       return answered(attempt);
     case Kind::kRetry:
       return send(attempt);
+    case Kind::kReplicaRetry:
+      return send_to_replica(attempt);
     default:
       WEIR_UNREACHABLE();
   }

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "attempt.h"
 #include "event_queue.h"
 #include "recorder.h"
+#include "replica_pool.h"
 #include "scenario.h"
 #include "timeout_lane.h"
 
@@ -74,6 +76,8 @@ class World {
     kExpire,       // a service: waiters
     kFault,        // a service's fault begins
     kFaultEnd,
+    kReplicaRetry,  // a request of a gateway is sent to a replica again
+    kReplicaTick,   // a gateway: health of its replicas
     kBucket,
   };
 
@@ -118,7 +122,9 @@ class World {
     std::uint32_t in_flight = 0;  // admitted, not finished
     std::uint32_t ticks = 0;
     AttemptList queue{};
-    AttemptList running{};  // a worker serves it, or it is blocked on a call
+    AttemptList running{};                    // a worker serves it, or it is blocked on a call
+    std::unique_ptr<ReplicaPool> replicas{};  // of a gateway
+    ReplicaCounts replicas_seen{};
     TimeoutLane late{};
     std::vector<bool> active{};  // faults in force
     TimePoint down_until{};
@@ -180,6 +186,18 @@ class World {
   void pull(Service& service);
   void collect_ready();
   static void on_ready(Waiter& waiter) noexcept;
+
+  // ---- world_replicas.cc
+  void build_replicas(Service& service, Rng& root);
+  void begin_replica_call(Attempt& parent);
+  void send_to_replica(Attempt& parent);
+  void hold_for_replica(Attempt& parent);
+  void replica_call_ended(Attempt& parent, CallEnd end);
+  [[nodiscard]] std::optional<Duration> wait_to_resend(const Attempt& parent, ReplicaEnd how);
+  void resend(Attempt& parent, Duration wait);
+  void cancel_replica_call(Attempt& parent);
+  void rescue_from(Service& service, std::uint32_t replica);
+  void tick_replicas(Service& service);
 
   // ---- world_faults.cc
   void begin_fault(Service& service, std::uint32_t index);

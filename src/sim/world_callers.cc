@@ -96,7 +96,7 @@ void World::send(Attempt& attempt) {
   attempt.state = AttemptState::kToService;
   attempt.lost = false;
   attempt.call_at = 0;
-  attempt.fails = false;
+  attempt.fails = attempt.turned_away = false;
   if (attempt.cohort != kNoAttempt) ++recorder_.calls(attempt.cohort).attempts;
   if (spec.timeout.count() > 0) {
     add_timeout(caller.lane, attempt, spec.timeout, Kind::kTimeouts, attempt.caller);
@@ -149,9 +149,13 @@ void World::end_call(Attempt& attempt, CallEnd end) {
     if (end == CallEnd::kOk) totals.latency.add(now_ - attempt.called_at);
     ++balance_.ended[static_cast<std::size_t>(end)];
   }
+  const bool turned_away = attempt.turned_away;
+  const bool error_answer = attempt.fails;
   attempts_.give_back(attempt);
   if (parent != kNoAttempt) {
     attempts_[parent].child = kNoAttempt;
+    attempts_[parent].replica.turned_away = turned_away;
+    attempts_[parent].replica.error_answer = error_answer;
     return inner_call_ended(attempts_[parent], end);
   }
   if (load != kNoAttempt && loads_[load].spec->arrivals == ArrivalKind::kClosed) {

@@ -91,12 +91,14 @@ void World::dispatch(Attempt& attempt) {
   const ServiceSpec& spec = *service.spec;
   attempt.dispatched_at = now_;
   attempt.counted = true;
+  ++totals.dispatched;
   totals.in_flight_max = std::max(totals.in_flight_max, ++service.in_flight);
   if (spec.timeout.count() > 0) {
     add_timeout(service.late, attempt, spec.timeout, Kind::kServiceLate, service.index);
   }
   if (now_ < service.down_until) {
     attempt.state = AttemptState::kTurnedAway;
+    attempt.turned_away = true;
     return schedule(attempt, kConnectRefused, Kind::kTurnedAway);
   }
   ++service.inside;
@@ -106,6 +108,7 @@ void World::dispatch(Attempt& attempt) {
   ++attempt.token;
   service.queue.push_back(attempts_, attempt);
   if (service.queue.size > spec.queue_max) {
+    attempt.fails = true;
     return complete(attempt, Outcome::kOverload, CallEnd::kFailed);
   }
   totals.queue_max = std::max(totals.queue_max, service.queue.size);
@@ -165,12 +168,14 @@ void World::served(Attempt& attempt) {
     --service.busy;
     pull(service);
   }
+  if (service.replicas) return begin_replica_call(attempt);
   start_inner_call(attempt);
 }
 
 void World::inner_call_ended(Attempt& parent, CallEnd end) {
   WEIR_ASSERT(parent.state == AttemptState::kCalling);
   const Service& service = services_[parent.service];
+  if (service.replicas) return replica_call_ended(parent, end);
   if (end == CallEnd::kOk) {
     if (++parent.call_at < service.spec->calls.size()) return start_inner_call(parent);
     return complete(parent, Outcome::kOk, CallEnd::kOk);
@@ -287,6 +292,7 @@ void World::abandon(Attempt& attempt) {
 
 // The same for the call that an attempt is blocked on.
 void World::abandon_child(Attempt& parent) {
+  if (parent.replica.in_flight) cancel_replica_call(parent);
   if (parent.child == kNoAttempt) return;
   Attempt& child = attempts_[parent.child];
   parent.child = kNoAttempt;

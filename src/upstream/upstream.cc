@@ -4,19 +4,40 @@
 #include <utility>
 
 #include "weir/base/assert.h"
+#include "weir/base/siphash.h"
 
-#include "upstream/pool.h"
+#include "connection_pool.h"
+#include "h2_wire.h"
+#include "pool_endpoint.h"
+#include "upstream/dispatcher.h"
 
 namespace weir::inline v0::upstream {
+namespace {
 
-Upstream::Upstream(UpstreamConfig config, const std::vector<io::SocketName>& endpoints,
-                   std::uint32_t reserved)
-    : config_(std::move(config)), reserved_(std::min(reserved, config_.max_connections / 4)) {
-  WEIR_ASSERT(!endpoints.empty());
-  set_timeouts(timeouts_of(config_));
-  for (const io::SocketName& name : endpoints) {
-    endpoints_.push_back(std::make_unique<Endpoint>(name));
-  }
+constexpr auto kRelaxed = std::memory_order_relaxed;
+constexpr unsigned kCountBits = 21;
+constexpr std::uint64_t kCountMask = (std::uint64_t{1} << kCountBits) - 1;
+
+bool holds(const EndpointSet& set, const Endpoint& endpoint) noexcept {
+  return std::any_of(set.members.begin(), set.members.end(),
+                     [&](const EndpointSet::Member& m) { return m.endpoint.get() == &endpoint; });
+}
+
+/// How many endpoints of one set are not in another one.
+std::size_t missing(const EndpointSet& from, const EndpointSet& in) noexcept {
+  return static_cast<std::size_t>(
+      std::count_if(from.members.begin(), from.members.end(),
+                    [&](const EndpointSet::Member& m) { return !holds(in, *m.endpoint); }));
+}
+
+}  // namespace
+
+std::size_t connection_bytes() noexcept {
+  return sizeof(ClientConnection);
+}
+
+std::size_t session_block_bytes(std::size_t region_bytes) noexcept {
+  return H2Wire::block_bytes(region_bytes);
 }
 
 UpstreamTimeouts timeouts_of(const UpstreamConfig& config) noexcept {
@@ -24,87 +45,274 @@ UpstreamTimeouts timeouts_of(const UpstreamConfig& config) noexcept {
           .first_byte = config.first_byte_timeout,
           .inactivity = config.inactivity_timeout,
           .overall = config.overall_timeout,
-          .idle = config.idle_timeout};
+          .idle = config.idle_timeout,
+          .age = config.connection_age_max,
+          .hold = config.hold_max};
 }
+
+Upstream::Upstream(Setup setup, std::vector<DiscoveredEndpoint> endpoints, TimePoint now)
+    : config_(std::move(setup.config)),
+      loops_(setup.loops),
+      reserved_(std::min(setup.reserved, config_.max_connections / 4)),
+      observer_(setup.observer),
+      counters_(std::make_unique<CallCounters[]>(setup.loops)),
+      budget_(policy::redundancy_budget_rules(config_.retry_budget_pct,
+                                              config_.retry_budget_tokens_max)),
+      tls_(std::move(setup.tls)),
+      rng_(setup.rng) {
+  set_timeouts(timeouts_of(config_));
+  set_ = make_set(endpoints, EndpointSet{}, true, now);
+  changed_.clear();
+}
+
+Upstream::~Upstream() = default;
+
+// ---- timeouts and TLS
 
 UpstreamTimeouts Upstream::timeouts() const noexcept {
-  return {.connect = Duration(connect_ns_.load(std::memory_order_relaxed)),
-          .first_byte = Duration(first_byte_ns_.load(std::memory_order_relaxed)),
-          .inactivity = Duration(inactivity_ns_.load(std::memory_order_relaxed)),
-          .overall = Duration(overall_ns_.load(std::memory_order_relaxed)),
-          .idle = Duration(idle_ns_.load(std::memory_order_relaxed))};
+  const auto at = [&](std::size_t i) { return Duration(timeouts_ns_[i].load(kRelaxed)); };
+  return {.connect = at(0),
+          .first_byte = at(1),
+          .inactivity = at(2),
+          .overall = at(3),
+          .idle = at(4),
+          .age = at(5),
+          .hold = at(6)};
 }
 
-void Upstream::set_timeouts(const UpstreamTimeouts& timeouts) noexcept {
-  connect_ns_.store(timeouts.connect.count(), std::memory_order_relaxed);
-  first_byte_ns_.store(timeouts.first_byte.count(), std::memory_order_relaxed);
-  inactivity_ns_.store(timeouts.inactivity.count(), std::memory_order_relaxed);
-  overall_ns_.store(timeouts.overall.count(), std::memory_order_relaxed);
-  idle_ns_.store(timeouts.idle.count(), std::memory_order_relaxed);
-}
-
-std::uint32_t Upstream::choose(std::uint32_t& turn, TimePoint now) const noexcept {
-  const auto count = static_cast<std::uint32_t>(endpoints_.size());
-  std::uint32_t soonest = turn % count;
-  for (std::uint32_t i = 0; i < count; ++i) {
-    const std::uint32_t candidate = turn++ % count;
-    if (endpoints_[candidate]->available(now)) return candidate;
-    if (endpoints_[candidate]->ejected_until() < endpoints_[soonest]->ejected_until()) {
-      soonest = candidate;
-    }
+void Upstream::set_timeouts(const UpstreamTimeouts& t) noexcept {
+  const std::array values = {t.connect, t.first_byte, t.inactivity, t.overall,
+                             t.idle,    t.age,        t.hold};
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    timeouts_ns_[i].store(values[i].count(), kRelaxed);
   }
-  return soonest;
 }
+
+io::TlsContext::Ptr Upstream::tls() const {
+  const std::scoped_lock lock(mutex_);
+  return tls_;
+}
+
+void Upstream::set_tls(io::TlsContext::Ptr context) {
+  const std::scoped_lock lock(mutex_);
+  tls_ = std::move(context);
+}
+
+// ---- endpoints
+
+std::shared_ptr<const EndpointSet> Upstream::endpoints() const {
+  const std::scoped_lock lock(mutex_);
+  return set_;
+}
+
+/// The members of the set, in the order of `all`, which it sorts: our own zone first.
+std::shared_ptr<EndpointSet> Upstream::make_set(std::vector<DiscoveredEndpoint>& all,
+                                                const EndpointSet& before, bool first,
+                                                TimePoint now) {
+  auto set = std::make_shared<EndpointSet>();
+  policy::EndpointHealthRules rules;
+  rules.checks_rise = config_.health.rise;
+  rules.checks_fall = config_.health.fall;
+  const auto known = [&](const io::SocketName& name) -> std::shared_ptr<Endpoint> {
+    for (const EndpointSet::Member& member : before.members) {
+      if (member.endpoint->name() == name) return member.endpoint;
+    }
+    for (auto it = left_.begin(); it != left_.end(); ++it) {
+      if ((*it)->name() != name) continue;
+      std::shared_ptr<Endpoint> back = std::move(*it);
+      left_.erase(it);
+      return back;
+    }
+    return nullptr;
+  };
+  std::stable_partition(all.begin(), all.end(), [&](const DiscoveredEndpoint& e) {
+    return !config_.zone.empty() && e.zone == config_.zone;
+  });
+  std::vector<policy::HashRing::Member> ring;
+  for (DiscoveredEndpoint& e : all) {
+    std::shared_ptr<Endpoint> endpoint = known(e.address);
+    if (endpoint == nullptr) {
+      const auto health =
+          first ? policy::EndpointHealth(now) : policy::EndpointHealth::joined(now, rules);
+      endpoint = std::make_shared<Endpoint>(
+          Endpoint::Identity{.name = e.address, .host = std::move(e.host), .rules = rules}, loops_,
+          health,
+          policy::redundancy_budget_rules(config_.retry_budget_pct,
+                                          config_.retry_budget_tokens_max),
+          rng_.fork());
+    }
+    const auto change = endpoint->note(
+        e.draining ? policy::HealthEvent::kOperatorDrain : policy::HealthEvent::kOperatorUndrain,
+        now);
+    if (change) changed_.push_back({endpoint, *change});
+    if (!config_.zone.empty() && e.zone == config_.zone) ++set->local;
+    ring.push_back({.key = std::hash<std::string>()(endpoint->label()),
+                    .weight = static_cast<double>(e.weight)});
+    set->members.push_back(
+        {.endpoint = std::move(endpoint), .weight = e.weight, .zone = std::move(e.zone)});
+  }
+  if (config_.balance == policy::Balance::kHash) set->ring = policy::HashRing(ring);
+  return set;
+}
+
+void Upstream::set_endpoints(std::vector<DiscoveredEndpoint> all, TimePoint now) {
+  std::size_t added = 0;
+  std::size_t removed = 0;
+  const std::size_t count = all.size();
+  std::vector<Changed> changed;
+  {
+    const std::scoped_lock lock(mutex_);
+    const std::shared_ptr<const EndpointSet> before = set_;
+    set_ = make_set(all, *before, before->members.empty(), now);
+    added = missing(*set_, *before);
+    removed = missing(*before, *set_);
+    changed.swap(changed_);
+    for (const EndpointSet::Member& member : before->members) {
+      if (!holds(*set_, *member.endpoint)) left_.push_back(member.endpoint);
+    }
+    settle_left();
+  }
+  for (const Changed& one : changed) report(*one.endpoint, one.change);
+  if (observer_ != nullptr && (added > 0 || removed > 0)) {
+    observer_->on_set_change(config_.name, added, removed, count);
+  }
+  post_review();
+}
+
+void Upstream::note_health(Endpoint& endpoint, policy::HealthEvent event, TimePoint now) {
+  const std::optional<policy::HealthChange> change = endpoint.note(event, now);
+  if (!change) return;
+  report(endpoint, *change);
+  post_review();
+}
+
+void Upstream::report(const Endpoint& endpoint, const policy::HealthChange& change) {
+  if (change.to == policy::EndpointState::kEjected || change.to == policy::EndpointState::kHung) {
+    ejections_[static_cast<std::size_t>(change.reason)].fetch_add(1, kRelaxed);
+  }
+  if (observer_ != nullptr) observer_->on_endpoint_change(config_.name, endpoint, change);
+}
+
+void Upstream::settle_left() {
+  std::erase_if(left_, [this](const std::shared_ptr<Endpoint>& endpoint) {
+    if (endpoint.use_count() > 1) return false;
+    gone_.add(*endpoint);
+    return true;
+  });
+}
+
+EndpointTotals Upstream::totals() {
+  const std::scoped_lock lock(mutex_);
+  settle_left();
+  EndpointTotals all = gone_;
+  for (const std::shared_ptr<Endpoint>& endpoint : left_) all.add(*endpoint);
+  for (const EndpointSet::Member& member : set_->members) all.add(*member.endpoint);
+  return all;
+}
+
+void Upstream::note_tls_failure(const PoolEndpoint& endpoint, std::string_view why) {
+  if (observer_ != nullptr) observer_->on_tls_failure(config_.name, *endpoint.shared, why);
+}
+
+bool Upstream::any_open() const {
+  const std::shared_ptr<const EndpointSet> set = endpoints();
+  return std::any_of(set->members.begin(), set->members.end(),
+                     [](const EndpointSet::Member& m) { return m.endpoint->open(); });
+}
+
+bool Upstream::all_failing() const {
+  const std::shared_ptr<const EndpointSet> set = endpoints();
+  return std::none_of(set->members.begin(), set->members.end(), [](const EndpointSet::Member& m) {
+    return m.endpoint->openness() == policy::Openness::kOpen;
+  });
+}
+
+// ---- published values
+
+Upstream::Published Upstream::published() const noexcept {
+  const std::uint64_t counts = cohort_counts_.load(kRelaxed);
+  const auto count = [&](unsigned i) {
+    return static_cast<std::uint32_t>(counts >> (i * kCountBits) & kCountMask);
+  };
+  return {.cohort = {.endpoints = count(0),
+                     .open = count(1),
+                     .returning = count(2),
+                     .open_weight = open_weight_.load(kRelaxed),
+                     .weight_max = weight_max_.load(kRelaxed)},
+          .latency = {.median = Duration(median_ns_.load(kRelaxed)),
+                      .p99 = Duration(p99_ns_.load(kRelaxed))}};
+}
+
+void Upstream::publish(const Published& now) noexcept {
+  const policy::Cohort& cohort = now.cohort;
+  cohort_counts_.store(std::uint64_t{cohort.endpoints} | std::uint64_t{cohort.open} << kCountBits |
+                           std::uint64_t{cohort.returning} << (2 * kCountBits),
+                       kRelaxed);
+  open_weight_.store(cohort.open_weight, kRelaxed);
+  weight_max_.store(cohort.weight_max, kRelaxed);
+  median_ns_.store(now.latency.median.count(), kRelaxed);
+  p99_ns_.store(now.latency.p99.count(), kRelaxed);
+}
+
+// ---- connections
 
 bool Upstream::try_add_connection(io::Access access) noexcept {
   const std::uint32_t kept = access == io::Access::kCritical ? 0 : reserved_;
   return connections_.try_add(1, config_.max_connections - kept);
 }
 
+// Each time another loop is the first to be told, so that none of them always loses the race.
 void Upstream::drop_connection() noexcept {
   connections_.sub(1);
   if (waiting_.load(std::memory_order_seq_cst) == 0) return;
-  const std::scoped_lock lock(pools_mutex_);
-  for (UpstreamPool* pool : pools_) pool->post_serve_waiting();
+  const std::scoped_lock lock(mutex_);
+  if (pools_.empty()) return;
+  next_pool_ = (next_pool_ + 1) % pools_.size();
+  for (std::size_t i = 0; i < pools_.size(); ++i) {
+    pools_[(next_pool_ + i) % pools_.size()]->post_serve();
+  }
 }
 
-void Upstream::add_pool(UpstreamPool& pool) {
-  const std::scoped_lock lock(pools_mutex_);
+void Upstream::add_pool(ConnectionPool& pool) {
+  const std::scoped_lock lock(mutex_);
   pools_.push_back(&pool);
 }
 
-void Upstream::remove_pool(UpstreamPool& pool) noexcept {
-  const std::scoped_lock lock(pools_mutex_);
+void Upstream::remove_pool(ConnectionPool& pool) noexcept {
+  const std::scoped_lock lock(mutex_);
   std::erase(pools_, &pool);
 }
 
-std::uint32_t Upstream::idle() const noexcept {
-  std::uint32_t total = 0;
-  for (const auto& endpoint : endpoints_) total += endpoint->idle.load(std::memory_order_relaxed);
+std::uint64_t Upstream::idle() const noexcept {
+  std::uint64_t total = 0;
+  for (const EndpointSet::Member& member : endpoints()->members) {
+    total += member.endpoint->sum([](const EndpointCounters& c) { return c.idle.get(); });
+  }
   return total;
 }
 
-void Upstream::add_waiting(std::int32_t change) noexcept {
-  waiting_.fetch_add(static_cast<std::uint32_t>(change), std::memory_order_seq_cst);
-}
-
-void Upstream::ask_for_idle(const UpstreamPool& asker) noexcept {
-  const std::scoped_lock lock(pools_mutex_);
-  for (UpstreamPool* pool : pools_) {
+void Upstream::ask_for_idle(const ConnectionPool& asker) noexcept {
+  const std::scoped_lock lock(mutex_);
+  for (ConnectionPool* pool : pools_) {
     if (pool != &asker) pool->post_give();
   }
 }
 
-bool Upstream::all_ejected(TimePoint now) const noexcept {
-  for (const auto& endpoint : endpoints_) {
-    if (endpoint->available(now)) return false;
-  }
-  return true;
+// ---- loops
+
+void Upstream::add_dispatcher(Dispatcher& dispatcher) {
+  const std::scoped_lock lock(mutex_);
+  dispatchers_.push_back(&dispatcher);
 }
 
-bool Upstream::all_failing() const noexcept {
-  return std::all_of(endpoints_.begin(), endpoints_.end(),
-                     [](const auto& endpoint) { return endpoint->failing(); });
+void Upstream::remove_dispatcher(Dispatcher& dispatcher) noexcept {
+  const std::scoped_lock lock(mutex_);
+  std::erase(dispatchers_, &dispatcher);
+}
+
+void Upstream::post_review() noexcept {
+  const std::scoped_lock lock(mutex_);
+  for (Dispatcher* dispatcher : dispatchers_) dispatcher->post_review();
 }
 
 }  // namespace weir::inline v0::upstream

@@ -74,8 +74,9 @@ class BrokenBackends(ProcessTest):
         wait_until(lambda: gateway.upstream()["in_flight"] == 1)
         origin.child.kill()
         asking.join(10)
-        self.assertEqual(answers[0].status, 502)
-        self.assertEqual(answers[0].reason, "closed_early")
+        # A GET is sent again; nobody listens, so it is held and then refused.
+        self.assertEqual(answers[0].status, 503)
+        self.assertIn(answers[0].reason, ("connect_refused", "no_endpoint"))
 
     def test_paused_and_woken(self):
         origin = self.started(Origin(service_ms=1))
@@ -123,7 +124,9 @@ class BrokenBackends(ProcessTest):
         gateway = self.gateway_to(*ports)
         for _ in range(5):
             gone = self.answer_within(3, gateway.port)
-            self.assertEqual((gone.status, gone.reason), (503, "connect_refused"))
+            # Held until the bound, then the reason: refused by itself, or none to ask.
+            self.assertEqual(gone.status, 503)
+            self.assertIn(gone.reason, ("connect_refused", "no_endpoint"))
             self.assertIn("retry-after", gone.headers)
         self.started(Origin(service_ms=1, port=ports[2]))
         wait_until(lambda: get(gateway.port).status == 200)

@@ -59,10 +59,10 @@ class CommandLine(ProcessTest):
         broken = weir("simulate", scenario)
         self.assertEqual(broken.returncode, 2)
         self.assertRegex(broken.stderr, rf"^{scenario}:2: (?!.*syntax\)).*; allowed: TOML\n$")
-        nowhere = weir("run", "--to", "no.such.host.invalid:80", "--listen", "0", "--admin", "none")
-        self.assertEqual(nowhere.returncode, 1)
-        self.assertRegex(nowhere.stderr,
-                         "no.such.host.invalid:80 cannot be resolved: .+; check the spelling")
+        strange = weir("run", "--to", "ftp://app:80", "--listen", "0", "--admin", "none")
+        self.assertEqual(strange.returncode, 2)
+        self.assertIn("weir run: --to ftp://app:80: its scheme is not known; allowed are http://HOST",
+                      strange.stderr)
         missing = weir("run", "--to", "127.0.0.1:1", "--listen", "unix:/nowhere/at/all.sock",
                        "--admin", "none")
         self.assertEqual(missing.returncode, 1)
@@ -163,7 +163,7 @@ class CommandLine(ProcessTest):
             "<&- >&- 2>&-", env={**os.environ, "WEIR_ADMIN_ACCESS_LOG": "all"}))
         wait_until(lambda: can_connect(port))
         for _ in range(20):
-            self.assertEqual(get(port).reason, "connect_refused")
+            self.assertIn(get(port).reason, ("connect_refused", "no_endpoint"))
         gateway.signal(signal.SIGTERM)
         self.assertEqual(gateway.wait(), 0)
 
@@ -202,7 +202,7 @@ class CommandLine(ProcessTest):
                 WEIR, "run", "--to", "127.0.0.1:1", "--listen", str(port), "--admin", str(admin),
                 stdout=full, env={**os.environ, "WEIR_ADMIN_ACCESS_LOG": "all"}))
             gateway.line_with("weir: ready")
-            self.assertEqual(get(port).reason, "connect_refused")
+            self.assertIn(get(port).reason, ("connect_refused", "no_endpoint"))
             wait_until(lambda: json.loads(get(admin, "/stats").body)["access_log"]["dropped"] == 1)
             gateway.signal(signal.SIGTERM)
             self.assertEqual(gateway.wait(), 0)
@@ -223,7 +223,7 @@ class CommandLine(ProcessTest):
         with self.assertRaises(BlockingIOError):
             while True:
                 os.write(end, b"x")
-        self.assertEqual(get(port).reason, "connect_refused")
+        self.assertIn(get(port).reason, ("connect_refused", "no_endpoint"))
         gateway.send_signal(signal.SIGTERM)
         self.assertEqual(gateway.wait(20), 0)
 
@@ -249,7 +249,7 @@ class CommandLine(ProcessTest):
         wait_until(lambda: can_connect(port))
         gateway.stdout.close()
         gateway.stderr.close()
-        self.assertEqual(get(port).reason, "connect_refused")
+        self.assertIn(get(port).reason, ("connect_refused", "no_endpoint"))
         wait_until(lambda: json.loads(get(admin, "/stats").body)["access_log"]["dropped"] == 1)
         gateway.send_signal(signal.SIGTERM)  # which it talks about, on standard error
         self.assertEqual(gateway.wait(20), 0)

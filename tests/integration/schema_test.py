@@ -97,9 +97,10 @@ class Schema(unittest.TestCase):
             section, name = key.rsplit(".", 1)
             lines.setdefault(section, []).append(f"{name} = {value}")
         text = ""
-        for section, entries in lines.items():
+        # A table inside of [[upstream]] follows it.
+        for section, entries in sorted(lines.items(), key=lambda entry: entry[0].split("[")[0]):
             header = f"[[{section[:-3]}]]" if section.endswith("[0]") else f"[{section}]"
-            text += "\n".join([header, *entries]) + "\n"
+            text += "\n".join([header.replace("[0].", "."), *entries]) + "\n"
         with tempfile.NamedTemporaryFile("w", suffix=".toml") as file:
             file.write(text)
             file.flush()

@@ -124,7 +124,7 @@ class Soak(ProcessTest):
     @staticmethod
     def pools_are_empty(gateway):
         pools = json.loads(gateway.page("/pools").body)["pools"]
-        return all(pools[name]["used"] == 0 for name in ("proxied_requests", "request_buffers",
+        return all(pools[name]["used"] == 0 for name in ("proxied_requests", "request_heads",
                                                          "response_regions", "write_buffers"))
 
 

@@ -273,15 +273,18 @@ class Traffic {
   void parse(Connection& connection) {
     const std::size_t end = connection.input.find("\r\n\r\n");
     if (end == std::string::npos || connection.stream == nullptr) return;
-    const std::string_view head(connection.input.data(), end);
+    // Field names have no case.
+    std::string head = connection.input.substr(0, end);
+    std::transform(head.begin(), head.end(), head.begin(),
+                   [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
     std::size_t length = 0;
-    if (const std::size_t at = head.find("content-length: "); at != std::string_view::npos) {
+    if (const std::size_t at = head.find("content-length: "); at != std::string::npos) {
       std::from_chars(head.data() + at + 16, head.data() + head.size(), length);
     }
     if (connection.input.size() < end + 4 + length) return;
     int status = 0;
     std::from_chars(head.data() + 9, head.data() + 12, status);
-    const bool closes = head.find("connection: close") != std::string_view::npos;
+    const bool closes = head.find("connection: close") != std::string::npos;
     const double ms =
         std::chrono::duration<double, std::milli>(Clock::now() - connection.sent).count();
     Stream& stream = *std::exchange(connection.stream, nullptr);

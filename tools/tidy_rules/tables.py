@@ -5,7 +5,9 @@ import re
 _STRING = r'"((?:[^"\\]|\\.)*)"'
 _METRIC = re.compile(r"^WEIR_METRIC\(\s*\w+,\s*" + _STRING, re.MULTILINE)
 _OPTION = re.compile(r"^WEIR_OPTION\(\s*" + _STRING + r",\s*" + _STRING, re.MULTILINE)
-_PART_OPTION = re.compile(r"^WEIR_(UPSTREAM|ROUTE)_OPTION\(\s*" + _STRING, re.MULTILINE)
+_UPSTREAM_OPTION = re.compile(r"^WEIR_UPSTREAM_OPTION\(\s*" + _STRING + r",\s*" + _STRING,
+                              re.MULTILINE)
+_ROUTE_OPTION = re.compile(r"^WEIR_ROUTE_OPTION\(\s*" + _STRING, re.MULTILINE)
 _HEADING = re.compile(r"#+ (?:\[+([\w.]+)\]+)?")
 _ROW = re.compile(r"\|\s*`([^`]+)`")  # first column of a table
 
@@ -22,8 +24,9 @@ def _shown_metrics(page):
 
 
 def _options(text):
-    names = [f"{section}.{name}" for section, name in _OPTION.findall(text)]
-    return names + [f"{part.lower()}.{name}" for part, name in _PART_OPTION.findall(text)]
+    rows = _OPTION.findall(text) + _UPSTREAM_OPTION.findall(text)
+    names = [f"{section}.{name}" for section, name in rows]
+    return names + [f"route.{name}" for name in _ROUTE_OPTION.findall(text)]
 
 
 def _shown_options(page):

@@ -33,6 +33,13 @@ struct alignas(8) RuleModes {
   bool operator==(const RuleModes&) const = default;
 };
 
+/// Who is next when several wait.
+///   kOff    first come, first served
+///   kActor  by turns among actors; requests without an actor share one turn
+enum class Fairness : std::uint8_t { kOff, kActor };
+
+WEIR_ENUM_NAMES(Fairness, "off", "actor")
+
 /// The most bytes that can be charged to one actor: 42 bits of its budget word.
 inline constexpr std::uint64_t kActorBytesMax = (std::uint64_t{1} << 42U) - 1U;
 inline constexpr std::uint32_t kActorTableMax = 1U << 24U;
@@ -51,7 +58,8 @@ struct AdmissionConfig {
 
   Duration high_wait_max = std::chrono::milliseconds(100);
   Duration normal_wait_max = std::chrono::milliseconds(50);
-  std::uint32_t waiting_max = 256;   // per scope
+  std::uint32_t waiting_max = 1024;  // per scope
+  Fairness fair = Fairness::kActor;  // among those that wait
   std::uint32_t streams_max = 4096;  // units that moved to streaming, over all scopes
   double warn_threshold = 0.8;       // a class at this share of its bound causes a warning
 
@@ -59,7 +67,7 @@ struct AdmissionConfig {
   LimitConfig limit;
   RuleModes modes;
 
-  std::uint32_t actor_table_size = 16384;  // at start
+  std::uint32_t actor_table_size = 32768;  // at start
   std::uint32_t peer_table_size = 4096;    // at start
   std::uint32_t scopes_max = 1;            // at start; one is faster than many
 

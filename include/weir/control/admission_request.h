@@ -32,6 +32,7 @@ struct AdmissionRequest {
   std::uint32_t cost = 1;   // units of the limit that it takes
   TimePoint deadline{};     // zero: none
   bool hedge = false;       // a second attempt: admitted last
+  std::uint16_t route = 0;  // the kind of request; 0: not known
 };
 
 /// How an admitted request ended, for the limiter.
@@ -39,6 +40,7 @@ struct AdmissionRequest {
 ///   kIgnored   the client disconnected, or its own deadline passed: no sample, unless that
 ///              took longer than the baseline; then it counts as "at least this slow"
 ///   kOverload  the protected service was overloaded (refused, timed out, 503): shrinks the limit
+///              if enough answers are like this and not all of one actor, route or endpoint
 ///   kError     the request failed for another reason: no sample
 enum class Outcome : std::uint8_t { kOk, kIgnored, kOverload, kError };
 

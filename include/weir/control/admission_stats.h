@@ -29,6 +29,7 @@ struct ClassStats {
   std::uint64_t acquired = 0;   // admitted since start
   std::uint64_t shed = 0;       // refused since start, for any reason
   WaitHistogram waited;         // of those that waited and were admitted
+  bool standing = false;        // its waiters have 10 ms: the line did not get empty by itself
 };
 
 /// The state of one scope. Counters never decrease. The fields are read one after the other, so

@@ -45,10 +45,23 @@ class [[nodiscard]] Permit {
   /// A second call changes nothing.
   bool to_streaming(TimePoint now) noexcept;
 
+  /// The latency sample begins at `start` instead of at the grant, if that is later: what passed
+  /// before (the client sent its body) is not the time of the service.
+  void start_sample_at(TimePoint start) noexcept {
+    if (start > taken_.granted_at) taken_.granted_at = start;
+  }
+  /// The time of this request says nothing about the service: no latency sample is taken. An
+  /// outcome of overload still counts.
+  void skip_sample() noexcept { taken_.unsampled = true; }
+
   /// Charges more bytes, all or nothing. An error means that a budget is full (kActorBytes, kBytes)
   /// and the request should end; it is counted as a refusal for that reason.
   [[nodiscard]] Result<void, Reason> try_grow(std::uint64_t bytes) noexcept;
   void shrink(std::uint64_t bytes) noexcept;
+
+  /// Which endpoint serves the request: overload that only one of several reports does not shrink
+  /// the limit. Call it before finish() and to_streaming(); any number names an endpoint.
+  void set_endpoint(std::uint32_t endpoint) noexcept { taken_.endpoint = source_of(endpoint); }
 
   [[nodiscard]] Priority priority() const noexcept { return taken_.priority; }
   [[nodiscard]] ScopeId scope() const noexcept { return taken_.scope; }
@@ -72,11 +85,18 @@ class [[nodiscard]] Permit {
     std::uint16_t global_units = 0;  // in the process-wide count
     std::uint16_t stream_units = 0;  // in the streaming count
     Priority priority = Priority::kNormal;
+    std::uint8_t route = 0;  // where the answer comes from, for the limiter; 0: not known
+    std::uint8_t endpoint = 0;
     bool sampled = false;
+    bool unsampled = false;          // by skip_sample()
     bool total_bytes = false;        // the process-wide budget holds `bytes` too
     bool critical_overflow = false;  // counted outside the class word
   };
 
+  /// A bucket of the sources of outcomes, 1 to 255.
+  [[nodiscard]] static std::uint8_t source_of(std::uint32_t number) noexcept {
+    return static_cast<std::uint8_t>(number % 255U + 1U);
+  }
   explicit Permit(const Taken& taken) noexcept : taken_(taken) {}
   void reset() noexcept;
   void drop_holdings() noexcept;

@@ -44,6 +44,7 @@ class Waiter {
 
  private:
   friend class AdmissionController;
+  friend class WaitingLine;
   friend class WaitingRoom;
 
   void set_expiry(TimePoint at) noexcept {
@@ -64,6 +65,8 @@ class Waiter {
   ScopeId scope_ = ScopeId::kFirst;
   Priority priority_ = Priority::kNormal;
   Reason reason_ = Reason::kAdmitted;
+  std::uint8_t flow_ = 0;  // of its line, while it waits
+  bool forgiven_ = false;  // its expiry was extended after a stall of the process
   bool entering_ = false;  // enter() is still running and returns the result: no on_ready
 };
 

@@ -15,6 +15,9 @@
 
 namespace weir::inline v0::http::h2 {
 
+/// Which side of the connection we are.
+enum class Side : std::uint8_t { kServer, kClient };
+
 /// The decision about one frame.
 struct Judgement {
   enum class Action : std::uint8_t {
@@ -34,12 +37,13 @@ struct Judgement {
 ///
 /// It reads only the first bytes of some payloads (prefix_bytes()), and does not depend on the
 /// codec: the session reports to it what the codec sends and closes. It owns the connection's
-/// stream table and glitch score.
-/// Promises: the decision depends on frames, never on how the bytes were split into reads.
-/// Thread-safety: none. Cost: tens of nanoseconds per frame, no allocation.
+/// stream table and glitch score. A server's streams are opened by the peer's frames; a client
+/// opens its streams itself (open_own()), and the peer's frames only answer them. Promises: the
+/// decision depends on frames, never on how the bytes were split into reads. Thread-safety: none.
+/// Cost: tens of nanoseconds per frame, no allocation.
 class FrameGuard {
  public:
-  FrameGuard(const H2Limits& limits, void* table_memory) noexcept;
+  FrameGuard(const H2Limits& limits, void* table_memory, Side side = Side::kServer) noexcept;
 
   /// The number of payload bytes that must have arrived before a frame can be judged.
   [[nodiscard]] static std::uint32_t prefix_bytes(const FrameHeader& header) noexcept;
@@ -54,6 +58,13 @@ class FrameGuard {
     verdict_ = std::max(verdict_, score_.add(glitch, now));
   }
 
+  /// A client's new stream. nullptr if every place is taken.
+  [[nodiscard]] Stream* open_own(StreamId id) noexcept;
+  /// Its head was sent: the peer may use it. Numbers below it that were not sent stay unused.
+  void on_own_sent(StreamId id) noexcept;
+  void on_ping_sent() noexcept { expects_pong_ = true; }
+  void on_pong() noexcept { expects_pong_ = false; }
+
   // Reports of what the codec did, and of what the peer has acknowledged.
   void on_data_sent() noexcept;
   /// A WINDOW_UPDATE was sent; stream 0 is the connection.
@@ -67,7 +78,7 @@ class FrameGuard {
   [[nodiscard]] StreamTable& streams() noexcept { return table_; }
   [[nodiscard]] const StreamTable& streams() const noexcept { return table_; }
   [[nodiscard]] const GlitchScore& score() const noexcept { return score_; }
-  /// The highest stream the peer has used.
+  /// The highest stream that was used.
   [[nodiscard]] StreamId last_stream() const noexcept { return last_stream_; }
   /// Inside a header block: HEADERS has arrived, END_HEADERS has not.
   [[nodiscard]] bool in_header_block() const noexcept { return block_stream_ != 0; }
@@ -94,12 +105,13 @@ class FrameGuard {
   [[nodiscard]] Judgement judge_closed(StreamId id, TimePoint now) noexcept;
   [[nodiscard]] Judgement count_fragment(const FrameHeader& h, TimePoint now) noexcept;
   [[nodiscard]] bool is_idle(StreamId id) const noexcept {
-    return id > last_stream_ || id % 2 == 0;  // even numbers are the server's, and we open none
+    return id > last_stream_ || id % 2 == 0;  // even numbers are for pushes, which nobody sends
   }
   [[nodiscard]] Stream* find_open(StreamId id) const noexcept;
   [[nodiscard]] Judgement judge_body(Stream& stream, const FrameHeader& h, std::uint32_t content,
                                      TimePoint now) noexcept;
   void late_frame(TimePoint now) noexcept;
+  void earn_by_stream() noexcept;
 
   const H2Limits* limits_;
   StreamTable table_;
@@ -121,7 +133,9 @@ class FrameGuard {
   std::int64_t connection_window_;  // bytes the peer may still send
   std::int64_t initial_window_ = kDefaultWindow;
   StreamId empty_data_stream_ = 0;  // the last frame was an empty DATA frame for this stream
+  Side side_;
   bool got_settings_ = false;
+  bool expects_pong_ = false;  // a client's PING is not answered yet
 };
 
 }  // namespace weir::inline v0::http::h2

@@ -37,6 +37,17 @@ struct RequestHead {
   bool te_trailers = false;
 };
 
+/// A complete, checked head of a response.
+///
+/// Lifetime: as RequestHead.
+struct ResponseHead {
+  std::uint16_t status = 0;                  // 100 to 599; never 101
+  HeaderList headers;                        // without :status
+  std::optional<std::uint64_t> body_length;  // that follows; 0 for `end`, HEAD, 204 and 304
+  bool informational = false;                // 1xx: another head follows
+  bool end = false;                          // no body and no trailers follow
+};
+
 /// Receives one header list field by field while it is decoded, checks and counts each field, and
 /// keeps references to the decoder's strings, so that nothing is copied.
 ///
@@ -47,7 +58,7 @@ struct RequestHead {
 /// Thread-safety: none. Lifetime: views are valid until clear().
 class HeaderBlock {
  public:
-  enum class Kind : std::uint8_t { kRequest, kTrailers, kIgnored };
+  enum class Kind : std::uint8_t { kRequest, kResponse, kTrailers, kIgnored };
 
   explicit HeaderBlock(RegionHeap& heap) noexcept : heap_(&heap) {}
   HeaderBlock(const HeaderBlock&) = delete;
@@ -58,6 +69,9 @@ class HeaderBlock {
   void add(nghttp2_rcbuf* name, nghttp2_rcbuf* value) noexcept;
   /// Call it after the last field. Returns a fault, or fills in the head.
   [[nodiscard]] BlockFault finish_request(bool end_stream, RequestHead& head) noexcept;
+  /// `to_head`: the request was HEAD.
+  [[nodiscard]] BlockFault finish_response(bool end_stream, bool to_head,
+                                           ResponseHead& head) noexcept;
   [[nodiscard]] BlockFault finish_trailers(HeaderList& trailers) noexcept;
   void clear() noexcept;
 
@@ -70,7 +84,7 @@ class HeaderBlock {
     nghttp2_rcbuf* name;
     nghttp2_rcbuf* value;
   };
-  enum Pseudo : std::uint8_t { kMethod, kScheme, kAuthority, kPath, kPseudoCount };
+  enum Pseudo : std::uint8_t { kMethod, kScheme, kAuthority, kPath, kStatus, kPseudoCount };
 
   [[nodiscard]] bool reserve() noexcept;
   template <class T>
@@ -81,7 +95,9 @@ class HeaderBlock {
   void add_field(std::string_view name, std::string_view value) noexcept;
   [[nodiscard]] BlockFault check_target(RequestHead& head) noexcept;
   [[nodiscard]] BlockFault check_meaning(RequestHead& head) noexcept;
+  [[nodiscard]] BlockFault check_length(bool to_head, ResponseHead& head) noexcept;
   [[nodiscard]] bool join_cookies() noexcept;
+  void list_fields(HeaderList& list) noexcept;
 
   RegionHeap* heap_;
   std::array<HeaderView, kInPlace> first_views_;

@@ -8,16 +8,13 @@
 #include "weir/experimental/http/h2_config.h"
 
 #include "http/h2/session.h"
+#include "http/h2/session_ptr.h"
 
 struct nghttp2_session_callbacks;
 struct nghttp2_option;
 
 namespace weir::inline v0::http::h2 {
 
-/// Destroys a session; its memory still belongs to its owner.
-struct DestroyInPlace {
-  void operator()(Session* session) const noexcept { session->~Session(); }
-};
 using SessionPtr = std::unique_ptr<Session, DestroyInPlace>;
 
 /// Data shared by all sessions of one server, created once at start.

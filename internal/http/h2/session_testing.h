@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -134,7 +135,7 @@ class TestPeer final : public SessionEvents {
       progress = false;
       std::byte piece[61];
       while (const std::size_t n = session_->produce(piece, now)) {
-        raw_.append(reinterpret_cast<const char*>(piece), n);
+        output({reinterpret_cast<const char*>(piece), n});
         progress = true;
       }
       for (auto it = unsent_.begin(); it != unsent_.end();) {
@@ -224,6 +225,7 @@ class TestPeer final : public SessionEvents {
   std::size_t left_over = 0;
   std::uint64_t windows_opened = 0;
   std::uint64_t blocked_submits = 0;
+  std::function<void(std::string_view)> on_output;  // all that the session sends
 
  private:
   struct Unsent {
@@ -234,6 +236,11 @@ class TestPeer final : public SessionEvents {
 
   static std::span<const std::byte> as_bytes(std::string_view text) {
     return std::as_bytes(std::span(text.data(), text.size()));
+  }
+
+  void output(std::string_view bytes) {
+    raw_ += bytes;
+    if (on_output) on_output(bytes);
   }
 
   bool pump(StreamId id, Unsent& rest) {
@@ -249,7 +256,7 @@ class TestPeer final : public SessionEvents {
     const DataFrame frame{std::span<std::byte, kFrameHeaderBytes>(buffer.data(), kFrameHeaderBytes),
                           n, end};
     if (!session_->write_data(id, frame, now)) return false;
-    raw_.append(reinterpret_cast<const char*>(buffer.data()), buffer.size());
+    output({reinterpret_cast<const char*>(buffer.data()), buffer.size()});
     rest.sent += n;
     rest.done = end;
     return true;

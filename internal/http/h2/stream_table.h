@@ -7,35 +7,40 @@
 
 namespace weir::inline v0::http::h2 {
 
-/// The state of one stream that the peer opened.
+/// The state of one stream, on either side of the connection.
 struct Stream {
   static constexpr std::uint64_t kNoLength = ~std::uint64_t{0};
 
   StreamId id = 0;
-  void* user = nullptr;                      // the owner's pointer; set when it accepts the request
-  std::uint64_t content_length = kNoLength;  // from the request head
+  std::uint32_t end_code = 0;                // of the RST_STREAM that ended it
+  void* user = nullptr;                      // the owner's pointer
+  std::uint64_t content_length = kNoLength;  // of the peer's message
   std::uint64_t framed = 0;                  // body bytes in frames whose header has arrived
   std::uint64_t received = 0;                // body bytes received
   std::uint64_t granted = 0;                 // body bytes that the owner accepts
   std::uint64_t announced = 0;               // body bytes that the peer is allowed to send
   std::int64_t window = 0;                   // flow-controlled bytes that the peer may send now
-  std::uint32_t end_code = 0;                // of the RST_STREAM that ended it
   std::uint16_t next_told = 0;               // list of streams whose end is not reported yet
+  std::uint8_t informational = 0;            // client: 1xx heads received
   bool open : 1 = false;                     // the protocol's state: frames may still follow
   bool held : 1 = false;                     // the owner's state: not released yet
   bool peer_ended : 1 = false;               // END_STREAM was received
   bool we_ended : 1 = false;                 // END_STREAM was sent
-  bool answering : 1 = false;                // a response head was submitted: useful work
-  bool final_head : 1 = false;               // … and it was not a 1xx
+  bool answering : 1 = false;                // a response head was submitted, or received
+  bool final_head : 1 = false;               // our head was submitted, and it was not a 1xx
   bool deferred : 1 = false;                 // the codec stopped sending until there is data
   bool trailers : 1 = false;                 // trailers were submitted: no more data
   bool discarding : 1 = false;               // its body is discarded
-  bool has_head : 1 = false;                 // its request head is complete
+  bool has_head : 1 = false;                 // the peer's head is complete, and it was not a 1xx
   bool reset_by_us : 1 = false;
   bool reset_by_peer : 1 = false;
   bool told : 1 = false;     // its end was reported to the owner
   bool lingers : 1 = false;  // the response is complete, the rest of the request may still arrive
   bool lingers_on : 1 = false;  // … for a whole period already
+  bool unsent : 1 = false;      // client: the request's head is queued
+  bool head_only : 1 = false;   // client: the request is HEAD, so no body follows
+  bool delivered : 1 = false;   // client: the owner has received the whole response
+  bool excluded : 1 = false;    // client: GOAWAY says that it is not processed
 };
 
 /// The streams of one connection, found by number. Uses the given memory and does not allocate.

@@ -26,9 +26,14 @@ constexpr Judgement reset_at_opening(StreamId id, ErrorCode code) noexcept {
   return {.action = Action::kPass, .code = code, .reset = id, .opens = true};
 }
 
+/// A client that cancels a stream must expect what is left of its window, in frames of any size: a
+/// server that streams small messages is not at fault. Each such frame is cheap.
+constexpr std::uint32_t kLateFrameBytes = 64;
+constexpr std::uint32_t kLateFramesMax = 1U << 20U;
+
 }  // namespace
 
-FrameGuard::FrameGuard(const H2Limits& limits, void* table_memory) noexcept
+FrameGuard::FrameGuard(const H2Limits& limits, void* table_memory, Side side) noexcept
     : limits_(&limits),
       table_(table_memory, limits.concurrent_streams_max),
       score_(limits),
@@ -37,7 +42,11 @@ FrameGuard::FrameGuard(const H2Limits& limits, void* table_memory) noexcept
       ping_(limits.ping_budget),
       window_update_(limits.window_update_budget),
       unknown_(limits.unknown_budget),
-      connection_window_(kDefaultWindow) {}
+      connection_window_(kDefaultWindow),
+      side_(side) {
+  // A server has our SETTINGS before our first request, so it never uses the protocol's default.
+  if (side == Side::kClient) initial_window_ = limits.stream_window_bytes;
+}
 
 std::uint32_t FrameGuard::prefix_bytes(const FrameHeader& h) noexcept {
   std::uint32_t bytes = 0;
@@ -73,7 +82,33 @@ void FrameGuard::on_settings_acked() noexcept {
 
 void FrameGuard::on_closed(StreamId id, ClosedHow how) noexcept {
   closed_.on_closed(id, how);
-  if (how == ClosedHow::kResetByUs) late_frames_ += limits_->late_frames_per_reset;
+  if (how != ClosedHow::kResetByUs) return;
+  std::uint32_t more = limits_->late_frames_per_reset;
+  if (const Stream* stream = side_ == Side::kClient ? table_.find(id) : nullptr)
+    more += static_cast<std::uint32_t>(std::max<std::int64_t>(stream->window, 0)) / kLateFrameBytes;
+  late_frames_ = std::min(late_frames_ + more, kLateFramesMax);
+}
+
+Stream* FrameGuard::open_own(StreamId id) noexcept {
+  Stream* stream = table_.open(id);
+  if (stream == nullptr) return nullptr;
+  stream->open = true;
+  stream->announced = stream->granted = limits_->stream_window_bytes;
+  stream->window = initial_window_;
+  return stream;
+}
+
+void FrameGuard::on_own_sent(StreamId id) noexcept {
+  last_stream_ = id;
+  closed_.on_opened(id);
+  earn_by_stream();
+}
+
+void FrameGuard::earn_by_stream() noexcept {
+  priority_.on_stream();
+  settings_.on_stream();
+  window_update_.on_stream();
+  unknown_.on_stream();
 }
 
 Stream* FrameGuard::find_open(StreamId id) const noexcept {
@@ -111,7 +146,7 @@ Judgement FrameGuard::judge(const FrameHeader& h, Prefix prefix, TimePoint now) 
     case FrameType::kSettings:
       return judge_settings(h, now);
     case FrameType::kPushPromise:
-      return kProtocol;  // clients may not push
+      return kProtocol;  // clients may not push, and ours does not let servers push
     case FrameType::kPing:
       return judge_ping(h, now);
     case FrameType::kGoaway:
@@ -179,6 +214,8 @@ Judgement FrameGuard::judge_body(Stream& stream, const FrameHeader& h, std::uint
     glitch(why, now);
     return reset(stream.id, code, Action::kPass);
   };
+  if (side_ == Side::kClient && !stream.has_head)
+    return refuse(H2Glitch::kMalformedMessage, ErrorCode::kProtocolError);
   if (stream.window < 0) return refuse(H2Glitch::kFlowControl, ErrorCode::kFlowControlError);
   const bool last = h.has(flag::kEndStream);
   const bool promised = stream.content_length != Stream::kNoLength;
@@ -210,7 +247,8 @@ Judgement FrameGuard::judge_headers(const FrameHeader& h, Prefix prefix, TimePoi
     return counted;
   block_stream_ = h.has(flag::kEndHeaders) ? 0 : h.stream;
 
-  if (h.stream > last_stream_) return open_stream(h, self_dependent, now);
+  if (h.stream > last_stream_)
+    return side_ == Side::kServer ? open_stream(h, self_dependent, now) : kProtocol;
   const Stream* stream = find_open(h.stream);
   if (stream == nullptr) return judge_closed(h.stream, now);
   if (stream->peer_ended) return kClosed;
@@ -218,8 +256,9 @@ Judgement FrameGuard::judge_headers(const FrameHeader& h, Prefix prefix, TimePoi
     glitch(H2Glitch::kSelfDependency, now);
     return reset(h.stream, ErrorCode::kProtocolError, Action::kPass);
   }
-  // Trailers must end their stream; a second head without END_STREAM is malformed.
-  if (!h.has(flag::kEndStream)) {
+  // Trailers must end their stream; a second head without END_STREAM is malformed. Before a
+  // response's final head there may be others.
+  if (!h.has(flag::kEndStream) && (side_ == Side::kServer || stream->has_head)) {
     glitch(H2Glitch::kMalformedMessage, now);
     return reset(h.stream, ErrorCode::kProtocolError, Action::kPass);
   }
@@ -236,10 +275,7 @@ Judgement FrameGuard::open_stream(const FrameHeader& h, bool self_dependent,
     late_frame(now);
     return kPass;
   }
-  priority_.on_stream();
-  settings_.on_stream();
-  window_update_.on_stream();
-  unknown_.on_stream();
+  earn_by_stream();
   Stream* stream = table_.open(h.stream);
   if (stream == nullptr) {
     on_closed(h.stream, ClosedHow::kResetByUs);  // its body may arrive before our reset is sent
@@ -307,7 +343,9 @@ Judgement FrameGuard::judge_rst_stream(const FrameHeader& h, TimePoint now) noex
     }
     return kSkip;
   }
-  if (!stream->answering && !stream->reset_by_us) glitch(H2Glitch::kEarlyReset, now);
+  // A server may refuse what we ask for: one reset per request of ours is no flood.
+  if (side_ == Side::kServer && !stream->answering && !stream->reset_by_us)
+    glitch(H2Glitch::kEarlyReset, now);
   return kPass;
 }
 
@@ -326,7 +364,7 @@ Judgement FrameGuard::judge_ping(const FrameHeader& h, TimePoint now) noexcept {
   if (h.stream != 0) return kProtocol;
   if (h.length != 8) return kFrameSize;
   if (!ping_.take(now)) glitch(H2Glitch::kPingFlood, now);
-  return h.has(flag::kAck) ? kSkip : kPass;  // we never send PING
+  return h.has(flag::kAck) && !expects_pong_ ? kSkip : kPass;
 }
 
 Judgement FrameGuard::judge_goaway(const FrameHeader& h, TimePoint now) noexcept {

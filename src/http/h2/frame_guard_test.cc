@@ -13,10 +13,10 @@ constexpr TimePoint kNow = time_from_ns(1'000'000'000);
 
 /// A guard without a codec.
 struct Guard {
-  explicit Guard(const H2Limits& given = {})
+  explicit Guard(const H2Limits& given = {}, Side side = Side::kServer)
       : limits(given),
         words(StreamTable::bytes_for(given.concurrent_streams_max) / 8 + 1),
-        guard(limits, words.data()) {
+        guard(limits, words.data(), side) {
     static_cast<void>(judge(FrameType::kSettings, 0, 0, 0));
   }
   Judgement judge(FrameType type, std::uint8_t flags, StreamId stream, std::uint32_t length,
@@ -171,6 +171,70 @@ TEST(FrameGuard, HeaderBlockBytesAndFragments) {
   h.judge(FrameType::kContinuation, 0, 1, 1);
   h.judge(FrameType::kContinuation, 0, 1, 1);
   EXPECT_EQ(h.judge(FrameType::kContinuation, 0, 1, 1).end, SessionEnd::kHeaderBlock);
+}
+
+/// A client's guard with one request that was sent.
+struct ClientGuard : Guard {
+  ClientGuard() : Guard({}, Side::kClient) { open(1); }
+  Stream& open(StreamId id) {
+    Stream* stream = guard.open_own(id);
+    guard.on_own_sent(id);
+    return *stream;
+  }
+};
+
+TEST(FrameGuardOfAClient, OnlySentStreamsAreAnswered) {
+  ClientGuard g;
+  EXPECT_EQ(g.headers(1, flag::kEndHeaders).action, Action::kPass);
+  EXPECT_EQ(g.headers(3, flag::kEndHeaders).end, SessionEnd::kProtocolError);
+  ClientGuard h;
+  ASSERT_NE(h.guard.open_own(3), nullptr);
+  EXPECT_EQ(h.headers(3, flag::kEndHeaders).end, SessionEnd::kProtocolError) << "not sent yet";
+  ClientGuard skipped;
+  skipped.open(5);
+  EXPECT_EQ(skipped.headers(3, flag::kEndHeaders).end, SessionEnd::kProtocolError) << "withdrawn";
+}
+
+TEST(FrameGuardOfAClient, HeadsMayPrecedeTheFinalHeadAndTrailersMustEnd) {
+  ClientGuard g;
+  EXPECT_EQ(g.headers(1, flag::kEndHeaders).reset, 0U);
+  EXPECT_EQ(g.headers(1, flag::kEndHeaders).reset, 0U) << "the first was a 1xx";
+  EXPECT_EQ(g.judge(FrameType::kData, 0, 1, 1).reset, 1U) << "no final head";
+  ClientGuard h;
+  h.guard.streams().find(1)->has_head = true;
+  EXPECT_EQ(h.judge(FrameType::kData, 0, 1, 1).reset, 0U);
+  EXPECT_EQ(h.headers(1, flag::kEndHeaders).reset, 1U);
+}
+
+TEST(FrameGuardOfAClient, TheFirstWindowIsOurs) {
+  ClientGuard g;
+  g.guard.streams().find(1)->has_head = true;
+  EXPECT_EQ(g.judge(FrameType::kData, 0, 1, 16384).reset, 0U);
+  const Judgement j = g.judge(FrameType::kData, 0, 1, 1);
+  EXPECT_EQ(j.reset, 1U);
+  EXPECT_EQ(j.code, ErrorCode::kFlowControlError) << "before SETTINGS are acknowledged, too";
+}
+
+TEST(FrameGuardOfAClient, AResetStreamMayUseUpItsWindowInSmallFrames) {
+  ClientGuard g;
+  Stream* stream = g.guard.streams().find(1);
+  stream->open = false;
+  g.guard.on_closed(1, ClosedHow::kResetByUs);
+  g.guard.streams().close(*stream);
+  for (int i = 0; i < 64 + 16 + 16384 / 64; ++i)
+    static_cast<void>(g.judge(FrameType::kData, 0, 1, 1));
+  EXPECT_EQ(g.guard.score().count(H2Glitch::kClosedStreamFrame), 0U);
+  static_cast<void>(g.judge(FrameType::kData, 0, 1, 1));
+  EXPECT_EQ(g.guard.score().count(H2Glitch::kClosedStreamFrame), 1U);
+}
+
+TEST(FrameGuardOfAClient, PongsPassWhileOneIsExpected) {
+  ClientGuard g;
+  EXPECT_EQ(g.judge(FrameType::kPing, flag::kAck, 0, 8).action, Action::kSkip);
+  g.guard.on_ping_sent();
+  EXPECT_EQ(g.judge(FrameType::kPing, flag::kAck, 0, 8).action, Action::kPass);
+  g.guard.on_pong();
+  EXPECT_EQ(g.judge(FrameType::kPing, flag::kAck, 0, 8).action, Action::kSkip);
 }
 
 }  // namespace

@@ -7,6 +7,9 @@
 
 #include <nghttp2/nghttp2.h>
 
+#include "weir/experimental/http/response_framing.h"
+
+#include "h2/request_check.h"
 #include "http/h1/head_meaning.h"
 #include "scan.h"
 
@@ -14,7 +17,6 @@ namespace weir::inline v0::http::h2 {
 namespace {
 
 constexpr std::uint32_t kFieldOverhead = 32;  // RFC 9113 §6.5.2, RFC 7541 §4.1
-constexpr std::uint32_t kMethodBytesMax = 32;
 
 std::string_view text_of(nghttp2_rcbuf* buffer) noexcept {
   const nghttp2_vec bytes = nghttp2_rcbuf_get_buf(buffer);
@@ -140,13 +142,13 @@ void HeaderBlock::add(nghttp2_rcbuf* name, nghttp2_rcbuf* value) noexcept {
 }
 
 void HeaderBlock::add_pseudo(std::string_view name, std::string_view value) noexcept {
-  static constexpr std::array<std::string_view, kPseudoCount> kNames = {":method", ":scheme",
-                                                                        ":authority", ":path"};
-  // Pseudo-headers come first, each at most once, in requests only; no others are allowed.
+  static constexpr std::array<std::string_view, kPseudoCount> kNames = {
+      ":method", ":scheme", ":authority", ":path", ":status"};
+  // Pseudo-headers come first, each at most once, never in trailers; no others are allowed.
   const auto* known = std::find(kNames.begin(), kNames.end(), name);
-  if (kind_ != Kind::kRequest || count_ != 0 || known == kNames.end())
-    return fail(BlockFault::kMalformed);
   const auto which = static_cast<unsigned>(known - kNames.begin());
+  const Kind belongs = which == kStatus ? Kind::kResponse : Kind::kRequest;
+  if (known == kNames.end() || kind_ != belongs || count_ != 0) return fail(BlockFault::kMalformed);
   if ((seen_pseudo_ & (1U << which)) != 0) return fail(BlockFault::kMalformed);
   seen_pseudo_ = static_cast<std::uint8_t>(seen_pseudo_ | 1U << which);
   pseudo_[which] = value;
@@ -199,8 +201,7 @@ bool HeaderBlock::join_cookies() noexcept {
 BlockFault HeaderBlock::check_target(RequestHead& head) noexcept {
   constexpr unsigned kAll = 1U << kMethod | 1U << kScheme | 1U << kPath;
   const std::string_view method = pseudo_[kMethod];
-  if (!is_valid_field_name(method) || method.size() > kMethodBytesMax)
-    return BlockFault::kMalformed;
+  if (!is_valid_method(method)) return BlockFault::kMalformed;
   head.method = method_of(method);
   head.meta = {.method = method,
                .scheme = pseudo_[kScheme],
@@ -213,11 +214,7 @@ BlockFault HeaderBlock::check_target(RequestHead& head) noexcept {
   }
   if ((seen_pseudo_ & kAll) != kAll) return BlockFault::kMalformed;
   if (head.meta.scheme != "http" && head.meta.scheme != "https") return BlockFault::kMalformed;
-  const std::string_view path = head.meta.path;
-  const bool asterisk = path == "*" && head.method == Method::kOptions;
-  if (!asterisk && (path.empty() || path.front() != '/' || !all_of(path, scan::kTarget)))
-    return BlockFault::kMalformed;
-  return BlockFault::kNone;
+  return is_valid_path(head.method, head.meta.path) ? BlockFault::kNone : BlockFault::kMalformed;
 }
 
 BlockFault HeaderBlock::check_meaning(RequestHead& head) noexcept {
@@ -242,21 +239,55 @@ BlockFault HeaderBlock::check_meaning(RequestHead& head) noexcept {
   return BlockFault::kNone;
 }
 
+void HeaderBlock::list_fields(HeaderList& list) noexcept {
+  list.reset({views_, size_});
+  // In place: each field is read before its slot is written.
+  for (std::uint32_t i = 0; i < size_; ++i) list.append(HeaderView(views_[i]));
+}
+
 BlockFault HeaderBlock::finish_request(bool end_stream, RequestHead& head) noexcept {
   if (fault_ != BlockFault::kNone) return fault_;
   head.end_stream = end_stream;
   if (const BlockFault fault = check_target(head); fault != BlockFault::kNone) return fault;
   if (!join_cookies()) return BlockFault::kNoMemory;
-  head.headers.reset({views_, size_});
-  // In place: each field is read before its slot is written.
-  for (std::uint32_t i = 0; i < size_; ++i) head.headers.append(HeaderView(views_[i]));
+  list_fields(head.headers);
   return check_meaning(head);
+}
+
+/// The rules of HTTP/1.1 responses: a length where none is allowed is refused, except the harmless
+/// "204, content-length: 0".
+BlockFault HeaderBlock::check_length(bool to_head, ResponseHead& head) noexcept {
+  const bool empty = to_head || head.end || never_has_body(head.status);
+  if (empty) head.body_length = 0;
+  const HeaderView* field = head.headers.find(FieldId::kContentLength);
+  if (field == nullptr) return BlockFault::kNone;
+  const auto bytes = h1::parse_content_length(field->value);
+  if (!bytes || head.headers.repeats(FieldId::kContentLength) || head.informational)
+    return BlockFault::kMalformed;
+  if (!empty) head.body_length = *bytes;
+  const bool announces_only = to_head || head.status == 304;  // the length that GET would have
+  return empty && !announces_only && *bytes != 0 ? BlockFault::kMalformed : BlockFault::kNone;
+}
+
+BlockFault HeaderBlock::finish_response(bool end_stream, bool to_head,
+                                        ResponseHead& head) noexcept {
+  if (fault_ != BlockFault::kNone) return fault_;
+  const std::string_view status = pseudo_[kStatus];
+  if (status.size() != 3 || !all_of(status, scan::kDigit)) return BlockFault::kMalformed;
+  head.status = static_cast<std::uint16_t>((status[0] - '0') * 100 + (status[1] - '0') * 10 +
+                                           (status[2] - '0'));
+  if (head.status < 100 || head.status > 599) return BlockFault::kMalformed;
+  head.informational = head.status < 200;
+  head.end = end_stream;
+  // HTTP/2 has no 101 (RFC 9113 §8.6), and a 1xx cannot be the last head.
+  if (head.status == 101 || (head.informational && end_stream)) return BlockFault::kMalformed;
+  list_fields(head.headers);
+  return check_length(to_head, head);
 }
 
 BlockFault HeaderBlock::finish_trailers(HeaderList& trailers) noexcept {
   if (fault_ != BlockFault::kNone) return fault_;
-  trailers.reset({views_, size_});
-  for (std::uint32_t i = 0; i < size_; ++i) trailers.append(HeaderView(views_[i]));
+  list_fields(trailers);
   return BlockFault::kNone;
 }
 

@@ -4,43 +4,21 @@
 
 namespace weir::inline v0::http::h2 {
 
-int Nghttp2Session::Callbacks::on_begin_headers(nghttp2_session* /*library*/,
-                                                const nghttp2_frame* frame, void* user) {
-  Nghttp2Session& self = of(user);
-  const auto id = static_cast<StreamId>(frame->hd.stream_id);
-  Stream* stream = self.guard_.streams().find(id);
-  using Kind = HeaderBlock::Kind;
-  if (self.doomed_ == id) {
-    self.block_.begin(Kind::kIgnored, *self.limits_);
-    if (stream != nullptr) {
-      stream->has_head = true;
-      self.reset_stream(*stream, self.doomed_code_);
-      return 0;
-    }
-    return nghttp2_submit_rst_stream(self.library_, NGHTTP2_FLAG_NONE, frame->hd.stream_id,
-                                     static_cast<std::uint32_t>(self.doomed_code_));
-  }
-  if (stream == nullptr || stream->reset_by_us) {
-    self.block_.begin(Kind::kIgnored, *self.limits_);
-  } else if (!stream->has_head) {
-    stream->has_head = true;
-    self.block_.begin(Kind::kRequest, *self.limits_);
-  } else {
-    self.block_.begin(Kind::kTrailers, *self.limits_);
-  }
-  return 0;
+int Nghttp2Codec::Callbacks::on_begin_headers(nghttp2_session* /*library*/,
+                                              const nghttp2_frame* frame, void* user) {
+  return of(user).begin_block(static_cast<StreamId>(frame->hd.stream_id));
 }
 
-int Nghttp2Session::Callbacks::on_header(nghttp2_session* /*library*/,
-                                         const nghttp2_frame* /*frame*/, nghttp2_rcbuf* name,
-                                         nghttp2_rcbuf* value, std::uint8_t /*flags*/, void* user) {
+int Nghttp2Codec::Callbacks::on_header(nghttp2_session* /*library*/, const nghttp2_frame* /*frame*/,
+                                       nghttp2_rcbuf* name, nghttp2_rcbuf* value,
+                                       std::uint8_t /*flags*/, void* user) {
   of(user).block_.add(name, value);
   return 0;
 }
 
-int Nghttp2Session::Callbacks::on_data(nghttp2_session* /*library*/, std::uint8_t /*flags*/,
-                                       std::int32_t id, const std::uint8_t* data, std::size_t bytes,
-                                       void* user) {
+int Nghttp2Codec::Callbacks::on_data(nghttp2_session* /*library*/, std::uint8_t /*flags*/,
+                                     std::int32_t id, const std::uint8_t* data, std::size_t bytes,
+                                     void* user) {
   Seen& seen = of(user).seen_;
   seen.stream = static_cast<StreamId>(id);
   seen.data = data;
@@ -48,9 +26,9 @@ int Nghttp2Session::Callbacks::on_data(nghttp2_session* /*library*/, std::uint8_
   return 0;
 }
 
-int Nghttp2Session::Callbacks::on_frame_recv(nghttp2_session* /*library*/,
-                                             const nghttp2_frame* frame, void* user) {
-  Nghttp2Session& self = of(user);
+int Nghttp2Codec::Callbacks::on_frame_recv(nghttp2_session* /*library*/, const nghttp2_frame* frame,
+                                           void* user) {
+  Nghttp2Codec& self = of(user);
   Seen& seen = self.seen_;
   const auto id = static_cast<StreamId>(frame->hd.stream_id);
   const bool end = (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
@@ -59,12 +37,10 @@ int Nghttp2Session::Callbacks::on_frame_recv(nghttp2_session* /*library*/,
       seen.stream = id;
       seen.block = true;
       seen.block_end = end;
-      if (end) self.end_lingering(id);
       break;
     case NGHTTP2_DATA:
       seen.stream = id;
       seen.body_end = end;
-      if (end) self.end_lingering(id);
       break;
     case NGHTTP2_SETTINGS:
       if ((frame->hd.flags & NGHTTP2_FLAG_ACK) == 0) {
@@ -89,12 +65,13 @@ int Nghttp2Session::Callbacks::on_frame_recv(nghttp2_session* /*library*/,
     default:
       break;
   }
+  self.on_received(*frame);
   return 0;
 }
 
-int Nghttp2Session::Callbacks::on_invalid_frame(nghttp2_session* /*library*/,
-                                                const nghttp2_frame* frame, int error, void* user) {
-  Nghttp2Session& self = of(user);
+int Nghttp2Codec::Callbacks::on_invalid_frame(nghttp2_session* /*library*/,
+                                              const nghttp2_frame* frame, int error, void* user) {
+  Nghttp2Codec& self = of(user);
   const bool window = frame->hd.type == NGHTTP2_WINDOW_UPDATE && frame->hd.stream_id != 0;
   if (window) {
     self.guard_.glitch(H2Glitch::kWindowOverflow, self.now_);  // the library resets the stream
@@ -120,9 +97,9 @@ int Nghttp2Session::Callbacks::on_invalid_frame(nghttp2_session* /*library*/,
   return 0;
 }
 
-int Nghttp2Session::Callbacks::on_frame_send(nghttp2_session* /*library*/,
-                                             const nghttp2_frame* frame, void* user) {
-  Nghttp2Session& self = of(user);
+int Nghttp2Codec::Callbacks::on_frame_send(nghttp2_session* /*library*/, const nghttp2_frame* frame,
+                                           void* user) {
+  Nghttp2Codec& self = of(user);
   const auto id = static_cast<StreamId>(frame->hd.stream_id);
   if (frame->hd.type == NGHTTP2_WINDOW_UPDATE) {
     self.guard_.on_window_sent(
@@ -143,26 +120,27 @@ int Nghttp2Session::Callbacks::on_frame_send(nghttp2_session* /*library*/,
     return 0;
   }
   const bool carries_end = frame->hd.type == NGHTTP2_DATA || frame->hd.type == NGHTTP2_HEADERS;
-  if (!carries_end || (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) == 0) return 0;
-  stream->we_ended = true;
-  if (!stream->peer_ended && !stream->reset_by_us) self.linger(*stream);
+  if (carries_end && (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0) stream->we_ended = true;
+  self.on_sent(*frame, *stream);
   return 0;
 }
 
-int Nghttp2Session::Callbacks::on_stream_close(nghttp2_session* /*library*/, std::int32_t id,
-                                               std::uint32_t /*code*/, void* user) {
-  Nghttp2Session& self = of(user);
+int Nghttp2Codec::Callbacks::on_stream_close(nghttp2_session* /*library*/, std::int32_t id,
+                                             std::uint32_t code, void* user) {
+  Nghttp2Codec& self = of(user);
   const auto stream_id = static_cast<StreamId>(id);
   Stream* stream = self.guard_.streams().find(stream_id);
-  if (stream == nullptr) return 0;  // it was refused; the guard has already recorded its end
+  // Refused or withdrawn: its end is already recorded.
+  if (stream == nullptr || !stream->open) return 0;
+  self.on_closing(*stream, static_cast<ErrorCode>(code));
   ClosedHow how = ClosedHow::kResetByUs;
-  if (stream->reset_by_peer) {
+  if (stream->reset_by_peer && !stream->excluded) {
     how = ClosedHow::kResetByPeer;
   } else if (stream->peer_ended) {
     how = ClosedHow::kEnded;
   }
   stream->open = false;
-  self.guard_.on_closed(stream_id, how);
+  if (!stream->unsent) self.guard_.on_closed(stream_id, how);
   if (!stream->held) {
     self.guard_.streams().close(*stream);
   } else if (!stream->lingers) {  // otherwise the owner was notified when our side had ended
@@ -172,11 +150,10 @@ int Nghttp2Session::Callbacks::on_stream_close(nghttp2_session* /*library*/, std
 }
 
 /// The payload stays in the owner's buffer; the library gets only its size.
-ssize_t Nghttp2Session::Callbacks::on_read(nghttp2_session* /*library*/, std::int32_t id,
-                                           std::uint8_t* /*into*/, std::size_t bytes_max,
-                                           std::uint32_t* flags, nghttp2_data_source* /*source*/,
-                                           void* user) {
-  Nghttp2Session& self = of(user);
+ssize_t Nghttp2Codec::read_body(nghttp2_session* /*library*/, std::int32_t id,
+                                std::uint8_t* /*into*/, std::size_t bytes_max, std::uint32_t* flags,
+                                nghttp2_data_source* /*source*/, void* user) {
+  Nghttp2Codec& self = Callbacks::of(user);
   const auto stream_id = static_cast<StreamId>(id);
   if (self.writing_ != nullptr && self.writing_->id == stream_id && !self.written_ &&
       self.writing_frame_->payload_bytes <= bytes_max) {
@@ -189,16 +166,16 @@ ssize_t Nghttp2Session::Callbacks::on_read(nghttp2_session* /*library*/, std::in
   return NGHTTP2_ERR_DEFERRED;
 }
 
-int Nghttp2Session::Callbacks::on_send_data(nghttp2_session* /*library*/, nghttp2_frame* /*frame*/,
-                                            const std::uint8_t* header, std::size_t /*bytes*/,
-                                            nghttp2_data_source* /*source*/, void* user) {
-  Nghttp2Session& self = of(user);
+int Nghttp2Codec::Callbacks::on_send_data(nghttp2_session* /*library*/, nghttp2_frame* /*frame*/,
+                                          const std::uint8_t* header, std::size_t /*bytes*/,
+                                          nghttp2_data_source* /*source*/, void* user) {
+  Nghttp2Codec& self = of(user);
   std::memcpy(self.writing_frame_->header.data(), header, kFrameHeaderBytes);
   self.written_ = true;
   return NGHTTP2_ERR_PAUSE;  // sent; nothing else in this call
 }
 
-void Nghttp2Session::set_callbacks(nghttp2_session_callbacks* c) noexcept {
+void Nghttp2Codec::set_callbacks(nghttp2_session_callbacks* c) noexcept {
   nghttp2_session_callbacks_set_on_begin_headers_callback(c, Callbacks::on_begin_headers);
   nghttp2_session_callbacks_set_on_header_callback2(c, Callbacks::on_header);
   nghttp2_session_callbacks_set_on_data_chunk_recv_callback(c, Callbacks::on_data);

@@ -1,63 +1,21 @@
 #include "http/h2/nghttp2_session.h"
 
 #include <algorithm>
+#include <charconv>
 #include <utility>
 
-#include "weir/base/assert.h"
+#include "h2/nv_list.h"
 
 namespace weir::inline v0::http::h2 {
-namespace {
-
-/// The table is at the front of the memory, the heap behind it. The heap starts on a new page, if
-/// that costs little, so that the data of an idle connection is on few pages.
-constexpr std::size_t kPage = 4096;
-std::span<std::byte> behind_table(std::span<std::byte> memory, const H2Limits& limits) noexcept {
-  const std::size_t table =
-      (StreamTable::bytes_for(limits.concurrent_streams_max) + 15) & ~std::size_t{15};
-  const std::size_t over = reinterpret_cast<std::uintptr_t>(memory.data() + table) % kPage;
-  const std::size_t skip = over == 0 ? 0 : kPage - over;
-  const bool roomy = memory.size() - table >= 16 * kPage;
-  return memory.subspan(table + (roomy ? skip : 0));
-}
-
-/// Holds the library's data for an idle peer, about 9 KB, and for a small request. The library's
-/// output buffer begins in the rest of the third page, and small heads use no more of it than that.
-constexpr std::size_t kHeapFront = 3 * kPage - 768;
-
-RegionHeap& heap_of(void* user) noexcept {
-  return *static_cast<RegionHeap*>(user);
-}
-
-nghttp2_mem memory_over(RegionHeap& heap) noexcept {
-  return {.mem_user_data = &heap,
-          .malloc = [](std::size_t bytes, void* user) { return heap_of(user).allocate(bytes); },
-          .free = [](void* piece, void* user) { heap_of(user).release(piece); },
-          .calloc = [](std::size_t count, std::size_t bytes,
-                       void* user) { return heap_of(user).allocate_zeroed(count, bytes); },
-          .realloc = [](void* piece, std::size_t bytes,
-                        void* user) { return heap_of(user).reallocate(piece, bytes); }};
-}
-
-}  // namespace
 
 Nghttp2Session::Nghttp2Session(const Shared& shared, std::span<std::byte> memory,
                                SessionEvents& events)
-    : limits_(&shared.limits),
-      events_(&events),
-      heap_(behind_table(memory, shared.limits), kHeapFront),
-      memory_(memory_over(heap_)),
-      guard_(shared.limits, memory.data()),
-      block_(heap_),
-      shared_(shared) {}
-
-// The library owns nothing but memory inside the block, which is freed with the block.
-// nghttp2_session_del() is not needed, and it frees twice after some failed allocations.
-Nghttp2Session::~Nghttp2Session() = default;
+    : Nghttp2Facade(shared, memory, Side::kServer, events), events_(&events) {}
 
 bool Nghttp2Session::start(TimePoint now) {
   now_ = now;
-  if (nghttp2_session_server_new3(&library_, shared_.callbacks, this, shared_.option, &memory_) !=
-      0) {
+  if (nghttp2_session_server_new3(&library_, shared_.callbacks, static_cast<Nghttp2Codec*>(this),
+                                  shared_.option, &memory_) != 0) {
     library_ = nullptr;
     return false;
   }
@@ -102,182 +60,54 @@ void Nghttp2Session::build_settings() noexcept {
     write_u32(at + 2, value);
     at += 6;
   }
+  first_frame_ = settings_;
 }
 
 // ---- Input ------------------------------------------------------------------------------------
 
-ReceiveResult Nghttp2Session::receive(std::span<const std::byte> in, TimePoint now) {
-  WEIR_ASSERT(!telling_);
-  now_ = now;
-  std::span<const std::uint8_t> rest(reinterpret_cast<const std::uint8_t*>(in.data()), in.size());
-  yield_ = false;
-  while (!rest.empty() && end_ == SessionEnd::kNone) {
-    if (yield_ && frame_left_ == 0) return {in.size() - rest.size(), ReceiveStatus::kYielded};
-    if (must_send_first()) return {in.size() - rest.size(), ReceiveStatus::kBlocked};
-    std::size_t used = 0;
-    if (preface_seen_ < kClientPreface.size()) {
-      used = match_preface(rest);
-    } else if (frame_left_ > 0) {
-      used = proceed(rest);
-    } else {
-      used = begin_frame(rest);
+int Nghttp2Session::begin_block(StreamId id) {
+  Stream* stream = guard_.streams().find(id);
+  using Kind = HeaderBlock::Kind;
+  if (doomed_ == id) {
+    block_.begin(Kind::kIgnored, *limits_);
+    if (stream != nullptr) {
+      stream->has_head = true;
+      reset_stream(*stream, doomed_code_);
+      return 0;
     }
-    rest = rest.subspan(used);
+    return nghttp2_submit_rst_stream(library_, NGHTTP2_FLAG_NONE, static_cast<std::int32_t>(id),
+                                     static_cast<std::uint32_t>(doomed_code_));
   }
-  const bool over = end_ != SessionEnd::kNone;
-  return {in.size() - rest.size(), over ? ReceiveStatus::kEnded : ReceiveStatus::kOk};
-}
-
-/// Only between frames: a frame that was begun is finished.
-bool Nghttp2Session::must_send_first() const noexcept {
-  if (frame_left_ > 0 || preface_seen_ < kClientPreface.size()) return false;
-  return nghttp2_session_get_outbound_queue_size(library_) >= limits_->outbound_frames_max / 2;
-}
-
-std::size_t Nghttp2Session::match_preface(std::span<const std::uint8_t> in) noexcept {
-  const std::size_t n = std::min(in.size(), kClientPreface.size() - preface_seen_);
-  if (!std::equal(in.begin(), in.begin() + static_cast<std::ptrdiff_t>(n),
-                  kClientPreface.begin() + static_cast<std::ptrdiff_t>(preface_seen_))) {
-    end_session(SessionEnd::kBadPreface, ErrorCode::kProtocolError);
-    return 0;
-  }
-  preface_seen_ += n;
-  return n;
-}
-
-/// Checks the next frame as soon as its header and prefix have arrived, in however many reads.
-std::size_t Nghttp2Session::begin_frame(std::span<const std::uint8_t> in) {
-  const bool fresh = staged_bytes_ == 0;
-  if (fresh && in.size() >= kFrameHeaderBytes) {
-    const FrameHeader header = read_frame_header(in.data());
-    const std::uint32_t prefix = FrameGuard::prefix_bytes(header);
-    if (in.size() >= kFrameHeaderBytes + prefix) {
-      // The usual case: the frame is checked and passed on without a copy.
-      if (!judge(header, in.subspan(kFrameHeaderBytes, prefix))) return 0;
-      const std::size_t n = std::min(in.size(), kFrameHeaderBytes + header.length);
-      frame_left_ = static_cast<std::uint32_t>(kFrameHeaderBytes + header.length - n);
-      if (passing_) feed(in.first(n));
-      settle();
-      return n;
-    }
-  }
-  std::size_t used = stage(in, kFrameHeaderBytes);
-  if (staged_bytes_ < kFrameHeaderBytes) return used;
-  const FrameHeader header = read_frame_header(staged_.data());
-  const std::uint32_t prefix = FrameGuard::prefix_bytes(header);
-  used += stage(in.subspan(used), kFrameHeaderBytes + prefix);
-  if (staged_bytes_ < kFrameHeaderBytes + prefix) return used;
-  staged_bytes_ = 0;
-  if (!judge(header, std::span(staged_).subspan(kFrameHeaderBytes, prefix))) return used;
-  frame_left_ = header.length - prefix;
-  if (passing_) feed(std::span(staged_).first(kFrameHeaderBytes + prefix));
-  settle();
-  return used;
-}
-
-std::size_t Nghttp2Session::stage(std::span<const std::uint8_t> in, std::size_t wanted) noexcept {
-  if (staged_bytes_ >= wanted) return 0;
-  const std::size_t n = std::min(in.size(), wanted - staged_bytes_);
-  std::copy_n(in.begin(), n, staged_.begin() + staged_bytes_);
-  staged_bytes_ += static_cast<std::uint32_t>(n);
-  return n;
-}
-
-/// False if the session has ended.
-bool Nghttp2Session::judge(const FrameHeader& header, std::span<const std::uint8_t> prefix) {
-  const Judgement judgement = guard_.judge(header, prefix, now_);
-  act_on(header, judgement);
-  frame_ = header;
-  passing_ = judgement.action == Judgement::Action::kPass;
-  return end_ == SessionEnd::kNone;
-}
-
-std::size_t Nghttp2Session::proceed(std::span<const std::uint8_t> in) {
-  const std::size_t n = std::min<std::size_t>(in.size(), frame_left_);
-  frame_left_ -= static_cast<std::uint32_t>(n);
-  if (passing_) feed(in.first(n));
-  settle();
-  return n;
-}
-
-void Nghttp2Session::act_on(const FrameHeader& header, const Judgement& judgement) {
-  if (judgement.action == Judgement::Action::kEnd)
-    return end_session(judgement.end, judgement.code);
-  doomed_ = 0;
-  if (header.is(FrameType::kHeaders)) block_began_ = now_;
-  if (judgement.reset == 0) return;
-  if (judgement.opens) {
-    doomed_ = judgement.reset;
-    doomed_code_ = judgement.code;
-    return;
-  }
-  Stream* stream = guard_.streams().find(judgement.reset);
-  if (stream != nullptr && stream->open) {
-    reset_stream(*stream, judgement.code);
+  if (stream == nullptr || stream->reset_by_us) {
+    block_.begin(Kind::kIgnored, *limits_);
+  } else if (!stream->has_head) {
+    stream->has_head = true;
+    block_.begin(Kind::kRequest, *limits_);
   } else {
-    check_library(nghttp2_submit_rst_stream(library_, NGHTTP2_FLAG_NONE,
-                                            static_cast<std::int32_t>(judgement.reset),
-                                            static_cast<std::uint32_t>(judgement.code)));
+    block_.begin(Kind::kTrailers, *limits_);
   }
+  return 0;
 }
 
-void Nghttp2Session::feed(std::span<const std::uint8_t> bytes) {
-  seen_ = {};
-  check_library(nghttp2_session_mem_recv(library_, bytes.data(), bytes.size()));
-  if (block_.under_way() && !seen_.block && frame_left_ == 0 && !guard_.in_header_block()) {
-    // The block is complete, but the library did not report it: its stream was reset meanwhile, or
-    // the block does not decode.
-    const Stream* stream = guard_.streams().find(frame_.stream);
-    if (stream == nullptr || stream->reset_by_us) {
-      block_.clear();
-    } else {
-      end_session(SessionEnd::kCompression, ErrorCode::kCompressionError);
-    }
-  }
-  if (end_ == SessionEnd::kNone) tell();
+void Nghttp2Session::on_received(const nghttp2_frame& frame) {
+  const bool carries = frame.hd.type == NGHTTP2_HEADERS || frame.hd.type == NGHTTP2_DATA;
+  if (carries && (frame.hd.flags & NGHTTP2_FLAG_END_STREAM) != 0)
+    end_lingering(static_cast<StreamId>(frame.hd.stream_id));
 }
 
-/// After each frame, or part of one: ends the session if the peer has exceeded a bound.
-void Nghttp2Session::settle() {
-  if (end_ != SessionEnd::kNone) return;
-  if (guard_.verdict() == GlitchVerdict::kClose)
-    return end_session(SessionEnd::kGlitches, ErrorCode::kEnhanceYourCalm);
-  if (guard_.verdict() == GlitchVerdict::kGoaway) say_goaway(ErrorCode::kEnhanceYourCalm);
-  const std::size_t waiting = nghttp2_session_get_outbound_queue_size(library_);
-  outbound_peak_ = std::max(outbound_peak_, static_cast<std::uint32_t>(waiting));
-  if (waiting > limits_->outbound_frames_max)
-    return end_session(SessionEnd::kOutboundQueue, ErrorCode::kEnhanceYourCalm);
-  finish_if_done();
-}
-
-/// One side has sent GOAWAY, and no stream is left.
-void Nghttp2Session::finish_if_done() noexcept {
-  if (end_ == SessionEnd::kNone && (goaway_said_ || peer_goaway_) &&
-      nghttp2_session_want_read(library_) == 0) {
-    end_ = SessionEnd::kFinished;
-  }
+void Nghttp2Session::on_sent(const nghttp2_frame& /*frame*/, Stream& stream) {
+  if (stream.we_ended && !stream.lingers && !stream.peer_ended && !stream.reset_by_us)
+    linger(stream);
 }
 
 // ---- Events for the owner -----------------------------------------------------------------------
 
-void Nghttp2Session::tell() {
-  telling_ = true;
-  const bool windows = seen_.windows;
-  if (seen_.stream != 0) {
-    if (Stream* stream = guard_.streams().find(seen_.stream); stream != nullptr) {
-      if (seen_.block && block_.kind() == HeaderBlock::Kind::kRequest) {
-        tell_request(*stream);
-      } else if (seen_.block && block_.kind() == HeaderBlock::Kind::kTrailers) {
-        tell_trailers(*stream);
-      } else if (seen_.data_bytes > 0 || seen_.body_end) {
-        tell_body(*stream);
-      }
-    }
-    if (seen_.block) block_.clear();
+void Nghttp2Session::tell_block(Stream& stream) {
+  if (block_.kind() == HeaderBlock::Kind::kRequest) {
+    tell_request(stream);
+  } else if (block_.kind() == HeaderBlock::Kind::kTrailers) {
+    tell_trailers(stream);
   }
-  if (windows) events_->on_windows_opened();
-  telling_ = false;
-  tell_ends();
 }
 
 void Nghttp2Session::tell_request(Stream& stream) {
@@ -297,7 +127,6 @@ void Nghttp2Session::tell_request(Stream& stream) {
   stream.user = user;
 }
 
-/// The stream's head or trailers are invalid; HPACK is in sync, so other streams are not affected.
 void Nghttp2Session::refuse_block(Stream& stream, BlockFault fault) {
   const bool request = block_.kind() == HeaderBlock::Kind::kRequest;
   switch (fault) {
@@ -317,104 +146,68 @@ void Nghttp2Session::refuse_block(Stream& stream, BlockFault fault) {
   answer(stream, fault == BlockFault::kTooLarge ? 431 : 414);
 }
 
-void Nghttp2Session::tell_trailers(Stream& stream) {
-  HeaderList trailers;
-  stream.peer_ended = true;
-  const BlockFault fault = block_.finish_trailers(trailers);
-  if (fault != BlockFault::kNone) return refuse_block(stream, fault);
-  if (stream.content_length != Stream::kNoLength && stream.received != stream.content_length)
-    return blame(stream, H2Glitch::kContentLengthMismatch, ErrorCode::kProtocolError);
-  if (stream.reset_by_us || stream.discarding || !stream.held) return;
-  const StreamId id = stream.id;
-  events_->on_trailers(id, stream.user, trailers);
-  if (Stream* still = guard_.streams().find(id); still != nullptr && !still->reset_by_us) {
-    events_->on_body(id, still->user, {.data = nullptr, .len = 0, .status = BodyStatus::kComplete});
-  }
-}
-
 void Nghttp2Session::tell_body(Stream& stream) {
-  // The bytes leave the session here, even if they are discarded: return the connection's window.
-  if (seen_.data_bytes > 0)
-    check_library(nghttp2_session_consume_connection(library_, seen_.data_bytes));
-  stream.received += seen_.data_bytes;
-  if (seen_.body_end) stream.peer_ended = true;
-  if (end_ != SessionEnd::kNone || !stream.open) return;
+  if (!take_body(stream)) return;
   if (stream.lingers) return cut_off_if_large(stream);
-  if (stream.reset_by_us || stream.discarding || !stream.held) return;
-  events_->on_body(stream.id, stream.user,
-                   {.data = seen_.data,
-                    .len = seen_.data_bytes,
-                    .status = seen_.body_end ? BodyStatus::kComplete : BodyStatus::kContinue});
+  deliver_body(stream);
 }
 
-void Nghttp2Session::tell_ends() {
-  if (std::exchange(telling_, true)) return;  // the running call reports all
-  while (ends_ != StreamTable::kNone) {
-    Stream& stream = guard_.streams().at(ends_);
-    ends_ = std::exchange(stream.next_told, StreamTable::kNone);
-    const StreamId id = stream.id;
-    StreamEnd how = StreamEnd::kDone;
-    if (stream.reset_by_peer) {
-      how = StreamEnd::kPeerReset;
-    } else if (stream.reset_by_us && !stream.we_ended) {
-      how = StreamEnd::kReset;
-    }
-    stream.told = true;
-    if (stream.user != nullptr)
-      events_->on_stream_end(id, stream.user, how, static_cast<ErrorCode>(stream.end_code));
-    Stream* still = guard_.streams().find(id);
-    if (still != nullptr && !still->held && !still->open) guard_.streams().close(*still);
+void Nghttp2Session::tell_end(StreamId id, const Stream& stream) {
+  StreamEnd how = StreamEnd::kDone;
+  if (stream.reset_by_peer) {
+    how = StreamEnd::kPeerReset;
+  } else if (stream.reset_by_us && !stream.we_ended) {
+    how = StreamEnd::kReset;
   }
-  telling_ = false;
+  events_->on_stream_end(id, stream.user, how, static_cast<ErrorCode>(stream.end_code));
 }
 
-void Nghttp2Session::add_end(Stream& stream) noexcept {
-  stream.next_told = ends_;
-  ends_ = guard_.streams().index_of(stream);
-}
+// ---- Output -------------------------------------------------------------------------------------
 
-// ---- The end -----------------------------------------------------------------------------------
-
-void Nghttp2Session::end_session(SessionEnd end, ErrorCode code) {
-  if (end_ != SessionEnd::kNone) return;
-  end_ = end;
-  const std::int32_t last = nghttp2_session_get_last_proc_stream_id(library_);
-  last_words_ = goaway_frame(static_cast<StreamId>(std::max(last, 0)), code);
-  last_words_left_ = last_words_;
-}
-
-void Nghttp2Session::check_library(long result) {
-  if (end_ != SessionEnd::kNone) return;
-  if (result == NGHTTP2_ERR_NOMEM)
-    return end_session(SessionEnd::kMemory, ErrorCode::kEnhanceYourCalm);
-  if (result < 0 && nghttp2_is_fatal(static_cast<int>(result)) != 0)
-    return end_session(SessionEnd::kInternal, ErrorCode::kInternalError);
-}
-
-/// The library itself detected a connection error.
-void Nghttp2Session::on_library_error(ErrorCode code) {
-  switch (code) {
-    case ErrorCode::kFlowControlError:
-      return end_session(SessionEnd::kFlowControl, code);
-    case ErrorCode::kFrameSizeError:
-      return end_session(SessionEnd::kFrameSize, code);
-    case ErrorCode::kStreamClosed:
-      return end_session(SessionEnd::kStreamClosed, code);
-    case ErrorCode::kCompressionError:
-      return end_session(SessionEnd::kCompression, code);
-    case ErrorCode::kInternalError:
-      return end_session(SessionEnd::kInternal, code);
-    default:
-      return end_session(SessionEnd::kProtocolError, ErrorCode::kProtocolError);
+SubmitStatus Nghttp2Session::submit(Stream& stream, const ResponseStart& start) {
+  const std::uint16_t status = start.status;
+  std::array<char, 3> digits{};
+  if (status < 100 || status > 999) return SubmitStatus::kBadField;
+  std::to_chars(digits.data(), digits.data() + digits.size(), status);
+  NvList list;
+  list.add(":status", {digits.data(), digits.size()});
+  if (!list.append(start.fields)) return SubmitStatus::kBadField;
+  const auto id = static_cast<std::int32_t>(stream.id);
+  const bool informational = status < 200;
+  if (informational && start.end) return SubmitStatus::kBadField;
+  long result = 0;
+  if (informational) {
+    result = nghttp2_submit_headers(library_, NGHTTP2_FLAG_NONE, id, nullptr, list.data(),
+                                    list.size(), nullptr);
+  } else {
+    nghttp2_data_provider provider{};
+    provider.read_callback = read_body;
+    result = nghttp2_submit_response(library_, id, list.data(), list.size(),
+                                     start.end ? nullptr : &provider);
   }
+  check_library(result);
+  if (end_ != SessionEnd::kNone) return SubmitStatus::kNoMemory;
+  if (result != 0) return SubmitStatus::kClosed;
+  stream.answering = true;
+  stream.final_head = stream.final_head || !informational;
+  return SubmitStatus::kOk;
 }
 
-void Nghttp2Session::say_goaway(ErrorCode code) {
-  if (std::exchange(goaway_said_, true)) return;
-  const std::int32_t last = nghttp2_session_get_last_proc_stream_id(library_);
-  guard_.on_goaway_sent(static_cast<StreamId>(std::max(last, 0)));
-  check_library(nghttp2_submit_goaway(library_, NGHTTP2_FLAG_NONE, last,
-                                      static_cast<std::uint32_t>(code), nullptr, 0));
+SubmitStatus Nghttp2Session::submit_head(StreamId id, const ResponseStart& start) {
+  if (end_ != SessionEnd::kNone) return SubmitStatus::kClosed;
+  Stream* stream = guard_.streams().find(id);
+  if (stream == nullptr || !stream->open || stream->final_head || stream->reset_by_us)
+    return SubmitStatus::kClosed;
+  std::size_t bytes = 0;
+  for (const Field& field : start.fields) bytes += field.name.size() + field.value.size() + 64;
+  if (must_wait(bytes)) return SubmitStatus::kBlocked;
+  return submit(*stream, start);
+}
+
+/// Answers a request that is not passed to the owner.
+void Nghttp2Session::answer(Stream& stream, std::uint16_t status) {
+  const std::array<Field, 1> fields = {{{"content-length", "0"}}};
+  static_cast<void>(submit(stream, {status, fields, true}));
 }
 
 void Nghttp2Session::announce_shutdown() {
@@ -422,46 +215,18 @@ void Nghttp2Session::announce_shutdown() {
   check_library(nghttp2_submit_shutdown_notice(library_));
 }
 
-void Nghttp2Session::shut_down() {
-  if (end_ == SessionEnd::kNone) say_goaway(ErrorCode::kNoError);
-}
-
-bool Nghttp2Session::finished() const noexcept {
-  return end_ != SessionEnd::kNone && !has_output();
-}
+// ---- Time ---------------------------------------------------------------------------------------
 
 TimePoint Nghttp2Session::next_expiry() const noexcept {
-  if (end_ != SessionEnd::kNone) return {};
-  TimePoint next{};
-  if (!settings_acked_) next = settings_sent_ + limits_->settings_ack_timeout;
-  if (guard_.in_header_block() || block_.under_way()) {
-    const TimePoint block = block_began_ + limits_->header_block_timeout;
-    next = next == TimePoint{} ? block : std::min(next, block);
-  }
-  if (linger_until_ != TimePoint{})
-    next = next == TimePoint{} ? linger_until_ : std::min(next, linger_until_);
-  return next;
+  const TimePoint next = Nghttp2Codec::next_expiry();
+  if (ended() != SessionEnd::kNone || linger_until_ == TimePoint{}) return next;
+  return next == TimePoint{} ? linger_until_ : std::min(next, linger_until_);
 }
 
 void Nghttp2Session::expire(TimePoint now) {
-  now_ = now;
-  if (end_ != SessionEnd::kNone) return;
-  if (!settings_acked_ && now >= settings_sent_ + limits_->settings_ack_timeout)
-    return end_session(SessionEnd::kSettingsTimeout, ErrorCode::kSettingsTimeout);
-  if (linger_until_ != TimePoint{} && now >= linger_until_) cut_off_lingering(now);
-  const bool in_block = guard_.in_header_block() || block_.under_way();
-  if (in_block && now >= block_began_ + limits_->header_block_timeout)
-    end_session(SessionEnd::kHeaderTimeout, ErrorCode::kEnhanceYourCalm);
-}
-
-SessionStats Nghttp2Session::stats(TimePoint now) const noexcept {
-  return {.memory_used = heap_.used_bytes(),
-          .memory_peak = heap_.peak_bytes(),
-          .memory_touched = heap_.touched_bytes(),
-          .outbound_frames = nghttp2_session_get_outbound_queue_size(library_),
-          .outbound_frames_peak = outbound_peak_,
-          .streams = guard_.streams().size(),
-          .glitch_score = guard_.score().score(now)};
+  Nghttp2Codec::expire(now);
+  if (end_ == SessionEnd::kNone && linger_until_ != TimePoint{} && now >= linger_until_)
+    cut_off_lingering(now);
 }
 
 }  // namespace weir::inline v0::http::h2

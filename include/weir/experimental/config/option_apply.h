@@ -13,6 +13,9 @@ enum class OptionApply : std::uint8_t {
   kAdmission,  // the numbers and modes of the admission rules
   kLimits,     // how the limit of each upstream is found
   kTimeouts,   // towards upstreams
+  kRetries,    // how many retries an upstream may get
+  kEndpoints,  // where the endpoints of each upstream come from
+  kDialTls,    // certificates and what is verified towards upstreams
   kRules,      // routes, trust, identity, access log
   kOnUse,      // read from the configuration in force when it is needed
 };

@@ -6,6 +6,7 @@
 #include "weir/control/admission_config.h"
 #include "weir/experimental/gateway/gateway_config.h"
 #include "weir/experimental/gateway/route_config.h"
+#include "weir/experimental/io/dns_config.h"
 #include "weir/experimental/server/server_config.h"
 #include "weir/experimental/upstream/upstream_config.h"
 
@@ -29,6 +30,7 @@ struct Config {
   gateway::ActorsConfig actors;
   gateway::MemoryConfig memory;
   gateway::TrustConfig trust;
+  io::DnsConfig dns;
   std::vector<upstream::UpstreamConfig> upstreams;
   std::vector<gateway::RouteConfig> routes;
 

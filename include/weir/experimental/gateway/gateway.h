@@ -45,6 +45,9 @@ struct GatewayStatus {
   double memory_usage = 0;
 };
 
+/// Why the files of [upstream.tls] cannot be used; empty if they can. Reads them.
+[[nodiscard]] std::string upstream_tls_objection(const config::Config& config);
+
 /// A reverse proxy that admits or refuses each request before its body is read.
 ///
 /// Promises: never holds more memory than gateway_budget() says; allocates nothing per request;

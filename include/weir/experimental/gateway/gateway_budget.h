@@ -15,6 +15,10 @@ namespace weir::inline v0::gateway {
 /// own.
 [[nodiscard]] MemoryBudget gateway_budget(const config::Config& config);
 
+/// The most memory that OpenSSL may use: for clients, and for the endpoints of upstreams with TLS;
+/// 0 without TLS. The program enforces it with set_tls_memory_budget().
+[[nodiscard]] std::uint64_t gateway_tls_bytes(const config::Config& config);
+
 /// The most file descriptors it can have open: clients, upstreams, admin, and a few others.
 [[nodiscard]] std::uint64_t gateway_descriptors(const config::Config& config);
 

@@ -44,6 +44,7 @@ struct RouteConfig {
   BytesCharged bytes = BytesCharged::kHeld;
   std::uint64_t bytes_estimate = 1 << 20;  // if announced bytes count and Content-Length is missing
   std::optional<Duration> overall_timeout;  // unset: the upstream's; 0: none
+  bool idempotent = false;                  // may be sent twice, whatever its method
   std::uint32_t cost = 1;                   // units of the limit that one request takes
   std::vector<IdentityKind> identity;       // empty: as in [actors]
 

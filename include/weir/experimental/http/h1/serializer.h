@@ -74,6 +74,8 @@ class HeadWriter {
   void connection_close() noexcept { put_line("connection", "close"); }
   void connection_keep_alive() noexcept { put_line("connection", "keep-alive"); }
 
+  /// The bytes written so far.
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }
   /// Writes the empty line. Returns the size of the whole head, or the first error.
   [[nodiscard]] Result<std::size_t, WriteError> end() noexcept;
 

@@ -1,0 +1,221 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "weir/base/intrusive_list.h"
+#include "weir/base/result.h"
+#include "weir/base/time.h"
+#include "weir/experimental/http/header_view.h"
+#include "weir/experimental/io/timer.h"
+
+#include "policy/send_again.h"
+#include "upstream/attempt.h"
+#include "upstream/failure.h"
+#include "upstream/kept_body.h"
+#include "upstream/request_head.h"
+#include "upstream/response_head.h"
+
+namespace weir::inline v0::upstream {
+
+class Dispatcher;
+class Endpoint;
+
+/// Events of a call, on its loop. Each may cancel the call; then no event follows.
+/// Order: on_upstream_interim*, on_upstream_head, on_upstream_body*, on_upstream_trailers?,
+/// on_upstream_complete; on_upstream_failed may end it at any point. The others come between.
+class CallEvents {
+ public:
+  /// A 1xx head. Returns whether it was passed on; then the request is never sent again. Returns
+  /// false if it cancels the call.
+  [[nodiscard]] virtual bool on_upstream_interim(const ResponseHead& head) = 0;
+  /// False: not accepted; reading stops, and the same head is delivered again after resume().
+  [[nodiscard]] virtual bool on_upstream_head(const ResponseHead& head) = 0;
+  /// Returns how many bytes were accepted; if fewer than given, reading stops until resume().
+  [[nodiscard]] virtual std::size_t on_upstream_body(std::string_view bytes) = 0;
+  /// False: as for the head.
+  [[nodiscard]] virtual bool on_upstream_trailers(const http::HeaderList& trailers) = 0;
+  virtual void on_upstream_complete() = 0;
+  /// The request is sent again: pass no more of its body until on_upstream_writable(). Must not
+  /// cancel the call.
+  virtual void on_upstream_blocked() = 0;
+  /// All bytes that were passed have been sent: pass more.
+  virtual void on_upstream_writable() = 0;
+  virtual void on_upstream_failed(UpstreamFailure failure) = 0;
+
+ protected:
+  ~CallEvents() = default;
+};
+
+/// One logical request to an upstream, over one or several attempts, and its one response.
+///
+/// Use: Dispatcher::open(call) leases the block for the head; write it into space(), commit(); then
+/// start(). Body: send_body() accepts everything it is given (at most UpstreamMemory's body_bytes)
+/// and returns whether to continue; if not, on_upstream_writable() reports when. Call
+/// send_body({}, false) first: before the head is sent, no body is accepted.
+///
+/// An attempt that fails before the response began is followed by another one, at once or after a
+/// while, if policy::may_send_again() and the budget allow it. If no endpoint can be used, the call
+/// is held until one can, within the bounds of the upstream. Head and body are kept until no
+/// attempt can need them.
+///
+/// Promises: exactly one of on_upstream_complete and on_upstream_failed, unless it is cancelled.
+/// Nothing is sent again after a byte of a response was delivered.
+/// Thread-safety: its loop's thread. Cost: no allocation. Lifetime: never started, ended or
+/// cancelled when it is destroyed.
+class Call {
+ public:
+  static constexpr std::uint32_t kAttemptsMax = 3;
+
+  explicit Call(CallEvents& events) noexcept;
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+  ~Call();
+
+  /// Room for the head, after Dispatcher::open().
+  [[nodiscard]] std::span<char> space() noexcept;
+  /// The parts of the head that was written there; `text` is set here.
+  void commit(const RequestHead& parts) noexcept;
+
+  struct Start {
+    TimePoint deadline{};               // set by the caller; zero: none
+    std::optional<Duration> overall{};  // unset: the upstream's; 0: none
+    std::uint32_t caller_attempt = 1;   // x-weir-attempt of the caller
+    bool forwards_deadline = false;     // the time left is sent along
+    bool idempotent = false;            // the route says so; safe methods are
+    std::uint64_t hash = 0;             // for the balance by hash
+    PoolEndpoint* only = nullptr;       // a check of this endpoint: one attempt, nothing is counted
+  };
+  /// On failure the call has ended, and no event follows.
+  [[nodiscard]] Result<void, UpstreamFailure> start(const Start& start) noexcept;
+
+  /// True: continue. False: nothing more may be passed until on_upstream_writable().
+  [[nodiscard]] bool send_body(std::string_view bytes, bool last) noexcept;
+  [[nodiscard]] bool send_trailers(std::span<const http::HeaderView> trailers) noexcept;
+  /// Continues reading after something was not accepted.
+  void resume() noexcept;
+  /// Ends it without further events.
+  void cancel() noexcept;
+  /// From here on no timeout ends it, however long it is silent: event streams, tunnels.
+  void lift_deadlines() noexcept;
+
+  [[nodiscard]] bool active() const noexcept { return dispatcher_ != nullptr; }
+  [[nodiscard]] bool tunnel() const noexcept { return tunnel_; }
+  /// An attempt has its stream: neither held, nor in back-off, nor waiting for a connection.
+  [[nodiscard]] bool under_way() const noexcept {
+    return attempt_.active() && !attempt_.connecting();
+  }
+  /// Bytes of the request's body that are held in memory.
+  [[nodiscard]] std::size_t held_bytes() const noexcept { return body_.held_bytes(); }
+  /// Of them, those that the endpoint has not accepted yet; the others are kept for a retry.
+  [[nodiscard]] std::uint64_t unsent_bytes() const noexcept {
+    return body_.is_open() ? body_.end() - attempt_.position() : 0;
+  }
+  /// The endpoint used last; also after the call has ended.
+  [[nodiscard]] const Endpoint* endpoint() const noexcept { return endpoint_.get(); }
+  [[nodiscard]] std::uint32_t attempts() const noexcept { return attempts_made_; }
+  /// A timeout ended it while the upstream was blocked on the owner: on more of the request, or on
+  /// room for the response.
+  [[nodiscard]] bool waited_for_owner() const noexcept { return waited_for_owner_; }
+  /// When the last byte of the request was sent to the endpoint that answers; zero if the answer
+  /// came before it.
+  [[nodiscard]] TimePoint sent_at() const noexcept { return sent_at_; }
+  /// The same before the answer too: of the attempt under way.
+  [[nodiscard]] TimePoint request_sent_at() const noexcept {
+    return sent_at_ == TimePoint{} && attempt_.active() ? attempt_.sent_at() : sent_at_;
+  }
+  /// How long it waited because no endpoint could be used.
+  [[nodiscard]] Duration held_for() const noexcept { return held_for_; }
+
+  // For Dispatcher.
+  void opened(Dispatcher& dispatcher, std::byte* block, io::Access access) noexcept;
+  /// An endpoint may be usable now.
+  void try_again() noexcept;
+  [[nodiscard]] TimePoint held_until() const noexcept { return held_until_; }
+  void hold_expired() noexcept;
+  ListHook<Call> held_hook;
+
+  // For its attempts.
+  [[nodiscard]] const RequestHead& head() const noexcept { return head_; }
+  [[nodiscard]] AttemptFields fields_for(std::uint32_t attempt) const noexcept;
+  [[nodiscard]] const KeptBody& body() const noexcept { return body_; }
+  [[nodiscard]] bool body_complete() const noexcept { return body_complete_; }
+  [[nodiscard]] std::optional<std::uint64_t> trailers_at() const noexcept { return trailers_at_; }
+  [[nodiscard]] bool patient() const noexcept { return patient_; }
+  /// Its attempt has waited for an answer in vain: whether another endpoint may be asked instead.
+  [[nodiscard]] bool may_move() noexcept;
+  [[nodiscard]] bool on_attempt_head(Attempt& attempt, const ResponseHead& head);
+  [[nodiscard]] std::size_t on_attempt_body(std::string_view bytes) {
+    return events_.on_upstream_body(bytes);
+  }
+  [[nodiscard]] bool on_attempt_trailers(const http::HeaderList& trailers) {
+    return events_.on_upstream_trailers(trailers);
+  }
+  void on_attempt_writable(Attempt& attempt);
+  void on_attempt_complete();
+  /// The token of an attempt that fails without having sent a byte.
+  void keep_token(control::RedundancyToken token) noexcept { token_ = std::move(token); }
+  void on_attempt_failed(const StreamFailure& failure);
+
+ private:
+  static constexpr std::size_t kTriedMax = kAttemptsMax + 1;
+
+  /// Why a call cannot go on now.
+  [[nodiscard]] UpstreamFailure next_attempt() noexcept;
+  [[nodiscard]] UpstreamFailure begin_attempt(PoolEndpoint& endpoint) noexcept;
+  [[nodiscard]] UpstreamFailure hold(UpstreamFailure why) noexcept;
+  [[nodiscard]] UpstreamFailure after_failure(const StreamFailure& failure) noexcept;
+  [[nodiscard]] bool retried_instead(const ResponseHead& head) noexcept;
+  [[nodiscard]] policy::SendAgainDecision decide(const policy::FailedAttempt& failed) noexcept;
+  [[nodiscard]] bool take_token(const PoolEndpoint& failed, policy::SendAgain verdict) noexcept;
+  void note_decision(policy::SendAgainReason reason) noexcept;
+  void proceed(UpstreamFailure failure) noexcept;
+  void end(UpstreamFailure failure) noexcept;
+  void detach() noexcept;
+  void release_request() noexcept;
+  void leave_hold() noexcept;
+  void on_timer(TimePoint now);
+  void rearm() noexcept;
+  [[nodiscard]] std::optional<Duration> time_left() const noexcept;
+
+  CallEvents& events_;
+  Dispatcher* dispatcher_ = nullptr;
+  std::shared_ptr<const Endpoint> endpoint_;
+  char* block_ = nullptr;
+  RequestHead head_;
+  KeptBody body_;
+  Attempt attempt_;
+  io::Timer timer_;
+  Start start_;
+  control::RedundancyToken token_;  // for the attempt that comes next
+  std::array<const Endpoint*, kTriedMax> tried_{};
+  std::uint32_t tried_count_ = 0;
+  std::uint32_t attempts_made_ = 0;
+  std::uint32_t retries_ = 0;  // from the budget
+  std::uint32_t refused_streams_ = 0;
+  std::uint32_t stale_connections_ = 0;
+  TimePoint deadline_{};  // the earlier of the caller's and the overall one; max: none
+  TimePoint wake_at_{};   // the next attempt begins; zero: not in back-off
+  TimePoint held_until_{};
+  TimePoint held_since_{};
+  TimePoint sent_at_{};
+  Duration held_for_{};
+  std::optional<std::uint64_t> trailers_at_;  // position in the body where trailer lines begin
+  UpstreamFailure last_failure_ = UpstreamFailure::kNone;
+  io::Access access_ = io::Access::kOrdinary;
+  bool body_complete_ = false;
+  bool deposited_ = false;  // into the budget of its first endpoint
+  bool committed_ = false;  // a response head was delivered
+  bool tunnel_ = false;
+  bool patient_ = false;  // silence is not a failure
+  bool owes_writable_ = false;
+  bool waited_for_owner_ = false;
+};
+
+}  // namespace weir::inline v0::upstream

@@ -1,0 +1,471 @@
+#include "upstream/call.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <utility>
+
+#include "weir/base/assert.h"
+#include "weir/experimental/http/limits.h"
+
+#include "policy/retry_backoff.h"
+#include "pool_endpoint.h"
+#include "upstream/dispatcher.h"
+#include "upstream/upstream.h"
+
+// After a call into events_ this object may be destroyed: such calls come last.
+
+namespace weir::inline v0::upstream {
+namespace {
+
+constexpr policy::SendAgainRules kSendAgainRules{.attempts_max = Call::kAttemptsMax};
+
+policy::AttemptFailure kind_of(UpstreamFailure failure) noexcept {
+  switch (failure) {
+    case UpstreamFailure::kRefusedStream:
+      return policy::AttemptFailure::kRefusedStream;
+    case UpstreamFailure::kClosedEarly:
+    case UpstreamFailure::kTruncated:
+      return policy::AttemptFailure::kConnectionLost;
+    case UpstreamFailure::kStreamReset:
+      return policy::AttemptFailure::kStreamReset;
+    case UpstreamFailure::kCalmDown:
+      return policy::AttemptFailure::kEnhanceYourCalm;
+    case UpstreamFailure::kHttp11Required:
+      return policy::AttemptFailure::kHttp11Required;
+    case UpstreamFailure::kFirstByteTimeout:
+    case UpstreamFailure::kStalled:
+      return policy::AttemptFailure::kTimeout;
+    case UpstreamFailure::kHung:
+      return policy::AttemptFailure::kSilent;
+    case UpstreamFailure::kBadResponse:
+      return policy::AttemptFailure::kBadResponse;
+    default:
+      return policy::AttemptFailure::kConnectFailed;
+  }
+}
+
+/// Our own shortage: another endpoint would not help.
+bool is_own_shortage(UpstreamFailure failure) noexcept {
+  return failure == UpstreamFailure::kNoConnection || failure == UpstreamFailure::kNoBuffer;
+}
+
+std::optional<Duration> number_of(std::string_view text, Duration unit) noexcept {
+  std::uint32_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (text.empty() || error != std::errc() || end != text.data() + text.size()) {
+    return std::nullopt;
+  }
+  return unit * value;
+}
+
+/// What the answer says about another attempt. A Retry-After that is a date is left to the client.
+std::optional<policy::Pushback> pushback_of(const ResponseHead& head) noexcept {
+  const auto weir = number_of(head.headers.value(http::FieldId::kXWeirRetryAfterMs),
+                              std::chrono::milliseconds(1));
+  if (weir) return policy::Pushback{.stop = false, .wait = *weir};
+  const std::string_view text = head.headers.value(http::FieldId::kRetryAfter);
+  if (text.empty()) return std::nullopt;
+  const auto seconds = number_of(text, std::chrono::seconds(1));
+  if (!seconds) return policy::Pushback{.stop = true, .wait = {}};
+  return policy::Pushback{.stop = false, .wait = *seconds};
+}
+
+}  // namespace
+
+Call::Call(CallEvents& events) noexcept
+    : events_(events), attempt_(*this), timer_(io::Timer::Fired::to<&Call::on_timer>(*this)) {}
+
+Call::~Call() {
+  WEIR_ASSERT(dispatcher_ == nullptr && block_ == nullptr);
+}
+
+// ---- the request
+
+void Call::opened(Dispatcher& dispatcher, std::byte* block, io::Access access) noexcept {
+  WEIR_ASSERT(!active());
+  dispatcher_ = &dispatcher;
+  block_ = reinterpret_cast<char*>(block);
+  access_ = access;
+  endpoint_.reset();
+  tried_count_ = attempts_made_ = retries_ = refused_streams_ = stale_connections_ = 0;
+  wake_at_ = held_until_ = held_since_ = sent_at_ = {};
+  held_for_ = {};
+  trailers_at_.reset();
+  last_failure_ = UpstreamFailure::kNone;
+  body_complete_ = committed_ = tunnel_ = patient_ = deposited_ = false;
+  owes_writable_ = waited_for_owner_ = false;
+}
+
+std::span<char> Call::space() noexcept {
+  return {block_, dispatcher_->memory().heads.block_bytes()};
+}
+
+void Call::commit(const RequestHead& parts) noexcept {
+  head_ = parts;
+  head_.text = block_;
+}
+
+Result<void, UpstreamFailure> Call::start(const Start& start) noexcept {
+  WEIR_ASSERT(active() && head_.size > 0);
+  start_ = start;
+  const Upstream& upstream = dispatcher_->upstream();
+  const Duration overall = start.overall.value_or(upstream.timeouts().overall);
+  deadline_ = overall > Duration(0) ? dispatcher_->now() + overall : TimePoint::max();
+  if (start.deadline != TimePoint{}) deadline_ = std::min(deadline_, start.deadline);
+  body_complete_ = head_.framing == RequestFraming::kNone && !head_.upgrade;
+  UpstreamFailure failure = UpstreamFailure::kNone;
+  if (!body_complete_ &&
+      !body_.open({.blocks = &dispatcher_->memory().bodies,
+                   .loop = dispatcher_->loop_index(),
+                   .access = access_,
+                   .keep_max = head_.upgrade ? 0 : upstream.config().retry_body_max})) {
+    failure = UpstreamFailure::kNoBuffer;
+  }
+  if (start.only == nullptr) dispatcher_->upstream().budget().deposit();
+  if (failure == UpstreamFailure::kNone) failure = next_attempt();
+  if (failure == UpstreamFailure::kNone) return {};
+  detach();
+  return unexpected(failure);
+}
+
+AttemptFields Call::fields_for(std::uint32_t attempt) const noexcept {
+  AttemptFields fields{.attempt = start_.caller_attempt + attempt - 1, .time_left_ms = {}};
+  if (start_.forwards_deadline && start_.deadline != TimePoint{}) {
+    const auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(start_.deadline - dispatcher_->now());
+    fields.time_left_ms = static_cast<std::uint64_t>(std::max<std::int64_t>(left.count(), 0));
+  }
+  return fields;
+}
+
+bool Call::send_body(std::string_view bytes, bool last) noexcept {
+  WEIR_ASSERT(active() && !owes_writable_);
+  body_complete_ = body_complete_ || last;
+  if (!body_.is_open()) return true;
+  if (!body_.can_keep(bytes.size())) {
+    body_.stop_keeping(attempt_.position());
+    // Nothing is kept: sends from where the bytes are, and stores the rest only.
+    const std::size_t sent = attempt_.pass(bytes, last);
+    body_.skip(sent);
+    bytes.remove_prefix(sent);
+  }
+  body_.append(bytes);
+  owes_writable_ = !attempt_.pump();
+  if (!body_.keeping()) body_.stop_keeping(attempt_.position());
+  return !owes_writable_;
+}
+
+bool Call::send_trailers(std::span<const http::HeaderView> trailers) noexcept {
+  if (head_.framing != RequestFraming::kChunked || trailers.empty()) return send_body({}, true);
+  WEIR_ASSERT(active() && !owes_writable_);
+  body_complete_ = true;
+  if (!body_.is_open()) return true;
+  std::size_t size = 0;
+  for (const http::HeaderView& field : trailers) size += field.name.size() + field.value.size() + 4;
+  // They must be in one block. Trailers are optional, the end of the body is not.
+  const bool kept = body_.can_keep_together(size);
+  if (!kept) body_.stop_keeping(attempt_.position());
+  if (kept || (size <= dispatcher_->memory().bodies.block_bytes() && body_.held_bytes() == 0)) {
+    trailers_at_ = body_.end();
+    for (const http::HeaderView& field : trailers) {
+      for (const std::string_view piece :
+           {field.name, std::string_view(": "), field.value, std::string_view("\r\n")}) {
+        body_.append(piece);
+      }
+    }
+  }
+  owes_writable_ = !attempt_.pump();
+  return !owes_writable_;
+}
+
+void Call::on_attempt_writable(Attempt& attempt) {
+  if (committed_ && attempt.request_sent()) release_request();
+  if (!body_.keeping() && body_.is_open()) body_.stop_keeping(attempt.position());
+  if (std::exchange(owes_writable_, false)) events_.on_upstream_writable();
+}
+
+// A request that is sent, and whose response has begun, is never sent again.
+void Call::release_request() noexcept {
+  if (tunnel_) return;
+  body_.close();
+  if (block_ == nullptr) return;
+  dispatcher_->memory().heads.release(dispatcher_->loop_index(),
+                                      reinterpret_cast<std::byte*>(block_));
+  block_ = nullptr;
+}
+
+// ---- attempts
+
+std::optional<Duration> Call::time_left() const noexcept {
+  if (deadline_ == TimePoint::max()) return std::nullopt;
+  return deadline_ - dispatcher_->now();
+}
+
+/// kNone: an attempt is under way, or the call is held. Otherwise why the call cannot go on.
+UpstreamFailure Call::next_attempt() noexcept {
+  if (start_.only != nullptr) return begin_attempt(*start_.only);
+  for (;;) {
+    const Dispatcher::Chosen chosen = dispatcher_->choose(
+        {.tried = {tried_.data(), tried_count_},
+         .hash = start_.hash,
+         .tried_again = true,
+         .may_try = is_safe(head_.method) && head_.framing == RequestFraming::kNone});
+    if (chosen.endpoint == nullptr) return hold(last_failure_);
+    const UpstreamFailure failure = begin_attempt(*chosen.endpoint);
+    if (failure == UpstreamFailure::kNone || is_own_shortage(failure)) return failure;
+    last_failure_ = failure;
+    --attempts_made_;  // it reached nobody
+    if (!dispatcher_->other_open({tried_.data(), tried_count_})) return hold(failure);
+  }
+}
+
+UpstreamFailure Call::begin_attempt(PoolEndpoint& endpoint) noexcept {
+  endpoint_ = endpoint.shared;
+  if (tried_count_ < tried_.size()) tried_[tried_count_++] = endpoint_.get();
+  ++attempts_made_;
+  if (!std::exchange(deposited_, true) && start_.only == nullptr) {
+    endpoint.shared->budget().deposit();
+  }
+  rearm();
+  if (attempts_made_ > 1 && body_.is_open()) owes_writable_ = true;
+  const Attempt::Plan plan{.number = attempts_made_,
+                           .access = access_,
+                           .check = start_.only != nullptr,
+                           .careful = stale_connections_ > 0};
+  return attempt_.begin(*dispatcher_, endpoint, plan, token_);
+}
+
+/// No endpoint can be used: waits for one, if the bounds of the upstream allow it.
+UpstreamFailure Call::hold(UpstreamFailure why) noexcept {
+  const UpstreamFailure failure =
+      why == UpstreamFailure::kNone ? UpstreamFailure::kNoEndpoint : why;
+  const Duration hold_max = dispatcher_->upstream().timeouts().hold;
+  if (hold_max <= Duration(0) || deadline_ <= dispatcher_->now()) return failure;
+  const TimePoint now = dispatcher_->now();
+  if (held_since_ == TimePoint{}) {
+    dispatcher_->upstream().counters(dispatcher_->loop_index()).held.add();
+    held_since_ = now;
+    held_until_ = std::min(now + hold_max, deadline_);
+  }
+  if (held_until_ <= now || !dispatcher_->hold(*this)) return failure;
+  last_failure_ = failure;
+  rearm();
+  return UpstreamFailure::kNone;
+}
+
+void Call::leave_hold() noexcept {
+  if (!held_hook.linked()) return;
+  dispatcher_->release(*this);
+  held_for_ = dispatcher_->now() - held_since_;
+}
+
+void Call::try_again() noexcept {
+  leave_hold();
+  tried_count_ = 0;
+  proceed(next_attempt());
+}
+
+/// After a step that began another attempt, or could not.
+void Call::proceed(UpstreamFailure failure) noexcept {
+  if (failure != UpstreamFailure::kNone) return end(failure);
+  if (owes_writable_ && attempt_.pump()) on_attempt_writable(attempt_);
+}
+
+policy::SendAgainDecision Call::decide(const policy::FailedAttempt& failed) noexcept {
+  return policy::may_send_again(failed,
+                                {.idempotent = is_idempotent(head_.method) || start_.idempotent,
+                                 .body_kept = !body_.is_open() || body_.keeping(),
+                                 .upgrade = head_.upgrade,
+                                 .answered = committed_},
+                                {.attempts = attempts_made_,
+                                 .caller_attempt = start_.caller_attempt,
+                                 .refused_streams = refused_streams_,
+                                 .stale_connections = stale_connections_,
+                                 .deadline_left = time_left()},
+                                kSendAgainRules);
+}
+
+// The token is not taken yet: without one the attempt goes on, since an answer may still come.
+bool Call::may_move() noexcept {
+  const policy::SendAgainDecision decision = decide({.failure = policy::AttemptFailure::kSilent,
+                                                     .processed = policy::Processed::kMaybe,
+                                                     .written = true,
+                                                     .reused = false,
+                                                     .pushback = {}});
+  return decision.verdict != policy::SendAgain::kNo &&
+         dispatcher_->upstream().budget().balance_millitokens() >= policy::kRedundancyToken &&
+         attempt_.endpoint().shared->budget().balance_millitokens() >= policy::kRedundancyToken &&
+         dispatcher_->other_open({tried_.data(), tried_count_});
+}
+
+bool Call::take_token(const PoolEndpoint& failed, policy::SendAgain verdict) noexcept {
+  if (verdict != policy::SendAgain::kFromBudget || token_.held()) return true;
+  if (token_.take({.shared = dispatcher_->upstream().budget(),
+                   .destination = failed.shared->budget()}) == control::BudgetVerdict::kTaken) {
+    return true;
+  }
+  dispatcher_->upstream().counters(dispatcher_->loop_index()).budget_empty.add();
+  return false;
+}
+
+void Call::note_decision(policy::SendAgainReason reason) noexcept {
+  dispatcher_->upstream()
+      .counters(dispatcher_->loop_index())
+      .decisions[static_cast<std::size_t>(reason)]
+      .add();
+}
+
+void Call::on_attempt_failed(const StreamFailure& failure) {
+  proceed(after_failure(failure));
+}
+
+/// kNone: another attempt follows, now or later.
+UpstreamFailure Call::after_failure(const StreamFailure& failure) noexcept {
+  if (start_.only != nullptr) return failure.failure;
+  if (is_own_shortage(failure.failure)) return failure.failure;
+  if (failure.failure == UpstreamFailure::kRefusedStream) ++refused_streams_;
+  if (failure.failure == UpstreamFailure::kClosedEarly && failure.reused) ++stale_connections_;
+  const policy::FailedAttempt failed{.failure = kind_of(failure.failure),
+                                     .processed = failure.processed,
+                                     .written = failure.written,
+                                     .reused = failure.reused,
+                                     .pushback = {}};
+  const policy::SendAgainDecision decision = decide(failed);
+  if (!failure.written) --attempts_made_;  // it reached nobody
+  PoolEndpoint& at = attempt_.endpoint();
+  const std::span<const Endpoint* const> tried(tried_.data(), tried_count_);
+  const bool other = dispatcher_->other_open(tried);
+  if (!failure.written && !other && !dispatcher_->upstream().any_open()) {
+    if (decision.reason == policy::SendAgainReason::kDeadline) return failure.failure;
+    return hold(failure.failure);
+  }
+  if (decision.verdict == policy::SendAgain::kNo) {
+    note_decision(decision.reason);
+    return failure.failure;
+  }
+  if (!take_token(at, decision.verdict)) return failure.failure;
+  note_decision(decision.reason);
+  if (decision.same_endpoint && tried_count_ > 0) --tried_count_;
+  // A kept connection that accepted nothing: a new one will do.
+  const bool stale = failure.reused && !failure.written && stale_connections_ <= 1;
+  const bool at_once = other || decision.same_endpoint || stale;
+  const std::optional<Duration> wait = policy::retry_wait({.retries = retries_,
+                                                           .other_available = at_once,
+                                                           .pushback = decision.wait,
+                                                           .deadline_left = time_left()},
+                                                          {}, dispatcher_->rng());
+  if (!wait) return failure.failure;
+  if (decision.verdict == policy::SendAgain::kFromBudget) ++retries_;
+  last_failure_ = failure.failure;
+  if (body_.is_open() && !std::exchange(owes_writable_, true)) events_.on_upstream_blocked();
+  if (*wait == Duration(0)) return next_attempt();
+  wake_at_ = dispatcher_->now() + *wait;
+  rearm();
+  return UpstreamFailure::kNone;
+}
+
+/// An answer that says "try later" is dropped if another endpoint can be asked at once.
+bool Call::retried_instead(const ResponseHead& head) noexcept {
+  if (head.status < 502 || head.status > 504 || start_.only != nullptr) return false;
+  const policy::SendAgainDecision decision = decide({.failure = policy::AttemptFailure::kStatus,
+                                                     .processed = policy::Processed::kYes,
+                                                     .written = true,
+                                                     .reused = false,
+                                                     .pushback = pushback_of(head)});
+  if (decision.verdict == policy::SendAgain::kNo || decision.wait > Duration(0)) return false;
+  if (!dispatcher_->other_open({tried_.data(), tried_count_})) return false;
+  if (!take_token(attempt_.endpoint(), decision.verdict)) return false;
+  note_decision(decision.reason);
+  ++retries_;
+  attempt_.cancel();
+  if (body_.is_open() && !std::exchange(owes_writable_, true)) events_.on_upstream_blocked();
+  proceed(next_attempt());
+  return true;
+}
+
+// ---- the response
+
+bool Call::on_attempt_head(Attempt& attempt, const ResponseHead& head) {
+  if (head.informational) {
+    if (events_.on_upstream_interim(head)) committed_ = true;
+    return true;
+  }
+  if (!committed_ && retried_instead(head)) return true;
+  if (!std::exchange(committed_, true) || sent_at_ == TimePoint{}) sent_at_ = attempt.sent_at();
+  tunnel_ = head.tunnel;
+  if (tunnel_) lift_deadlines();
+  if (attempt.request_sent()) {
+    release_request();
+  } else if (body_.is_open()) {
+    body_.stop_keeping(attempt.position());
+  }
+  return events_.on_upstream_head(head);
+}
+
+void Call::on_attempt_complete() {
+  detach();
+  events_.on_upstream_complete();
+}
+
+void Call::resume() noexcept {
+  attempt_.resume();
+}
+
+// ---- ends
+
+void Call::hold_expired() noexcept {
+  const bool callers = start_.deadline != TimePoint{} && start_.deadline <= dispatcher_->now();
+  if (callers) return end(UpstreamFailure::kDeadline);
+  end(last_failure_ == UpstreamFailure::kNone ? UpstreamFailure::kNoEndpoint : last_failure_);
+}
+
+void Call::end(UpstreamFailure failure) noexcept {
+  detach();
+  events_.on_upstream_failed(failure);
+}
+
+void Call::detach() noexcept {
+  WEIR_ASSERT(!attempt_.active());
+  leave_hold();
+  tunnel_ = false;
+  token_ = {};
+  dispatcher_->loop().cancel(timer_);
+  release_request();
+  dispatcher_ = nullptr;
+}
+
+void Call::cancel() noexcept {
+  if (!active()) return;
+  attempt_.cancel();
+  detach();
+}
+
+void Call::lift_deadlines() noexcept {
+  deadline_ = TimePoint::max();
+  patient_ = true;
+  rearm();
+  attempt_.rearm();
+}
+
+void Call::rearm() noexcept {
+  TimePoint at = deadline_;
+  if (wake_at_ != TimePoint{}) at = std::min(at, wake_at_);
+  if (at == TimePoint::max()) return dispatcher_->loop().cancel(timer_);
+  if (!timer_.armed() || timer_.deadline() != at) dispatcher_->loop().arm(timer_, at);
+}
+
+void Call::on_timer(TimePoint now) {
+  if (deadline_ <= now) {
+    waited_for_owner_ = attempt_.waits_for_owner();
+    attempt_.cancel();
+    if (deadline_ == start_.deadline) return end(UpstreamFailure::kDeadline);
+    if (held_hook.linked()) return hold_expired();  // no endpoint was slow: there was none
+    return end(UpstreamFailure::kOverallTimeout);
+  }
+  wake_at_ = {};
+  rearm();
+  proceed(next_attempt());
+}
+
+}  // namespace weir::inline v0::upstream

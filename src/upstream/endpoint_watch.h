@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "weir/base/time.h"
+
+#include "policy/latency_ejection.h"
+#include "upstream/latency_counts.h"
+#include "upstream/upstream.h"
+
+namespace weir::inline v0::upstream {
+
+/// Judges the endpoints of an upstream from what all loops measured: silence at every tick, latency
+/// once a second. Publishes the sums that choices need.
+///
+/// Thread-safety: one thread, the first loop's. Cost: O(endpoints) per tick, no lock while all are
+/// well. Lifetime: within that of the upstream.
+class EndpointWatch {
+ public:
+  static constexpr Duration kTick = std::chrono::milliseconds(20);
+  static constexpr Duration kWindow = std::chrono::seconds(1);
+  /// Later than this, our own delay could look like the endpoints' silence.
+  static constexpr Duration kLate = std::chrono::milliseconds(20);
+
+  explicit EndpointWatch(Upstream& upstream) : upstream_(upstream) {}
+
+  void tick(TimePoint now, Duration lateness);
+
+ private:
+  /// What is remembered of one endpoint from window to window.
+  struct Seen {
+    std::shared_ptr<Endpoint> endpoint;  // as long as its address is a key, nobody else gets it
+    LatencyCounts::Reading counts{};
+    policy::SlowWindows slow;
+    bool present = false;
+  };
+
+  void judge_silence(const EndpointSet& set, TimePoint now, bool late);
+  void close_window(const EndpointSet& set, TimePoint now);
+  void publish(const EndpointSet& set, TimePoint now);
+
+  Upstream& upstream_;
+  std::unordered_map<const Endpoint*, Seen> seen_;
+  std::vector<policy::LatencyWindow> windows_;
+  std::vector<policy::SlowWindows> history_;
+  std::vector<Duration> scratch_;
+  policy::CohortLatency latency_;
+  TimePoint window_ends_{};
+  TimePoint late_until_{};
+};
+
+}  // namespace weir::inline v0::upstream
