@@ -129,4 +129,24 @@ inline TimePoint AdmissionController::Impl::binding_deadline(
   return live.modes.load(kRelaxed).deadline == RuleMode::kEnforce ? request.deadline : TimePoint{};
 }
 
+// The name hash is keyed, so nobody can choose which flows it maps to.
+inline std::uint64_t AdmissionController::Impl::turns_of(const Identity& actor) const noexcept {
+  if (!actor.present() || live.fair.load(kRelaxed) == Fairness::kOff) return 0;
+  return std::max<std::uint64_t>(actor.key.low ^ actor.key.high, 1);
+}
+
+// Always inline: every request that waits asks, and the struct need not pass through memory.
+[[gnu::always_inline]] inline WaitingRoom::Newcomer AdmissionController::Impl::newcomer_of(
+    const AdmissionRequest& request, Scope& scope, TimePoint now) const noexcept {
+  WaitingRoom::Newcomer newcomer{.priority = request.priority,
+                                 .deadline = binding_deadline(request),
+                                 .actor = turns_of(request.actor),
+                                 .waiting_max = live.waiting_max.load(kRelaxed),
+                                 .capacity_per_second = scope.drain.capacity(now)};
+  if (request.hedge) return newcomer;
+  if (request.priority == Priority::kHigh) newcomer.tier = live.high_wait_max.load(kRelaxed);
+  if (request.priority == Priority::kNormal) newcomer.tier = live.normal_wait_max.load(kRelaxed);
+  return newcomer;
+}
+
 }  // namespace weir::inline v0::inline control

@@ -29,12 +29,6 @@ OperatorState ClassGate::state() const noexcept {
                                    .low_cap = cap(Priority::kLow)});
 }
 
-ClassCounts ClassGate::counts() const noexcept {
-  ClassCounts counts = unpack(word_.load(kRelaxed));
-  counts.units[0] += critical_overflow_.load(kRelaxed);
-  return counts;
-}
-
 // Critical is never refused: if its 14 bits are full, the units are counted outside the word.
 ClassGate::Attempt ClassGate::take_critical(std::uint32_t cost) noexcept {
   const std::uint32_t charged = std::clamp<std::uint32_t>(cost, 1, kClassUnitsMax);
@@ -81,14 +75,6 @@ ClassGate::Look ClassGate::look(const ClassRequest& request) const noexcept {
   found.limit = judge(word, rules, {.cap = false}, overtake);
   if (found.limit == Take::kTaken) found.units = rules.charged.cost;
   return found;
-}
-
-void ClassGate::set_waiting(bool high, bool normal) noexcept {
-  const std::uint64_t bits = (high ? kHighWaits : 0) | (normal ? kNormalWaits : 0);
-  std::uint64_t word = word_.load(kRelaxed);
-  while ((word & kAnyWaits) != bits &&
-         !word_.compare_exchange_weak(word, (word & ~kAnyWaits) | bits, kAcqRel, kRelaxed)) {
-  }
 }
 
 }  // namespace weir::inline v0::inline control

@@ -70,7 +70,9 @@ class ClassGate {
   void set_waiting(bool high, bool normal) noexcept;
 
   [[nodiscard]] ClassCounts counts() const noexcept;
-  [[nodiscard]] std::uint32_t sheddable() const noexcept { return counts().sheddable(); }
+  [[nodiscard]] std::uint32_t sheddable() const noexcept {
+    return unpack(word_.load(std::memory_order_relaxed)).sheddable();
+  }
   /// The number of units up to which a class may fill the scope.
   [[nodiscard]] std::uint32_t bound(Priority priority) const noexcept {
     return bounds_[index_of(priority)].load(std::memory_order_relaxed);
@@ -202,6 +204,21 @@ class ClassGate {
   if (request.priority == Priority::kCritical) return take_critical(request.cost);
   if (!enforced_.load(std::memory_order_relaxed)) return take_unenforced(request, overtake);
   return take(rules_for(request), {}, overtake);
+}
+
+inline ClassCounts ClassGate::counts() const noexcept {
+  ClassCounts counts = unpack(word_.load(std::memory_order_relaxed));
+  counts.units[0] += critical_overflow_.load(std::memory_order_relaxed);
+  return counts;
+}
+
+inline void ClassGate::set_waiting(bool high, bool normal) noexcept {
+  const std::uint64_t bits = (high ? kHighWaits : 0) | (normal ? kNormalWaits : 0);
+  std::uint64_t word = word_.load(std::memory_order_relaxed);
+  while ((word & kAnyWaits) != bits &&
+         !word_.compare_exchange_weak(word, (word & ~kAnyWaits) | bits, std::memory_order_acq_rel,
+                                      std::memory_order_relaxed)) {
+  }
 }
 
 inline bool ClassGate::give_back(const Seat& seat, Priority priority) noexcept {
