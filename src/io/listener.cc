@@ -1,11 +1,13 @@
 #include "weir/experimental/io/listener.h"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstddef>
 #include <utility>
 
 #include <fcntl.h>
+#include <linux/filter.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -26,6 +28,24 @@ void remove_stale_file(const SocketName& name) {
   if (::lstat(name.path.c_str(), &info) != 0 || !S_ISSOCK(info.st_mode)) return;
   const Result<Fd, IoError> probe = connect_to(name, {});
   if (!probe && probe.error() == IoError::kRefused) static_cast<void>(::unlink(name.path.c_str()));
+}
+
+/// Longer than a round trip to clients and balancers nearby, so that their handshakes can end.
+constexpr Duration kHandshakesEnd = std::chrono::milliseconds(20);
+
+/// Without this, a client can finish its handshake between the last accept and the close, and is
+/// reset. Best effort: if the kernel refuses the filter, that gap of microseconds remains.
+void ignore_new_handshakes(int fd) {
+  constexpr std::uint32_t kFlagsByte = 13;  // of the TCP header, where a socket's filter begins
+  constexpr std::uint32_t kSyn = 0x02;
+  std::array<sock_filter, 4> drop_syn{{
+      BPF_STMT(BPF_LD | BPF_B | BPF_ABS, kFlagsByte),
+      BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, kSyn, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, 0),
+      BPF_STMT(BPF_RET | BPF_K, 0xffffffff),
+  }};
+  const sock_fprog program{.len = drop_syn.size(), .filter = drop_syn.data()};
+  static_cast<void>(::setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program));
 }
 
 Fd reserve_descriptor() {
@@ -124,14 +144,20 @@ class Listener::Impl final : public SocketEvents {
     socket_.close(Callback<>::to<&Impl::on_closed>(*this));
   }
 
+  void drain(Callback<> closed) {
+    if (options_.shared) return close(closed);
+    closed_ = closed;
+    set_paused(true);
+    if (name_.address.family != Family::kUnix) ignore_new_handshakes(socket_.fd());
+    accept_queue();
+    retry_.on_fire(Timer::Fired::to<&Impl::end_drain>(*this));
+    socket_.loop().arm(retry_, socket_.loop().now() + kHandshakesEnd);
+  }
+
   void on_readable() override {
     for (std::uint32_t left = options_.accept_budget; left > 0 && watching(); --left) {
       if (!sink_->ready_to_accept()) return;
-      RawAddress peer;
-      const int fd = accept(peer);
-      if (fd < 0) return failed(io_error_of(errno));
-      accepted_.fetch_add(1, std::memory_order_relaxed);
-      sink_->on_accepted(Fd(fd), from_raw(peer));
+      if (accept_one() < 0) return failed(io_error_of(errno));
     }
   }
   void on_writable() override {}
@@ -144,6 +170,25 @@ class Listener::Impl final : public SocketEvents {
  private:
   [[nodiscard]] bool watching() const { return socket_.is_open() && !paused_ && !resting_; }
   void watch() { socket_.watch({.read = watching(), .write = false}); }
+
+  void end_drain(TimePoint) {
+    accept_queue();
+    close(closed_);
+  }
+
+  /// All of the kernel's queue, which its backlog bounds.
+  void accept_queue() {
+    while (accept_one() >= 0) continue;
+  }
+
+  int accept_one() {
+    RawAddress peer;
+    const int fd = accept(peer);
+    if (fd < 0) return fd;
+    accepted_.fetch_add(1, std::memory_order_relaxed);
+    sink_->on_accepted(Fd(fd), from_raw(peer));
+    return fd;
+  }
 
   int accept(RawAddress& peer) {
     return socket_.loop().impl().calls->accept(socket_.fd(), &peer.any, &peer.size);
@@ -209,6 +254,10 @@ void Listener::resume() noexcept {
 
 void Listener::close(Callback<> closed) noexcept {
   impl_->close(closed);
+}
+
+void Listener::drain(Callback<> closed) noexcept {
+  impl_->drain(closed);
 }
 
 SocketName Listener::name() const {

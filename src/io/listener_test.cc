@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -54,6 +55,38 @@ struct ListenerTest : testing::Test {
   Listener listener;
   bool running = false;
 };
+
+TEST_F(ListenerTest, ADrainAcceptsWhoIsConnectedAndIgnoresNewHandshakes) {
+  start("127.0.0.1:0", {.socket = {}, .accept_budget = 1});
+  std::vector<Fd> early;
+  for (int i = 0; i < 20; ++i) early.push_back(dial());
+  for (Fd& fd : early) ASSERT_EQ(::write(fd.get(), "x", 1), 1);
+  listener.drain(Callback<>::to<&ListenerTest::on_closed>(*this));
+  EXPECT_EQ(sink.fds.size(), 20U);
+  const Fd late = dial();  // does not block
+  pollfd connected{.fd = late.get(), .events = POLLOUT, .revents = 0};
+  EXPECT_EQ(::poll(&connected, 1, 0), 0) << "a handshake over loopback ends within connect()";
+  while (running) loop.run_once();
+  EXPECT_EQ(sink.fds.size(), 20U);
+  for (const Fd& fd : sink.fds) {
+    char byte = 0;
+    EXPECT_EQ(::read(fd.get(), &byte, 1), 1) << "the filter drops nothing but handshakes";
+  }
+}
+
+TEST_F(ListenerTest, ADrainLeavesTheQueueOfASharedSocketToOthers) {
+  const Result<Fd, IoError> listening = listen_on(*parse_socket_name("127.0.0.1:0"), {});
+  ASSERT_TRUE(listening.has_value());
+  ASSERT_TRUE(
+      listener.start(loop, Fd(::dup(listening->get())), {.socket = {}, .shared = true}, sink)
+          .has_value());
+  running = true;
+  const Fd client = dial();
+  listener.drain(Callback<>::to<&ListenerTest::on_closed>(*this));
+  while (running) loop.run_once();
+  EXPECT_TRUE(sink.fds.empty());
+  EXPECT_TRUE(Fd(::accept(listening->get(), nullptr, nullptr))) << "the other holder serves it";
+}
 
 TEST_F(ListenerTest, PortZeroBecomesAPortAndPeersAreKnown) {
   start("127.0.0.1:0");

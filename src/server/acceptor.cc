@@ -32,17 +32,18 @@ Result<void, io::IoError> Acceptor::add(io::Fd listening, const io::ListenOption
   return {};
 }
 
-void Acceptor::close(io::Callback<> done) {
+void Acceptor::close(Queued queued, io::Callback<> done) {
   if (closing_) return done();
   closing_ = true;
   closed_ = done;
   shared_.connections.unwant();
   loop_.cancel(room_timer_);
-  ++open_listeners_;  // refused_ counts as one listener
-  refused_.close(io::Callback<>::to<&Acceptor::on_listener_closed>(*this));
+  ++open_listeners_;  // until each was told to close
+  const auto one_closed = io::Callback<>::to<&Acceptor::on_listener_closed>(*this);
   for (auto& listener : listeners_) {
-    listener->close(io::Callback<>::to<&Acceptor::on_listener_closed>(*this));
+    queued == Queued::kServed ? listener->drain(one_closed) : listener->close(one_closed);
   }
+  on_listener_closed();
 }
 
 bool Acceptor::ready_to_accept() {

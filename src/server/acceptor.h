@@ -34,8 +34,10 @@ class Acceptor {
 
   [[nodiscard]] Result<void, io::IoError> add(io::Fd listening, const io::ListenOptions& options,
                                               bool tls);
+  /// What becomes of connections that the kernel has established and that nobody accepted yet.
+  enum class Queued : std::uint8_t { kServed, kReset };
   /// Stops accepting. Calls `done` when the listeners are closed.
-  void close(io::Callback<> done);
+  void close(Queued queued, io::Callback<> done);
 
  private:
   /// Receives the events of listeners: one object for cleartext, one for TLS.
@@ -61,8 +63,9 @@ class Acceptor {
   void request_room();
   void room_made();
   void look_again(TimePoint now);
+  /// The last connections of a queue may be refused: `refused_` closes after the listeners.
   void on_listener_closed() {
-    if (--open_listeners_ == 0) closed_();
+    if (--open_listeners_ == 0) refused_.close(closed_);
   }
 
   ServerShared& shared_;

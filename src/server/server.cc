@@ -59,11 +59,12 @@ struct Server::Impl {
         shared(config, loops.size()) {}
 
   Result<void, StartError> listen(std::vector<io::Fd> inherited) {
-    const io::ListenOptions options = listen_options(config);
+    io::ListenOptions options = listen_options(config);
     struct Listening {
       io::Fd fd;
       std::string where;
       bool tls = false;
+      bool inherited = false;
     };
     std::vector<Listening> sockets;
     for (const std::string& where : config.listen) sockets.push_back({io::Fd(), where, false});
@@ -77,9 +78,11 @@ struct Server::Impl {
       if (!fd) return unexpected(StartError{fd.error(), socket.where, {}});
       socket.fd = std::move(*fd);
     }
-    for (io::Fd& fd : inherited) sockets.push_back({std::move(fd), "inherited socket", false});
+    for (io::Fd& fd : inherited)
+      sockets.push_back({std::move(fd), "inherited socket", false, true});
     for (Listening& socket : sockets) {
       (socket.tls ? tls_names : names).push_back(io::bound_name(socket.fd.get()));
+      options.shared = socket.inherited;
       Result<void, io::IoError> added;
       loops.at(0).call(
           [&, this] { added = acceptor->add(std::move(socket.fd), options, socket.tls); });
@@ -100,11 +103,11 @@ struct Server::Impl {
     return {};
   }
 
-  void close_acceptor() {
+  void close_acceptor(Acceptor::Queued queued) {
     if (acceptor == nullptr || acceptor_closed) return;
     acceptor_closed = true;
     Countdown closed(1);
-    loops.at(0).post([&] { acceptor->close(io::Callback<>::to<&Countdown::one>(closed)); });
+    loops.at(0).post([&] { acceptor->close(queued, io::Callback<>::to<&Countdown::one>(closed)); });
     closed.latch.wait();
   }
 
@@ -210,7 +213,7 @@ bool Server::drain(Duration at_most) {
   Impl& self = *impl_;
   if (!self.started) return true;
   self.shared.draining.store(true, std::memory_order_relaxed);
-  self.close_acceptor();
+  self.close_acceptor(Acceptor::Queued::kServed);
   for (auto& shard : self.shards) {
     shard->loop().call([&] { shard->drain(); });
   }
@@ -227,7 +230,7 @@ bool Server::drain(Duration at_most) {
 void Server::stop() {
   Impl& self = *impl_;
   if (!self.started) return;
-  self.close_acceptor();
+  self.close_acceptor(Acceptor::Queued::kReset);
   if (!self.shards.empty()) {
     Countdown stopped(static_cast<std::ptrdiff_t>(self.shards.size()));
     for (auto& shard : self.shards) {

@@ -158,9 +158,13 @@ class CommandLine(ProcessTest):
     def test_without_standard_descriptors_it_serves_and_ends_in_order(self):
         # The numbers of closed descriptors must not become sockets that log lines are sent to.
         port, admin = free_port(), free_port()
+        config = tempfile.NamedTemporaryFile("w", suffix=".toml", encoding="utf-8")
+        self.addCleanup(config.close)
+        config.write(self.app_config([1], upstream="hold_max_ms = 0"))
+        config.flush()
         gateway = self.started(Process(
-            "/bin/sh", "-c", f"exec {WEIR} run --to 127.0.0.1:1 --listen {port} --admin {admin} "
-            "<&- >&- 2>&-", env={**os.environ, "WEIR_ADMIN_ACCESS_LOG": "all"}))
+            "/bin/sh", "-c", f"exec {WEIR} run --config {config.name} --listen {port} "
+            f"--admin {admin} <&- >&- 2>&-", env={**os.environ, "WEIR_ADMIN_ACCESS_LOG": "all"}))
         wait_until(lambda: can_connect(port))
         for _ in range(20):
             self.assertIn(get(port).reason, ("connect_refused", "no_endpoint"))

@@ -21,6 +21,7 @@ struct ListenOptions {
   std::uint32_t accept_budget = 64;  // sockets accepted per turn, so that requests are served too
   std::uint32_t unix_mode = 0660;    // permissions of a Unix socket's file
   Duration retry_after = std::chrono::milliseconds(50);  // pause after descriptors have run out
+  bool shared = false;  // another process holds this socket, too, and serves its queue
 };
 
 /// Binds and listens. The options are set here once and inherited by every accepted socket. The
@@ -78,7 +79,11 @@ class Listener {
   /// Leaves new connections in the kernel's queue until resume().
   void pause() noexcept;
   void resume() noexcept;
+  /// Connections in the kernel's queue are reset, unless another process holds the socket.
   void close(Callback<> closed) noexcept;
+  /// As close(), but connections that are established, or in the middle of their handshake, are
+  /// accepted first. Newer ones are not answered, and refused when they try again. Takes 20 ms.
+  void drain(Callback<> closed) noexcept;
 
   [[nodiscard]] SocketName name() const;
   [[nodiscard]] std::uint64_t accepted() const noexcept;
