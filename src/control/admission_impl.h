@@ -108,14 +108,15 @@ class AdmissionController::Impl {
     return process.shared ? 0 : config.max_concurrent;
   }
 
+  // Each in cache lines of its own, first: the others then need no padding.
+  ProcessGate process;
+  ContendedCount<std::uint32_t> streaming;
+  ContendedCount<std::uint64_t> total_bytes;
   EventSink* events;
   SipKey name_key;
   Rng rng;  // under config_mutex
   LiveRules live;
   MemoryGate memory;
-  ProcessGate process;
-  ContendedCount<std::uint32_t> streaming;
-  ContendedCount<std::uint64_t> total_bytes;
   BudgetTable actors;
   BudgetTable peers;
   std::unique_ptr<std::atomic<Scope*>[]> scopes;  // scopes_max entries, owned

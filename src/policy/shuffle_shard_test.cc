@@ -8,7 +8,7 @@
 
 #include "weir/base/rng.h"
 
-namespace weir::policy {
+namespace weir::inline v0::inline policy {
 namespace {
 
 using Cards = std::bitset<ShuffleShard::kQueues>;
@@ -55,4 +55,4 @@ TEST(ShuffleShard, SixteenOthersCoverAHandAsOftenAsTheArithmeticSays) {
 }
 
 }  // namespace
-}  // namespace weir::policy
+}  // namespace weir::inline v0::inline policy
