@@ -229,6 +229,9 @@ class Layout(Rule):
         self.fires(layout, "src/io/x.h", own + "namespace weir::inline v0 {\nusing io::A;\n}\n",
                    "v0::io")
         self.fires(layout, "src/server/x.h", own, "v0::inline server")
+        for name in ("weir::control", "weir::inline v0::control"):
+            self.fires(layout, "tests/x_test.cc", f"namespace {name} {{\n}}\n", "inline control")
+        self.silent(layout, "src/control/x.cc", "namespace weir::inline v0::inline control {\n}\n")
         self.fires(layout, "src/io/x.h", own + "namespace weir::inline v0 {\nclass B;\n}\n",
                    "v0::io")
 

@@ -8,7 +8,10 @@ _BLAND_NAMES = {"util", "utils", "common", "helper", "helpers", "misc"}
 _BARE_NOLINT = re.compile(r"\bNOLINT(?:NEXTLINE|BEGIN|END)?\b(?!\()")
 _NAMESPACE = re.compile(r"^namespace\s+(weir\b[^{;=]*?)\s*\{", re.MULTILINE)
 # What embedders use: inline, so that weir::Name works too.
-_INLINE_LAYERS = {"policy", "control", "server"}
+_INLINE_LAYERS = ("policy", "control", "server")
+# clang refuses an inline namespace that is opened again without the word; g++ does not.
+_NOT_INLINE = re.compile(r"^namespace\s+weir::(?:inline v0::)?(%s)\b" % "|".join(_INLINE_LAYERS),
+                         re.MULTILINE)
 _SNAKE = re.compile(r"[a-z0-9]+(_[a-z0-9]+)*")
 
 
@@ -45,6 +48,9 @@ def _check_cpp(file):
     if file.stem in _BLAND_NAMES:
         yield file.finding(0, f"`{file.stem}` says nothing: name the file after its one idea")
     if file.suffix != "h":
+        for match in _NOT_INLINE.finditer(file.code):
+            yield file.finding(file.line_of(match.start()),
+                               f"write `namespace weir::inline v0::inline {match.group(1)}`")
         return
     if file.code.lstrip().startswith("#pragma once") is False:
         yield file.finding(1, "a header starts with #pragma once")
