@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "config/reference.h"
-#include "metrics/reference.h"
+#include "config/option_table.h"
+#include "metrics/metric.h"
 
 int main(int argc, char** argv) {
   const std::string_view what = argc == 2 ? argv[1] : "";

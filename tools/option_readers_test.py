@@ -24,7 +24,8 @@ VALIDATE = re.compile(r"^(inline )?ConfigErrors \w+::(validate|warnings)\(.*?^\}
 ROW = re.compile(r'^WEIR_(UPSTREAM_|ROUTE_)?OPTION\(\s*(?:"[^"]*",\s*)?"[^"]*",\s*\w+,\s*([\w.]+)',
                  re.M)
 OWNERS = {None: "Config", "UPSTREAM_": "UpstreamConfig", "ROUTE_": "RouteConfig"}
-STRUCT = re.compile(r"^struct (?:alignas\(\d+\) )?(\w+) \{$(.*?)^\};$", re.M | re.S)
+STRUCT = re.compile(r"^struct (?:alignas\(\d+\) )?(\w+)(?: : ([\w:, ]+))? \{$(.*?)^\};$",
+                    re.M | re.S)
 FIELD = re.compile(r"^  (?!return|using|static|friend|struct|enum|bool operator)"
                    r"((?:const )?[\w:]+(?:<[^;=(]*>)?) (\w+)(?= =|;|\{)", re.M)
 WARNING = re.compile(r"^(.*?):(\d+):(\d+): warning: .*weir:([\w:]+)", re.M)
@@ -52,17 +53,20 @@ class Tables:
     def __init__(self):
         self.headers = {path: read(path) for path in files_under("include/weir", ".h")}
         self.structs = {}
+        self.bases = {}
         for text in self.headers.values():
-            for name, body in STRUCT.findall(text):
+            for name, bases, body in STRUCT.findall(text):
                 self.structs[name] = fields_of(body)
+                self.bases[name] = [base.rpartition("::")[2] for base in bases.split(", ") if base]
 
     def leaf(self, owner, path):
         """("AdmissionConfig", "inflight_max") of Config's admission.inflight_max."""
         *inner, last = path.split(".")
         for name in inner:
             owner = self.structs[owner][name].rpartition("::")[2]
-        assert last in self.structs[owner], (owner, path)
-        return owner, last
+        owners = [one for one in (owner, *self.bases[owner]) if last in self.structs[one]]
+        assert len(owners) == 1, (owner, path)
+        return owners[0], last
 
     def rows(self):
         for owner, path in ROW.findall(read(os.path.join(ROOT, "src/config/options.def"))):

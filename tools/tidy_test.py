@@ -226,8 +226,12 @@ class Layout(Rule):
     def test_a_layer_has_its_namespace(self):
         own = "#pragma once\nnamespace weir::inline v0::io {\nclass A;\n}\n"
         self.silent(layout, "src/io/x.h", own)
-        self.silent(layout, "src/io/x.h", own + "namespace weir::inline v0 {\nusing io::A;\n}\n")
-        self.fires(layout, "src/server/x.h", own, "v0::server")
+        self.fires(layout, "src/io/x.h", own + "namespace weir::inline v0 {\nusing io::A;\n}\n",
+                   "v0::io")
+        self.fires(layout, "src/server/x.h", own, "v0::inline server")
+        for name in ("weir::control", "weir::inline v0::control"):
+            self.fires(layout, "tests/x_test.cc", f"namespace {name} {{\n}}\n", "inline control")
+        self.silent(layout, "src/control/x.cc", "namespace weir::inline v0::inline control {\n}\n")
         self.fires(layout, "src/io/x.h", own + "namespace weir::inline v0 {\nclass B;\n}\n",
                    "v0::io")
 

@@ -1,11 +1,7 @@
 #include "demo_replica.h"
 
 #include <array>
-#include <charconv>
 #include <deque>
-#include <string_view>
-#include <unordered_map>
-#include <vector>
 
 #include "weir/experimental/io/loop.h"
 #include "weir/experimental/io/timer.h"

@@ -54,14 +54,19 @@ bool apply_to(config::Config& config, const std::vector<std::string>& to) {
   return true;
 }
 
-bool apply_addresses(config::Config& config, const RunOptions& options) {
-  if (!options.listen.empty()) {
-    config.server.listen.clear();
-    for (const std::string& text : options.listen) {
-      if (!address_in(text, "--listen")) return false;
-      config.server.listen.push_back(with_host(text));
-    }
+/// Replaces the addresses of the configuration, if the option was given.
+bool apply_listen(std::vector<std::string>& listen, const std::vector<std::string>& given,
+                  const char* option) {
+  if (!given.empty()) listen.clear();
+  for (const std::string& text : given) {
+    if (!address_in(text, option)) return false;
+    listen.push_back(with_host(text));
   }
+  return true;
+}
+
+bool apply_addresses(config::Config& config, const RunOptions& options) {
+  if (!apply_listen(config.server.listen, options.listen, "--listen")) return false;
   io::TlsConfig& tls = config.server.tls;
   if (!options.tls_certificate.empty()) {
     tls.certificate = tls.private_key = options.tls_certificate;
@@ -73,13 +78,7 @@ bool apply_addresses(config::Config& config, const RunOptions& options) {
               << " needs --tls-cert\n";
     return false;
   }
-  if (!options.tls_listen.empty()) {
-    tls.listen.clear();
-    for (const std::string& text : options.tls_listen) {
-      if (!address_in(text, "--tls-listen")) return false;
-      tls.listen.push_back(with_host(text));
-    }
-  }
+  if (!apply_listen(tls.listen, options.tls_listen, "--tls-listen")) return false;
   if (options.admin == "none") {
     config.admin.listen.reset();
   } else if (!options.admin.empty()) {

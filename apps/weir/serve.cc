@@ -1,9 +1,9 @@
 #include "serve.h"
 
+#include <array>
 #include <csignal>
 #include <cstdio>
 #include <iostream>
-#include <memory>
 
 #include "weir/base/duration_text.h"
 #include "weir/base/errno_text.h"
@@ -19,6 +19,8 @@
 namespace weir::app {
 namespace {
 
+constexpr std::array kSignals = {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2};
+
 /// The main thread's loop: signals, the drain, the status every second.
 class Master {
  public:
@@ -31,13 +33,11 @@ class Master {
   int run() {
     // Signals first: one that arrives during start must not end the process half-started.
     std::signal(SIGPIPE, SIG_IGN);  // a closed standard output or error must not end the server
-    const auto end = io::Callback<int>::to<&Master::on_end>(*this);
-    const auto reload = io::Callback<int>::to<&Master::on_reload>(*this);
-    const auto user = io::Callback<int>::to<&Master::on_user_signal>(*this);
-    const bool watching = term_.start(loop_, SIGTERM, end) &&
-                          interrupt_.start(loop_, SIGINT, end) &&
-                          hangup_.start(loop_, SIGHUP, reload) &&
-                          user1_.start(loop_, SIGUSR1, user) && user2_.start(loop_, SIGUSR2, user);
+    const auto signalled = io::Callback<int>::to<&Master::on_signal>(*this);
+    bool watching = true;
+    for (std::size_t i = 0; i < kSignals.size(); ++i) {
+      watching = signals_[i].start(loop_, kSignals[i], signalled) && watching;
+    }
     if (!watching) std::cerr << "weir: signals cannot be watched; only SIGKILL will end this\n";
     int status = kOk;
     if (const auto started = gateway_.start(); !started) {
@@ -51,11 +51,7 @@ class Master {
     }
     loop_.cancel(tick_);
     loop_.cancel(drain_);
-    term_.close();
-    interrupt_.close();
-    hangup_.close();
-    user1_.close();
-    user2_.close();
+    for (io::SignalWatcher& signal : signals_) signal.close();
     loop_.run_once();
     return status;
   }
@@ -64,7 +60,13 @@ class Master {
   /// Not to std::cerr: this thread must not block when the reader of standard error has stopped.
   void say(const std::string& line) { gateway_.say("weir: " + line); }
 
-  void on_end(int) {
+  void on_signal(int number) {
+    if (number == SIGTERM || number == SIGINT) return on_end();
+    if (number == SIGHUP) return on_reload();
+    on_user_signal(number);
+  }
+
+  void on_end() {
     if (draining_) {
       say("ending now");
       return loop_.stop();
@@ -97,7 +99,7 @@ class Master {
     loop_.arm(drain_, kLook);
   }
 
-  void on_reload(int) {
+  void on_reload() {
     if (!serving_.read_again) {
       return say("SIGHUP: started without --config, there is no file to read again");
     }
@@ -156,11 +158,7 @@ class Master {
 
   const Serving& serving_;
   io::Loop loop_;
-  io::SignalWatcher term_;
-  io::SignalWatcher interrupt_;
-  io::SignalWatcher hangup_;
-  io::SignalWatcher user1_;
-  io::SignalWatcher user2_;
+  std::array<io::SignalWatcher, kSignals.size()> signals_;
   io::Timer tick_;
   io::Timer drain_;
   TimePoint accept_until_{};

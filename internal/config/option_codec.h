@@ -10,12 +10,9 @@
 #include "weir/base/ip_range.h"
 #include "weir/base/net_address.h"
 #include "weir/base/time.h"
-#include "weir/control/admission_config.h"
 #include "weir/experimental/gateway/gateway_config.h"
 #include "weir/experimental/gateway/route_config.h"
 #include "weir/experimental/upstream/upstream_config.h"
-#include "weir/policy/limit_config.h"
-#include "weir/policy/priority.h"
 
 #include "config/option_kind.h"
 #include "config/raw_config.h"
@@ -56,55 +53,12 @@ Refusal assign(std::vector<gateway::IdentityKind>& field, const RawValue& value,
 [[nodiscard]] std::string print(const std::vector<gateway::IdentityKind>& field,
                                 const OptionRow& row);
 
-// Enums: the words of each, in the order of the enumerators.
+// Enums with names (WEIR_ENUM_NAMES).
 
 using Words = std::span<const std::string_view>;
-inline constexpr std::array<std::string_view, kPriorityCount> kPriorityWords = {
-    name_of(Priority::kCritical), name_of(Priority::kHigh), name_of(Priority::kNormal),
-    name_of(Priority::kLow)};
-constexpr Words words_of(RuleMode) noexcept {
-  return kRuleModeNames;
-}
-constexpr Words words_of(Fairness) noexcept {
-  return kFairnessNames;
-}
-constexpr Words words_of(LimitKind) noexcept {
-  return kLimitKindNames;
-}
-constexpr Words words_of(gateway::AccessLog) noexcept {
-  return gateway::kAccessLogNames;
-}
-constexpr Words words_of(gateway::Forwarded) noexcept {
-  return gateway::kForwardedNames;
-}
-constexpr Words words_of(io::ClientCertificate) noexcept {
-  return io::kClientCertificateNames;
-}
-constexpr Words words_of(gateway::IdentityKind) noexcept {
-  return gateway::kIdentityKindNames;
-}
-constexpr Words words_of(gateway::BytesCharged) noexcept {
-  return gateway::kBytesChargedNames;
-}
-constexpr Words words_of(io::TlsVersion) noexcept {
-  return io::kTlsVersionNames;
-}
-constexpr Words words_of(upstream::Protocol) noexcept {
-  return upstream::kProtocolNames;
-}
-constexpr Words words_of(upstream::HealthCheckKind) noexcept {
-  return upstream::kHealthCheckKindNames;
-}
-constexpr Words words_of(policy::Balance) noexcept {
-  return policy::kBalanceNames;
-}
-constexpr Words words_of(Priority) noexcept {
-  return kPriorityWords;
-}
-
 template <class T>
 concept WordEnum = requires(T t) {
-  words_of(t);
+  names_of(t);
 };
 
 /// "one of a, b, c"
@@ -115,13 +69,13 @@ concept WordEnum = requires(T t) {
 template <WordEnum T>
 Refusal assign(T& field, const RawValue& value, const OptionRow&) {
   std::size_t index = 0;
-  Refusal refusal = find_word(index, value, words_of(field));
+  Refusal refusal = find_word(index, value, names_of(field));
   if (!refusal) field = static_cast<T>(index);
   return refusal;
 }
 template <WordEnum T>
 [[nodiscard]] std::string print(T field, const OptionRow&) {
-  return quoted_text(words_of(field)[static_cast<std::size_t>(field)]);
+  return quoted_text(name_of(field));
 }
 
 // Optional options: printed as an empty text while not set.
@@ -142,7 +96,7 @@ template <class T>
 
 template <class T>
 constexpr Words choices_of(const T&) noexcept {
-  if constexpr (WordEnum<T>) return words_of(T{});
+  if constexpr (WordEnum<T>) return names_of(T{});
   return {};
 }
 template <class T>
@@ -153,7 +107,7 @@ inline Words choices_of(const std::optional<NetAddress>&) noexcept {
   return {};
 }
 inline Words choices_of(const std::vector<gateway::IdentityKind>&) noexcept {
-  return words_of(gateway::IdentityKind{});
+  return names_of(gateway::IdentityKind{});
 }
 
 /// The range of a row as text: "1 to 16383", "10ms to 60s"; empty if it has none.

@@ -1,11 +1,10 @@
 #pragma once
 
-#include <array>
-#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
 
+#include "weir/base/enum_names.h"
 #include "weir/experimental/config/option_apply.h"
 
 namespace weir::inline v0::config {
@@ -27,12 +26,8 @@ enum class OptionKind : std::uint8_t {
   kSources,    // ["127.0.0.1:80 weight=2", "dns:api:8080"]
 };
 
-[[nodiscard]] constexpr std::string_view name_of(OptionKind kind) noexcept {
-  constexpr std::array<std::string_view, 13> kNames = {
-      "flag",   "count",   "size",    "time",      "ratio",  "text",   "texts",
-      "choice", "choices", "address", "addresses", "ranges", "sources"};
-  return kNames[static_cast<std::size_t>(kind)];
-}
+WEIR_ENUM_NAMES(OptionKind, "flag", "count", "size", "time", "ratio", "text", "texts", "choice",
+                "choices", "address", "addresses", "ranges", "sources")
 
 [[nodiscard]] constexpr bool is_list(OptionKind kind) noexcept {
   return kind == OptionKind::kTexts || kind == OptionKind::kChoices ||

@@ -3,7 +3,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "weir/experimental/config/weir_config.h"
 
@@ -50,6 +49,15 @@ template <class Owner>
 /// The key of an option inside of its [[section]]: "connect_timeout_ms", "tls.ca".
 [[nodiscard]] std::string key_inside(const OptionRow& row);
 
+/// "1 to 16383 requests", "one of off, on"; empty if anything is allowed.
+template <class Owner>
+[[nodiscard]] std::string allowed_text(const Option<Owner>& option, const Owner& owner) {
+  const Words words = option.choices(owner);
+  std::string text = words.empty() ? range_text(option.row) : one_of(words);
+  if (!option.row.unit.empty()) text += (text.empty() ? "" : " ") + std::string(option.row.unit);
+  return text;
+}
+
 /// WEIR_ADMISSION_LIMIT_MIN_LIMIT; the section is omitted if the name begins with it.
 [[nodiscard]] std::string environment_name(const OptionRow& row);
 
@@ -60,6 +68,9 @@ struct EnvironmentAlias {
   std::string_view name;
 };
 [[nodiscard]] std::span<const EnvironmentAlias> environment_aliases() noexcept;
+
+/// docs/reference/options.md, generated from the table; a test compares it with the file.
+[[nodiscard]] std::string options_reference();
 
 /// The file's key for a field in an error of a layer's validate(): ("admission", "class_cap_high")
 /// is "priority.high_limit". For an unknown field it is owner.field.

@@ -5,7 +5,7 @@
 
 #include "policy/redundancy_budget.h"
 
-namespace weir::inline v0::control {
+namespace weir::inline v0::inline control {
 
 /// The redundancy budget of an upstream or of one destination, shared by loops: retries and hedges
 /// take from it, each request deposits.
@@ -91,4 +91,4 @@ class [[nodiscard]] RedundancyToken {
   RedundancyBudget* destination_ = nullptr;
 };
 
-}  // namespace weir::inline v0::control
+}  // namespace weir::inline v0::inline control

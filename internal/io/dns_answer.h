@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -8,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "weir/base/enum_names.h"
 #include "weir/base/result.h"
 #include "weir/base/time.h"
 #include "weir/experimental/io/address.h"
@@ -23,11 +23,7 @@ enum class DnsError : std::uint8_t {
   kTimeout,    // no server answered
   kBadAnswer,  // an answer that cannot be read
 };
-inline constexpr std::array<std::string_view, 5> kDnsErrorNames = {
-    "not_found", "no_records", "servfail", "timeout", "bad_answer"};
-[[nodiscard]] constexpr std::string_view name_of(DnsError error) noexcept {
-  return kDnsErrorNames[static_cast<std::size_t>(error)];
-}
+WEIR_ENUM_NAMES(DnsError, "not_found", "no_records", "servfail", "timeout", "bad_answer")
 
 /// The record types that are asked for, with their numbers in the protocol.
 enum class DnsType : std::uint16_t { kA = 1, kAaaa = 28, kSrv = 33 };

@@ -22,8 +22,8 @@ enum class TlsRole : std::uint8_t { kServer, kClient };
 struct TlsIdentity {
   std::string certificate_file;
   std::string key_file;  // may be the same file
-  std::string certificate_pem;
-  std::string key_pem;
+  std::string certificate_pem{};
+  std::string key_pem{};
 };
 
 /// The settings of a TlsContext.

@@ -76,8 +76,12 @@ class TlsStream {
 
   /// The protocol agreed on by ALPN; HTTP/1.1 if the server did not answer it.
   [[nodiscard]] TlsProtocol protocol() const noexcept;
-  [[nodiscard]] bool resumed() const noexcept;
-  [[nodiscard]] std::string_view version() const noexcept;  // "TLSv1.3"
+  [[nodiscard]] bool resumed() const noexcept {
+    return ssl_ != nullptr && SSL_session_reused(ssl_) == 1;
+  }
+  [[nodiscard]] std::string_view version() const noexcept {
+    return ssl_ == nullptr ? std::string_view{} : SSL_get_version(ssl_);
+  }  // "TLSv1.3"
   /// The subject of the peer's verified certificate, "CN=…", written into `into`; empty without
   /// one.
   [[nodiscard]] std::string_view peer_subject(std::span<char> into) const noexcept;

@@ -32,14 +32,22 @@ class TlsTransport final : public Transport {
   void end() noexcept;
 
   io::IoResult read(std::span<std::byte> into) noexcept override;
-  io::IoResult write(std::span<const io::ConstBuffer> pieces) noexcept override;
+  io::IoResult write(std::span<const io::ConstBuffer> pieces) noexcept override {
+    return stream_.write(pieces);
+  }
   bool has_pending() const noexcept override;
-  io::Socket::Interest interest(io::Socket::Interest wanted) const noexcept override;
-  void on_writable() noexcept override;
+  io::Socket::Interest interest(io::Socket::Interest wanted) const noexcept override {
+    return stream_.interest(wanted);
+  }
+  void on_writable() noexcept override {
+    retry_read_ = stream_.established() && stream_.read_needs_write();
+  }
   void shutdown_write() noexcept override;
   void close(bool orderly) noexcept override;
   bool secure() const noexcept override { return true; }
-  std::string_view peer_certificate() const noexcept override;
+  std::string_view peer_certificate() const noexcept override {
+    return subject_ == nullptr ? std::string_view{} : std::string_view(subject_);
+  }
 
   [[nodiscard]] const io::TlsStream& stream() const noexcept { return stream_; }
 

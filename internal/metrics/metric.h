@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "weir/base/assert.h"
@@ -63,5 +64,8 @@ class MetricsPage {
   TextWriter writer_;
   std::bitset<256> started_;
 };
+
+/// docs/reference/metrics.md, generated from metrics.def; a test compares it with the file.
+[[nodiscard]] std::string metrics_reference();
 
 }  // namespace weir::inline v0::metrics

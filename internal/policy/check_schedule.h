@@ -3,7 +3,7 @@
 #include "weir/base/rng.h"
 #include "weir/base/time.h"
 
-namespace weir::inline v0::policy {
+namespace weir::inline v0::inline policy {
 
 struct CheckScheduleRules {
   Duration interval = std::chrono::seconds(2);
@@ -38,4 +38,4 @@ class CheckSchedule {
   bool hurried_ = false;  // hurry() came while a check was outstanding
 };
 
-}  // namespace weir::inline v0::policy
+}  // namespace weir::inline v0::inline policy

@@ -5,10 +5,11 @@
 #include <cstdint>
 #include <string_view>
 
+#include "weir/base/enum_names.h"
 #include "weir/base/rng.h"
 #include "weir/base/time.h"
 
-namespace weir::inline v0::policy {
+namespace weir::inline v0::inline policy {
 
 /// What one part of a lookup (the addresses of one family, the SRV records) brought.
 enum class LookupOutcome : std::uint8_t {
@@ -32,11 +33,8 @@ enum class DiscoveryReason : std::uint8_t {
   kEmptyUnproven,   // an empty answer, not yet often and long enough
   kEmptyConfirmed,  // three empty answers in at least 10 s: the set is emptied
 };
-inline constexpr std::array<std::string_view, 5> kDiscoveryReasonNames = {
-    "records", "partly_failed", "failed", "empty_unproven", "empty_confirmed"};
-[[nodiscard]] constexpr std::string_view name_of(DiscoveryReason reason) noexcept {
-  return kDiscoveryReasonNames[static_cast<std::size_t>(reason)];
-}
+WEIR_ENUM_NAMES(DiscoveryReason, "records", "partly_failed", "failed", "empty_unproven",
+                "empty_confirmed")
 
 /// The bounds of DiscoveryRules.
 struct DiscoveryTimes {
@@ -98,4 +96,4 @@ class DiscoveryRules {
   TimePoint first_empty_{};
 };
 
-}  // namespace weir::inline v0::policy
+}  // namespace weir::inline v0::inline policy

@@ -1,13 +1,14 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <string_view>
 
+#include "weir/base/enum_names.h"
 #include "weir/base/rng.h"
 #include "weir/base/time.h"
 
-namespace weir::inline v0::policy {
+namespace weir::inline v0::inline policy {
 
 /// What an endpoint may be used for; a label of metrics, shown by /endpoints.
 enum class EndpointState : std::uint8_t {
@@ -18,7 +19,7 @@ enum class EndpointState : std::uint8_t {
   kEjected,    // by failures, by latency, or by active checks: reason() says which
   kDraining,   // by the operator or by the endpoint
 };
-[[nodiscard]] std::string_view name_of(EndpointState state) noexcept;
+WEIR_ENUM_NAMES(EndpointState, "available", "returning", "suspect", "hung", "ejected", "draining")
 
 /// Why an endpoint changed its state.
 enum class HealthReason : std::uint8_t {
@@ -37,8 +38,10 @@ enum class HealthReason : std::uint8_t {
   kDrainOver,      // draining -> returning
   kRampOver,       // returning -> available
 };
-inline constexpr std::size_t kHealthReasonCount = 14;
-[[nodiscard]] std::string_view name_of(HealthReason reason) noexcept;
+WEIR_ENUM_NAMES(HealthReason, "new", "connect_failed", "bad_answers", "slow", "checks_failed",
+                "silent", "operator", "endpoint", "pause_over", "answered", "heard",
+                "checks_passed", "drain_over", "ramp_over")
+inline constexpr std::size_t kHealthReasonCount = kHealthReasonNames.size();
 
 /// What happened to an endpoint.
 enum class HealthEvent : std::uint8_t {
@@ -223,4 +226,4 @@ class EndpointHealth {
   TimePoint failed_ended_{};  // the last ejection by failures
 };
 
-}  // namespace weir::inline v0::policy
+}  // namespace weir::inline v0::inline policy

@@ -1,14 +1,17 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
+#include "weir/base/assert.h"
 #include "weir/base/intrusive_list.h"
 
 #include "policy/shuffle_shard.h"
 
-namespace weir::inline v0::policy {
+namespace weir::inline v0::inline policy {
 
 /// A queue of the waiters of one actor, or of several when there are more actors than queues.
 using FlowId = std::uint8_t;
@@ -36,11 +39,34 @@ class FairTurns {
   /// The flow that a waiter of this actor would join; zero: no actor.
   [[nodiscard]] FlowId flow_for(std::uint64_t actor) const noexcept;
 
-  void add(FlowId id, std::uint64_t actor, std::uint32_t cost) noexcept;
+  void add(FlowId id, std::uint64_t actor, std::uint32_t cost) noexcept {
+    Flow& flow = flows_[id];
+    if (flow.waiters == 0) {
+      flow.actor = actor;
+      flow.credit = 0;
+      turns_.push_back(flow);
+    }
+    set_waiters(flow, flow.waiters + 1);
+    ++waiters_;
+    quantum_ = std::max(quantum_, cost);
+  }
   /// Takes one waiter out without charging its flow: it was refused or left.
-  void remove(FlowId id) noexcept;
+  void remove(FlowId id) noexcept {
+    Flow& flow = flows_[id];
+    WEIR_ASSERT(flow.waiters > 0);
+    set_waiters(flow, flow.waiters - 1);
+    --waiters_;
+    if (flow.waiters == 0) {
+      if (turns_.front() == &flow) turn_begun_ = false;
+      turns_.remove(flow);
+    }
+    if (waiters_ == 0) quantum_ = 1;
+  }
   /// Takes one waiter out and charges its flow.
-  void serve(FlowId id, std::uint32_t cost) noexcept;
+  void serve(FlowId id, std::uint32_t cost) noexcept {
+    flows_[id].credit -= std::min(flows_[id].credit, cost);
+    remove(id);
+  }
 
   /// The flow whose turn it is, until serve() or remove() changes that. There must be a waiter.
   /// `first_cost(id)` is the cost of the first waiter of a flow.
@@ -81,13 +107,17 @@ class FairTurns {
     std::uint32_t credit = 0;
   };
   using ByLength = IntrusiveList<Flow, &Flow::length>;
-  static constexpr std::size_t kLengths = 32;  // list i: flows with 2^i to 2^(i+1) - 1 waiters
+  static constexpr std::size_t kLengths = 32;  // list i: 2^i to 2^(i+1) - 1 waiters, at least 2
 
   [[nodiscard]] FlowId id_of(const Flow& flow) const noexcept {
     return static_cast<FlowId>(&flow - flows_.data());
   }
   void end_turn(Flow& flow) noexcept;
-  void set_waiters(Flow& flow, std::uint32_t count) noexcept;
+  void set_waiters(Flow& flow, std::uint32_t count) noexcept {
+    const std::uint32_t before = std::exchange(flow.waiters, count);
+    if ((before | count) > 1) list_by_length(flow, before);
+  }
+  void list_by_length(Flow& flow, std::uint32_t before) noexcept;
 
   std::array<Flow, kFlows> flows_{};
   IntrusiveList<Flow, &Flow::turn> turns_;  // the flows that have waiters; the first has its turn
@@ -98,4 +128,4 @@ class FairTurns {
   bool turn_begun_ = false;  // the first flow has its quantum
 };
 
-}  // namespace weir::inline v0::policy
+}  // namespace weir::inline v0::inline policy

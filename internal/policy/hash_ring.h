@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-namespace weir::inline v0::policy {
+namespace weir::inline v0::inline policy {
 
 /// The place of a key among endpoints, so that equal keys go to the same endpoint, and a change of
 /// the set moves few keys (consistent hashing).
@@ -49,4 +49,4 @@ class HashRing {
   return slots < 1 ? 1 : slots > 4294967295.0 ? 4294967295U : static_cast<std::uint32_t>(slots);
 }
 
-}  // namespace weir::inline v0::policy
+}  // namespace weir::inline v0::inline policy

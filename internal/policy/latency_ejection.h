@@ -5,7 +5,7 @@
 
 #include "weir/base/time.h"
 
-namespace weir::inline v0::policy {
+namespace weir::inline v0::inline policy {
 
 struct LatencyEjectionRules {
   double ratio = 3;                                 // slower than this × the others' median ...
@@ -56,4 +56,4 @@ struct EjectionCounts {
 [[nodiscard]] bool may_eject_slow(const EjectionCounts& counts,
                                   const LatencyEjectionRules& rules) noexcept;
 
-}  // namespace weir::inline v0::policy
+}  // namespace weir::inline v0::inline policy

@@ -7,7 +7,7 @@
 
 #include "weir/policy/limit_policy.h"
 
-namespace weir::inline v0::policy {
+namespace weir::inline v0::inline policy {
 
 /// Answers of the protected service: good ones, and those that reported overload.
 struct OutcomeCounts {
@@ -67,4 +67,4 @@ struct OverloadShare {
   return all > 0 ? window.overload_count / all : 0;
 }
 
-}  // namespace weir::inline v0::policy
+}  // namespace weir::inline v0::inline policy

@@ -2,7 +2,7 @@
 
 #include "weir/base/time.h"
 
-namespace weir::inline v0::policy {
+namespace weir::inline v0::inline policy {
 
 /// The latency score of one endpoint: rises to a higher sample at once, falls to lower ones with a
 /// time constant. Plain numbers; shared by loops as two atomics or under a small lock (a lost
@@ -59,4 +59,4 @@ struct LatencySample {
 [[nodiscard]] PeakEwma score_on_return(const CohortLatency& cohort, const PeakEwmaRules& rules,
                                        TimePoint now) noexcept;
 
-}  // namespace weir::inline v0::policy
+}  // namespace weir::inline v0::inline policy

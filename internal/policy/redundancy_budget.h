@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <optional>
 
-namespace weir::inline v0::policy {
+namespace weir::inline v0::inline policy {
 
 /// The arithmetic of the redundancy budget, which bounds retries and hedges together: each request
 /// deposits a part of a token, each redundant attempt takes one token.
@@ -49,4 +49,4 @@ inline constexpr std::uint32_t kRedundancyToken = 1000;  // millitokens that one
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(sum, rules.cap_millitokens));
 }
 
-}  // namespace weir::inline v0::policy
+}  // namespace weir::inline v0::inline policy

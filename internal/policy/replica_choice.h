@@ -11,7 +11,7 @@
 #include "policy/hash_ring.h"
 #include "policy/replica_view.h"
 
-namespace weir::inline v0::policy {
+namespace weir::inline v0::inline policy {
 
 /// The endpoints of an upstream: size(), and view(i), which is read once or twice per endpoint.
 /// Endpoints of the own zone come first.
@@ -82,4 +82,4 @@ template <ReplicaSet Set>
   return choose_replica(ReplicaSetRef(set), ask, cursor, rng);
 }
 
-}  // namespace weir::inline v0::policy
+}  // namespace weir::inline v0::inline policy

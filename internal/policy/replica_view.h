@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 
+#include "weir/base/enum_names.h"
+
 #include "policy/endpoint_health.h"
 
-namespace weir::inline v0::policy {
+namespace weir::inline v0::inline policy {
 
 /// What a choice sees of one endpoint. Built by the accessor from shared values, by value, so a
 /// choice of two reads two endpoints and no more.
@@ -71,8 +74,9 @@ enum class ChoiceReason : std::uint8_t {
   kAllFull,   // open endpoints exist, and each holds its share
   kAllTried,  // open endpoints exist, all were tried, and a second try is not wanted
 };
-inline constexpr std::size_t kChoiceReasonCount = 10;
-[[nodiscard]] std::string_view name_of(ChoiceReason reason) noexcept;
+WEIR_ENUM_NAMES(ChoiceReason, "chosen", "only_one", "spilled", "panic", "repeated", "last_resort",
+                "empty_set", "all_out", "all_full", "all_tried")
+inline constexpr std::size_t kChoiceReasonCount = kChoiceReasonNames.size();
 
 struct Choice {
   std::uint32_t index = kNoReplica;
@@ -80,4 +84,4 @@ struct Choice {
   [[nodiscard]] constexpr bool found() const noexcept { return index != kNoReplica; }
 };
 
-}  // namespace weir::inline v0::policy
+}  // namespace weir::inline v0::inline policy

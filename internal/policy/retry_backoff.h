@@ -6,7 +6,7 @@
 #include "weir/base/rng.h"
 #include "weir/base/time.h"
 
-namespace weir::inline v0::policy {
+namespace weir::inline v0::inline policy {
 
 struct RetryBackoffRules {
   Duration wait_min = std::chrono::milliseconds(50);
@@ -31,4 +31,4 @@ struct RetryMoment {
 [[nodiscard]] std::optional<Duration> retry_wait(const RetryMoment& moment,
                                                  const RetryBackoffRules& rules, Rng& rng) noexcept;
 
-}  // namespace weir::inline v0::policy
+}  // namespace weir::inline v0::inline policy

@@ -1,12 +1,13 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <string_view>
 
+#include "weir/base/enum_names.h"
 #include "weir/base/time.h"
 
-namespace weir::inline v0::policy {
+namespace weir::inline v0::inline policy {
 
 /// Whether the endpoint has acted on a request, as far as the protocol tells.
 enum class Processed : std::uint8_t {
@@ -28,8 +29,10 @@ enum class AttemptFailure : std::uint8_t {
   kBadResponse,      // an answer that is not valid HTTP
   kStatus,  // a complete answer that says "try later": 429, 502, 503, 504, gRPC UNAVAILABLE
 };
-inline constexpr std::size_t kAttemptFailureCount = 10;
-[[nodiscard]] std::string_view name_of(AttemptFailure failure) noexcept;
+WEIR_ENUM_NAMES(AttemptFailure, "connect_failed", "refused_stream", "connection_lost",
+                "stream_reset", "enhance_your_calm", "http11_required", "timeout", "silent",
+                "bad_response", "status")
+inline constexpr std::size_t kAttemptFailureCount = kAttemptFailureNames.size();
 
 /// What the endpoint said about another attempt: Retry-After, or grpc-retry-pushback-ms.
 struct Pushback {
@@ -97,8 +100,11 @@ enum class SendAgainReason : std::uint8_t {
   kHttp11Required,  // the same request over HTTP/2 would fail again
   kPushback,        // the endpoint asked for no other attempt, or for a long wait
 };
-inline constexpr std::size_t kSendAgainReasonCount = 15;
-[[nodiscard]] std::string_view name_of(SendAgainReason reason) noexcept;
+WEIR_ENUM_NAMES(SendAgainReason, "not_sent", "not_processed", "stale_connection", "idempotent",
+                "answer_started", "deadline", "attempts_used", "body_gone", "not_idempotent",
+                "upgrade", "caller_retries", "refused_again", "calm_down", "http11_required",
+                "pushback")
+inline constexpr std::size_t kSendAgainReasonCount = kSendAgainReasonNames.size();
 
 struct SendAgainDecision {
   SendAgain verdict = SendAgain::kNo;
@@ -138,4 +144,4 @@ struct SendAgainDecision {
                                                const ResendFacts& request, const CallProgress& call,
                                                const SendAgainRules& rules) noexcept;
 
-}  // namespace weir::inline v0::policy
+}  // namespace weir::inline v0::inline policy

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace weir::inline v0::policy {
+namespace weir::inline v0::inline policy {
 
 /// Deals a hand of distinct queues to the hash of an actor (shuffle sharding): two actors may have
 /// one queue in common and hardly ever all of them. With 128 queues and hands of 8, sixteen others
@@ -18,6 +18,10 @@ struct ShuffleShard {
   static constexpr std::size_t kHand = 8;
   using Hand = std::array<std::uint8_t, kHand>;
 
+  /// deal(hash).front(), for a tenth of the cost.
+  [[nodiscard]] static constexpr std::uint8_t first(std::uint64_t hash) noexcept {
+    return static_cast<std::uint8_t>(hash % kQueues);
+  }
   [[nodiscard]] static constexpr Hand deal(std::uint64_t hash) noexcept {
     Hand hand{};
     Hand sorted{};
@@ -35,4 +39,4 @@ struct ShuffleShard {
   }
 };
 
-}  // namespace weir::inline v0::policy
+}  // namespace weir::inline v0::inline policy

@@ -5,7 +5,7 @@
 
 #include "weir/base/time.h"
 
-namespace weir::inline v0::policy {
+namespace weir::inline v0::inline policy {
 
 /// Detects a hung endpoint by its silence, not by the age of a request: a slow request on an
 /// endpoint that sends bytes to others is no reason to suspect it.
@@ -94,4 +94,4 @@ enum class SilenceEnd : std::uint8_t { kResponse, kProbe };
   return suspected_until != TimePoint{} && sent <= suspected_until;
 }
 
-}  // namespace weir::inline v0::policy
+}  // namespace weir::inline v0::inline policy

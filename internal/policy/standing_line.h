@@ -2,7 +2,7 @@
 
 #include "weir/base/time.h"
 
-namespace weir::inline v0::policy {
+namespace weir::inline v0::inline policy {
 
 /// Decides how long a request may wait in one line of a waiting room: the whole tier in a burst, at
 /// most 10 ms while the line is standing.
@@ -27,7 +27,8 @@ namespace weir::inline v0::policy {
 ///
 /// Promises: equal calls give equal answers on every machine. A time before the last one seen, zero
 /// included, counts as the last one seen.
-/// Thread-safety: none; the owner serialises. Cost: O(1), no allocation; a few divisions.
+/// Thread-safety: none; the owner serialises. Cost: O(1), no allocation; a few divisions, none
+/// while no refusal counts.
 class StandingLine {
  public:
   static constexpr Duration kShortPatience = std::chrono::milliseconds(10);
@@ -40,23 +41,41 @@ class StandingLine {
   static constexpr double kStandsUntil = 0.5;
 
   /// Somebody waits from `now` on, or nobody does.
-  void set_occupied(bool occupied, TimePoint now) noexcept;
+  void set_occupied(bool occupied, TimePoint now) noexcept {
+    if (occupied == occupied_) return;
+    advance(now);
+    occupied_ = occupied;
+  }
   /// The line refused a request that came at `came_at`, for lack of room or time. A refusal that
   /// only the request's own deadline caused is not the line's.
   void note_refused(TimePoint came_at, TimePoint now) noexcept;
   /// How long a request that comes now may wait. May begin a trial.
-  [[nodiscard]] Duration patience(Duration tier, TimePoint now) noexcept;
+  [[nodiscard]] Duration patience(Duration tier, TimePoint now) noexcept {
+    advance(now);
+    return state_ == State::kStanding ? standing_patience(tier) : tier;
+  }
 
   /// The longest time after which the first of the line is still served; Duration::max() while the
   /// line is not standing: then its own patience decides.
-  [[nodiscard]] Duration served_within(TimePoint now) noexcept;
+  [[nodiscard]] Duration served_within(TimePoint now) noexcept {
+    advance(now);
+    return state_ == State::kStanding ? kShortPatience : Duration::max();
+  }
   [[nodiscard]] bool standing(TimePoint now) noexcept;
   [[nodiscard]] double share() const noexcept { return share_; }
 
  private:
   enum class State : unsigned char { kMoving, kStanding, kTrial };
 
-  void advance(TimePoint now) noexcept;
+  void advance(TimePoint now) noexcept {
+    if (now <= at_) return;
+    // The common case, inline: no refusal counts, so the share stays zero.
+    const bool idle = share_ == 0 && state_ == State::kMoving && refused_until_ <= at_;
+    if (!idle) return advance_state(now);
+    at_ = now;
+  }
+  void advance_state(TimePoint now) noexcept;
+  [[nodiscard]] Duration standing_patience(Duration tier) noexcept;
   void fade(Duration span, double towards) noexcept;
   void stop_standing() noexcept;
 
@@ -70,4 +89,4 @@ class StandingLine {
   bool occupied_ = false;
 };
 
-}  // namespace weir::inline v0::policy
+}  // namespace weir::inline v0::inline policy

@@ -25,7 +25,7 @@
 #include "weir/experimental/io/thread_parker.h"
 #include "weir/experimental/server/server.h"
 
-namespace weir::inline v0::server::testkit {
+namespace weir::inline v0::inline server::testkit {
 
 /// A handler made of closures; a closure that is not set has the default behaviour of Handler.
 struct ScriptedHandler : Handler {
@@ -352,4 +352,4 @@ class Client {
   bool connected_ = false;
 };
 
-}  // namespace weir::inline v0::server::testkit
+}  // namespace weir::inline v0::inline server::testkit

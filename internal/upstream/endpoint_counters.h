@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "weir/base/enum_names.h"
 #include "weir/base/owned_count.h"
 #include "weir/base/time.h"
 
@@ -20,8 +21,7 @@ enum class AttemptOutcome : std::uint8_t {
   kFailed,     // no complete answer
   kCancelled,  // by our side: the client left, a deadline passed
 };
-inline constexpr std::array<std::string_view, 4> kAttemptOutcomeNames = {"ok", "error", "failed",
-                                                                         "cancelled"};
+WEIR_ENUM_NAMES(AttemptOutcome, "ok", "error", "failed", "cancelled")
 
 /// What one loop counted for one endpoint. Written by that loop only; readers add the loops up.
 struct alignas(64) EndpointCounters {

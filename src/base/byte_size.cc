@@ -1,9 +1,12 @@
 #include "weir/base/byte_size.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstddef>
 #include <system_error>
+
+#include "weir/base/ascii.h"
 
 namespace weir::inline v0 {
 namespace {
@@ -28,35 +31,12 @@ constexpr std::array kSizeUnits = {
 
 constexpr std::array<std::string_view, 5> kBinaryNames = {"B", "KiB", "MiB", "GiB", "TiB"};
 
-constexpr char lower(char c) {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
-
 bool same_ignoring_case(std::string_view text, std::string_view lower_name) {
-  if (text.size() != lower_name.size()) return false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (lower(text[i]) != lower_name[i]) return false;
-  }
-  return true;
+  return std::equal(text.begin(), text.end(), lower_name.begin(), lower_name.end(),
+                    [](char a, char b) { return to_lower(a) == b; });
 }
 
 }  // namespace
-
-std::string_view name_of(ByteSizeFault fault) noexcept {
-  switch (fault) {
-    case ByteSizeFault::kEmpty:
-      return "empty";
-    case ByteSizeFault::kNotANumber:
-      return "not_a_number";
-    case ByteSizeFault::kNotWhole:
-      return "not_whole";
-    case ByteSizeFault::kUnknownUnit:
-      return "unknown_unit";
-    case ByteSizeFault::kOverflow:
-      return "overflow";
-  }
-  WEIR_UNREACHABLE();
-}
 
 Result<ByteSize, ByteSizeFault> parse_byte_size(std::string_view text) noexcept {
   if (text.empty()) return unexpected(ByteSizeFault::kEmpty);

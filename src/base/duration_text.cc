@@ -21,24 +21,6 @@ constexpr std::array kTimeUnits = {
 
 }  // namespace
 
-std::string_view name_of(DurationFault fault) noexcept {
-  switch (fault) {
-    case DurationFault::kEmpty:
-      return "empty";
-    case DurationFault::kNotANumber:
-      return "not_a_number";
-    case DurationFault::kNotWhole:
-      return "not_whole";
-    case DurationFault::kMissingUnit:
-      return "missing_unit";
-    case DurationFault::kUnknownUnit:
-      return "unknown_unit";
-    case DurationFault::kOverflow:
-      return "overflow";
-  }
-  WEIR_UNREACHABLE();
-}
-
 Result<Duration, DurationFault> parse_duration(std::string_view text) noexcept {
   if (text.empty()) return unexpected(DurationFault::kEmpty);
   if (text.front() < '0' || text.front() > '9') return unexpected(DurationFault::kNotANumber);

@@ -1,8 +1,9 @@
 #include "weir/base/ip_range.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstddef>
+
+#include "weir/base/number_text.h"
 
 namespace weir::inline v0 {
 namespace {
@@ -17,20 +18,17 @@ bool is_mapped(const std::array<std::uint8_t, kV6Bytes>& bytes) {
 }
 
 /// A whole number without sign or leading zeros.
-std::optional<std::uint32_t> parse_number(std::string_view text, std::uint32_t max, int base) {
-  if (text.empty() || (base == 10 && text.size() > 1 && text[0] == '0')) return std::nullopt;
-  std::uint32_t value = 0;
-  const char* end = text.data() + text.size();
-  const auto result = std::from_chars(text.data(), end, value, base);
-  if (result.ec != std::errc() || result.ptr != end || value > max) return std::nullopt;
-  return value;
+std::optional<std::uint32_t> parse_part(std::string_view text, std::uint32_t max, int base) {
+  if (base == 10 && text.size() > 1 && text[0] == '0') return std::nullopt;
+  const auto value = parse_number<std::uint32_t>(text, base);
+  return value && *value <= max ? value : std::nullopt;
 }
 
 bool parse_v4(std::string_view text, std::uint8_t* out) {
   for (std::size_t i = 0; i < kV4Bytes; ++i) {
     const std::size_t dot = i + 1 < kV4Bytes ? text.find('.') : text.size();
     if (dot == std::string_view::npos) return false;
-    const auto value = parse_number(text.substr(0, dot), 255, 10);
+    const auto value = parse_part(text.substr(0, dot), 255, 10);
     if (!value) return false;
     out[i] = static_cast<std::uint8_t>(*value);
     text.remove_prefix(std::min(dot + 1, text.size()));
@@ -49,7 +47,7 @@ std::optional<std::size_t> parse_groups(std::string_view text, std::uint8_t* out
       if (colon != std::string_view::npos || used + kV4Bytes > kV6Bytes) return std::nullopt;
       return parse_v4(group, out + used) ? std::optional(used + kV4Bytes) : std::nullopt;
     }
-    const auto value = parse_number(group, 0xffff, 16);
+    const auto value = parse_part(group, 0xffff, 16);
     if (!value || group.size() > 4 || used + 2 > kV6Bytes) return std::nullopt;
     out[used++] = static_cast<std::uint8_t>(*value >> 8U);
     out[used++] = static_cast<std::uint8_t>(*value & 0xffU);
@@ -89,20 +87,6 @@ ZeroRun longest_zero_run(const std::array<std::uint32_t, 8>& groups) {
   return best;
 }
 
-struct Digits {
-  std::array<char, 8> bytes{};
-  std::size_t size = 0;
-  [[nodiscard]] std::string_view view() const noexcept { return {bytes.data(), size}; }
-};
-
-Digits digits(std::uint32_t value, int base) noexcept {
-  Digits text;
-  char* const begin = text.bytes.data();
-  const auto end = std::to_chars(begin, begin + text.bytes.size(), value, base).ptr;
-  text.size = static_cast<std::size_t>(end - begin);
-  return text;
-}
-
 }  // namespace
 
 IpAddress IpAddress::normalized() const noexcept {
@@ -131,7 +115,7 @@ void IpText::put(std::string_view text) noexcept {
 void IpText::put_v4(const std::uint8_t* bytes) noexcept {
   for (std::size_t i = 0; i < kV4Bytes; ++i) {
     if (i > 0) put(".");
-    put(digits(bytes[i], 10).view());
+    put(NumberText(bytes[i]).view());
   }
 }
 
@@ -158,7 +142,7 @@ IpText text_of(const IpAddress& address) noexcept {
       continue;
     }
     if (text.size_ > 0 && text.bytes_[text.size_ - 1U] != ':') text.put(":");
-    text.put(digits(groups[i++], 16).view());
+    text.put(NumberText(groups[i++], 16).view());
   }
   return text;
 }
@@ -187,7 +171,7 @@ Result<IpRange, IpRangeFault> parse_ip_range(std::string_view text) noexcept {
   const std::uint32_t width = parsed->v6 ? 128 : 32;
   std::uint32_t bits = width;
   if (slash != std::string_view::npos) {
-    const auto length = parse_number(text.substr(slash + 1), width, 10);
+    const auto length = parse_part(text.substr(slash + 1), width, 10);
     if (!length) return unexpected(IpRangeFault::kBadLength);
     bits = *length;
   }

@@ -1,9 +1,9 @@
 #include "weir/base/net_address.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstddef>
-#include <optional>
+
+#include "weir/base/number_text.h"
 
 namespace weir::inline v0 {
 namespace {
@@ -33,14 +33,6 @@ bool is_host_name(std::string_view text) {
     if (dot == std::string_view::npos) return !std::all_of(label.begin(), label.end(), is_digit);
     text.remove_prefix(dot + 1);
   }
-}
-
-std::optional<std::uint16_t> parse_port(std::string_view text) {
-  std::uint16_t port = 0;
-  const char* end = text.data() + text.size();
-  const auto result = std::from_chars(text.data(), end, port);
-  if (text.empty() || result.ec != std::errc() || result.ptr != end) return std::nullopt;
-  return port;
 }
 
 Result<NetAddress, NetAddressFault> parse_unix(std::string_view path) {
@@ -74,22 +66,6 @@ bool set_host(NetAddress& address, std::string_view host) {
 
 }  // namespace
 
-std::string_view name_of(NetAddressFault fault) noexcept {
-  switch (fault) {
-    case NetAddressFault::kEmpty:
-      return "empty";
-    case NetAddressFault::kNoPort:
-      return "no_port";
-    case NetAddressFault::kBadPort:
-      return "bad_port";
-    case NetAddressFault::kBadHost:
-      return "bad_host";
-    case NetAddressFault::kBadPath:
-      return "bad_path";
-  }
-  return "unknown";
-}
-
 Result<NetAddress, NetAddressFault> parse_net_address(std::string_view text) {
   if (text.empty()) return unexpected(NetAddressFault::kEmpty);
   if (text.starts_with("unix:")) return parse_unix(text.substr(5));
@@ -100,7 +76,7 @@ Result<NetAddress, NetAddressFault> parse_net_address(std::string_view text) {
   }
   NetAddress address;
   if (!set_host(address, text.substr(0, colon))) return unexpected(NetAddressFault::kBadHost);
-  const auto port = parse_port(text.substr(colon + 1));
+  const auto port = parse_number<std::uint16_t>(text.substr(colon + 1));
   if (!port) return unexpected(NetAddressFault::kBadPort);
   address.port = *port;
   return address;

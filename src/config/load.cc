@@ -8,7 +8,6 @@
 #include <iterator>
 #include <limits>
 #include <map>
-#include <optional>
 #include <set>
 #include <utility>
 
@@ -208,17 +207,20 @@ class Loader {
     const std::string key = section_key(entry.section, entry.index) + "." + entry.name;
     places_[key] = {file_, entry.line};
     const Option<Owner>* option = find_option(options, entry.section, entry.name);
-    if (option != nullptr) {
-      if (Refusal refusal = option->assign(owner, entry.value, option->row)) {
-        refuse(key, to_text(entry.value), std::move(*refusal), places_[key]);
-      }
-      return;
-    }
+    if (option != nullptr) return assign(owner, *option, entry.value, key);
     const auto names = names_in(options, entry.section);
     const std::string_view home = home_of(entry.name);
     std::string allowed = did_you_mean("key", nearest(entry.name, names));
     if (!home.empty()) allowed = "below [" + std::string(home) + "], where that key belongs";
     refuse(key, to_text(entry.value), std::move(allowed), places_[key]);
+  }
+
+  template <class Owner>
+  void assign(Owner& owner, const Option<Owner>& option, const RawValue& value,
+              const std::string& key) {
+    if (Refusal refusal = option.assign(owner, value, option.row)) {
+      refuse(key, to_text(value), std::move(*refusal), places_[key]);
+    }
   }
 
   void override_one(const Environment& environment, std::string_view name,
@@ -227,11 +229,8 @@ class Loader {
       if (variable.name != name) continue;
       used.insert(variable.name);
       const std::string key = option.row.key();
-      const RawValue value = raw_from_text(variable.value, option.row);
       places_[key] = {"environment variable " + variable.name, 0};
-      if (Refusal refusal = option.assign(out_.config, value, option.row)) {
-        refuse(key, to_text(value), std::move(*refusal), places_[key]);
-      }
+      assign(out_.config, option, raw_from_text(variable.value, option.row), key);
     }
   }
 

@@ -5,11 +5,7 @@
 #include <vector>
 
 namespace weir::inline v0::config {
-namespace {
-
 constexpr std::size_t kWordMax = 64;  // longer words are not typing mistakes
-
-}  // namespace
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before_last(b.size() + 1);

@@ -1,15 +1,14 @@
 #include "config/option_codec.h"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <cmath>
 #include <limits>
-#include <type_traits>
 #include <utility>
 
+#include "weir/base/ascii.h"
 #include "weir/base/byte_size.h"
 #include "weir/base/duration_text.h"
+#include "weir/base/number_text.h"
 
 namespace weir::inline v0::config {
 namespace {
@@ -17,13 +16,9 @@ namespace {
 constexpr std::int64_t kNsPerMs = 1'000'000;
 
 std::string number_text(double value) {
-  std::array<char, 40> digits;
   const bool whole = value == std::floor(value) && std::abs(value) < 1e15;
-  const auto end = whole ? std::to_chars(digits.data(), digits.data() + digits.size(),
-                                         static_cast<std::int64_t>(value))
-                               .ptr
-                         : std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr;
-  return {digits.data(), end};
+  const NumberText text = whole ? NumberText(static_cast<std::int64_t>(value)) : NumberText(value);
+  return std::string(text.view());
 }
 
 std::string bound_text(double value, OptionKind kind) {
@@ -85,17 +80,24 @@ std::string print_whole(T field, const OptionRow& row) {
   return std::to_string(field);
 }
 
-/// Passes every text of a list to `take(text) -> bool`; the first that returns false is refused.
-template <class Take>
-Refusal read_texts(const RawValue& value, std::string_view what, Take take) {
+/// Sets the field to the texts of a list, each as `parse` (text -> optional or Result) reads it.
+template <class T, class Parse>
+Refusal assign_list(std::vector<T>& field, const RawValue& value, std::string_view what,
+                    Parse parse) {
   const auto* list = std::get_if<RawValue::List>(&value.data);
   if (list == nullptr) return "a list: [" + std::string(what) + ", …]";
+  std::vector<T> given;
   for (const RawValue& item : *list) {
     const auto* text = std::get_if<std::string>(&item.data);
-    if (text == nullptr || !take(*text)) {
-      return "a list of " + std::string(what) + ", which " + to_text(item) + " is not";
+    if (text != nullptr) {
+      if (auto read = parse(*text)) {
+        given.push_back(std::move(*read));
+        continue;
+      }
     }
+    return "a list of " + std::string(what) + ", which " + to_text(item) + " is not";
   }
+  field = std::move(given);
   return std::nullopt;
 }
 
@@ -189,14 +191,10 @@ Refusal assign(std::string& field, const RawValue& value, const OptionRow&) {
 
 Refusal assign(std::vector<std::string>& field, const RawValue& value, const OptionRow& row) {
   const bool addresses = row.kind == OptionKind::kAddresses;
-  std::vector<std::string> given;
-  Refusal refusal =
-      read_texts(value, addresses ? kAddressText : "texts", [&](const std::string& t) {
-        given.push_back(t);
-        return !addresses || parse_net_address(t).has_value();
-      });
-  if (!refusal) field = std::move(given);
-  return refusal;
+  return assign_list(field, value, addresses ? kAddressText : "texts", [&](std::string_view text) {
+    const bool wrong = addresses && !parse_net_address(text);
+    return wrong ? std::nullopt : std::optional<std::string>(text);
+  });
 }
 
 Refusal assign(std::optional<NetAddress>& field, const RawValue& value, const OptionRow&) {
@@ -212,44 +210,23 @@ Refusal assign(std::optional<NetAddress>& field, const RawValue& value, const Op
 }
 
 Refusal assign(std::vector<upstream::SourceSpec>& field, const RawValue& value, const OptionRow&) {
-  std::vector<upstream::SourceSpec> given;
   std::string why;
-  Refusal refusal = read_texts(value, upstream::kSourceSyntax, [&](const std::string& text) {
+  Refusal refusal = assign_list(field, value, upstream::kSourceSyntax, [&](std::string_view text) {
     auto source = upstream::parse_source(text);
-    if (source) {
-      given.push_back(std::move(*source));
-    } else {
-      why = source.error();
-    }
-    return why.empty();
+    if (!source) why = source.error();
+    return source;
   });
-  if (!refusal) field = std::move(given);
   if (refusal && !why.empty()) *refusal += ": " + why;
   return refusal;
 }
 
 Refusal assign(std::vector<IpRange>& field, const RawValue& value, const OptionRow&) {
-  std::vector<IpRange> given;
-  Refusal refusal = read_texts(value, kRangeText, [&](const std::string& text) {
-    const auto range = parse_ip_range(text);
-    if (range) given.push_back(*range);
-    return range.has_value();
-  });
-  if (!refusal) field = std::move(given);
-  return refusal;
+  return assign_list(field, value, kRangeText, parse_ip_range);
 }
 
 Refusal assign(std::vector<gateway::IdentityKind>& field, const RawValue& value, const OptionRow&) {
-  const Words words = words_of(gateway::IdentityKind{});
-  std::vector<gateway::IdentityKind> given;
-  Refusal refusal = read_texts(value, joined(words), [&](const std::string& text) {
-    const auto found = std::find(words.begin(), words.end(), text);
-    if (found != words.end())
-      given.push_back(static_cast<gateway::IdentityKind>(found - words.begin()));
-    return found != words.end();
-  });
-  if (!refusal) field = std::move(given);
-  return refusal;
+  return assign_list(field, value, joined(gateway::kIdentityKindNames),
+                     named<gateway::IdentityKind>);
 }
 
 std::string one_of(Words words) {
@@ -302,21 +279,11 @@ std::string print(const std::vector<gateway::IdentityKind>& field, const OptionR
 
 namespace {
 
-template <class T>
-bool read_number(T& out, std::string_view text) {
-  const char* end = text.data() + text.size();
-  const auto result = std::from_chars(text.data(), end, out);
-  return !text.empty() && result.ec == std::errc() && result.ptr == end;
-}
-
 RawValue::List split(std::string_view text) {
   RawValue::List list;
   while (!text.empty()) {
     const std::size_t comma = text.find(',');
-    std::string_view item = text.substr(0, comma);
-    while (item.starts_with(' ')) item.remove_prefix(1);
-    while (item.ends_with(' ')) item.remove_suffix(1);
-    list.push_back({std::string(item)});
+    list.push_back({std::string(trimmed(text.substr(0, comma)))});
     text.remove_prefix(comma == std::string_view::npos ? text.size() : comma + 1);
   }
   return list;
@@ -325,8 +292,6 @@ RawValue::List split(std::string_view text) {
 }  // namespace
 
 RawValue raw_from_text(std::string_view text, const OptionRow& row) {
-  std::int64_t integer = 0;
-  double real = 0;
   if (is_list(row.kind)) return {split(text)};
   switch (row.kind) {
     case OptionKind::kFlag:
@@ -336,10 +301,10 @@ RawValue raw_from_text(std::string_view text, const OptionRow& row) {
     case OptionKind::kCount:
     case OptionKind::kSize:
     case OptionKind::kTime:
-      if (read_number(integer, text)) return {integer};
+      if (const auto integer = parse_number<std::int64_t>(text)) return {*integer};
       break;
     case OptionKind::kRatio:
-      if (read_number(real, text)) return {real};
+      if (const auto real = parse_number<double>(text)) return {*real};
       break;
     default:
       break;

@@ -122,7 +122,7 @@ TEST(OptionCodec, ChoiceListsItsWords) {
 TEST(OptionCodec, EveryEnumReadsBackEveryWord) {
   const auto check = [](auto first) {
     auto field = first;
-    for (const std::string_view word : words_of(first)) {
+    for (const std::string_view word : names_of(first)) {
       EXPECT_EQ(assign(field, RawValue{Text(word)}, row(OptionKind::kChoice)), std::nullopt);
       EXPECT_EQ(print(field, row(OptionKind::kChoice)), quoted_text(word));
     }

@@ -29,10 +29,7 @@ void append_comment(std::string& out, std::string_view text) {
 /// "Most requests in flight. (1 to 16383 requests; live)"
 template <class Owner>
 std::string comment_of(const Option<Owner>& option, const Owner& owner) {
-  std::string note = range_text(option.row);
-  const Words words = option.choices(owner);
-  if (!words.empty()) note = one_of(words);
-  if (!option.row.unit.empty()) note += (note.empty() ? "" : " ") + std::string(option.row.unit);
+  std::string note = allowed_text(option, owner);
   if (!note.empty()) note += "; ";
   note += name_of(option.row.apply);
   return std::string(option.row.help) + " (" + note + ")";

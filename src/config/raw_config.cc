@@ -1,20 +1,15 @@
 #include "config/raw_config.h"
 
 #include <array>
-#include <charconv>
 #include <cstddef>
 #include <cstdio>
+
+#include "weir/base/number_text.h"
 
 namespace weir::inline v0::config {
 namespace {
 
 constexpr std::size_t kShownMax = 60;
-
-std::string real_text(double value) {
-  std::array<char, 40> digits;
-  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr;
-  return {digits.data(), end};
-}
 
 void append(std::string& text, const RawValue& value);
 
@@ -31,7 +26,7 @@ void append(std::string& text, const RawValue& value) {
   if (const auto* flag = std::get_if<bool>(&value.data)) text += *flag ? "true" : "false";
   if (const auto* integer = std::get_if<std::int64_t>(&value.data))
     text += std::to_string(*integer);
-  if (const auto* real = std::get_if<double>(&value.data)) text += real_text(*real);
+  if (const auto* real = std::get_if<double>(&value.data)) text += NumberText(*real).view();
   if (const auto* string = std::get_if<std::string>(&value.data)) text += quoted_text(*string);
   if (const auto* list = std::get_if<RawValue::List>(&value.data)) append_list(text, *list);
   if (const auto* other = std::get_if<RawOther>(&value.data)) text += other->what;

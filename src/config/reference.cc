@@ -1,5 +1,3 @@
-#include "config/reference.h"
-
 #include <string_view>
 
 #include "config/option_table.h"
@@ -19,14 +17,6 @@ constexpr std::string_view kIntro =
     "section that is not listed here is an error. `weir check --print-defaults` prints a file "
     "with\n"
     "all of them.\n";
-
-template <class Owner>
-std::string allowed_text(const Option<Owner>& option, const Owner& owner) {
-  const Words words = option.choices(owner);
-  std::string text = words.empty() ? range_text(option.row) : one_of(words);
-  if (!option.row.unit.empty()) text += (text.empty() ? "" : " ") + std::string(option.row.unit);
-  return text;
-}
 
 template <class Owner>
 void append_row(std::string& out, const Option<Owner>& option, const Owner& owner,

@@ -1,9 +1,9 @@
-#include "config/reference.h"
-
 #include <fstream>
 #include <sstream>
 
 #include <gtest/gtest.h>
+
+#include "config/option_table.h"
 
 namespace weir::config {
 namespace {

@@ -10,7 +10,7 @@
 #include "admission_testing.h"
 #include "base/allocation_probe.h"
 
-namespace weir::control {
+namespace weir::inline v0::inline control {
 namespace {
 
 class QuietSink final : public EventSink {};
@@ -102,4 +102,4 @@ TEST_F(NoAllocationTest, StatisticsMemoryReadingsAndHintsAllocateNothing) {
 }
 
 }  // namespace
-}  // namespace weir::control
+}  // namespace weir::inline v0::inline control

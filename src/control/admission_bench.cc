@@ -13,7 +13,7 @@
 
 #include "weir/control/admission_controller.h"
 
-namespace weir::control {
+namespace weir::inline v0::inline control {
 namespace {
 
 using std::chrono::milliseconds;
@@ -239,4 +239,4 @@ BENCHMARK(hand_over);
 BENCHMARK(actor_lookup)->Arg(1)->Arg(1024)->Arg(65536);
 
 }  // namespace
-}  // namespace weir::control
+}  // namespace weir::inline v0::inline control

@@ -1,7 +1,6 @@
 #include "weir/control/admission_controller.h"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "weir/policy/retry_hint.h"
@@ -9,7 +8,7 @@
 #include "admission_impl.h"
 #include "memory_orders.h"
 
-namespace weir::inline v0::control {
+namespace weir::inline v0::inline control {
 
 using Impl = AdmissionController::Impl;
 
@@ -120,18 +119,19 @@ Result<Permit, Reason> AdmissionController::collect(Waiter& waiter, TimePoint no
   scope.room.settle(waiter, now);
   const bool granted = waiter.state() == Waiter::State::kGranted;
   waiter.state_.store(Waiter::State::kIdle, std::memory_order_relaxed);
-  Permit permit = std::move(waiter.permit_);
   if (!granted) {
-    permit.drop_holdings();
+    waiter.permit_.drop_holdings();
     impl_->count_refusal(scope, waiter.priority_, waiter.reason_, now);
     return unexpected(waiter.reason_);
   }
-  permit.taken_.units = waiter.units_;
-  permit.taken_.global_units = waiter.global_units_;
-  permit.taken_.granted_at = now;
+  Result<Permit, Reason> result(std::in_place, std::move(waiter.permit_));
+  Permit::Taken& taken = result->taken_;
+  taken.units = waiter.units_;
+  taken.global_units = waiter.global_units_;
+  taken.granted_at = now;
   scope.window.note_in_flight(scope.gate.sheddable());
   scope.counters.add_at(&ScopeCounters::acquired, index_of(waiter.priority_));
-  return permit;
+  return result;
 }
 
 bool AdmissionController::cancel(Waiter& waiter) noexcept {
@@ -290,4 +290,4 @@ std::size_t AdmissionController::memory_bytes(const AdmissionConfig& config) noe
          config.scopes_max * (sizeof(Scope) + sizeof(std::atomic<Scope*>));
 }
 
-}  // namespace weir::inline v0::control
+}  // namespace weir::inline v0::inline control

@@ -8,7 +8,7 @@
 
 #include "admission_testing.h"
 
-namespace weir::control {
+namespace weir::inline v0::inline control {
 namespace {
 
 using std::chrono::milliseconds;
@@ -225,4 +225,4 @@ TEST(AdmissionController, APermitThatAnExceptionEndsCountsAsError) {
 }
 
 }  // namespace
-}  // namespace weir::control
+}  // namespace weir::inline v0::inline control

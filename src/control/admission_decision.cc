@@ -7,7 +7,7 @@
 #include "admission_impl.h"
 #include "memory_orders.h"
 
-namespace weir::inline v0::control {
+namespace weir::inline v0::inline control {
 
 using Impl = AdmissionController::Impl;
 using Taken = Impl::Taken;
@@ -322,29 +322,6 @@ Entered AdmissionController::enter(const AdmissionRequest& request, Waiter& wait
   return {.kind = Entered::Kind::kRefused, .reason = reason};
 }
 
-TimePoint Impl::binding_deadline(const AdmissionRequest& request) const noexcept {
-  return live.modes.load(kRelaxed).deadline == RuleMode::kEnforce ? request.deadline : TimePoint{};
-}
-
-// The name hash is keyed, so nobody can choose which flows it maps to.
-std::uint64_t Impl::turns_of(const Identity& actor) const noexcept {
-  if (!actor.present() || live.fair.load(kRelaxed) == Fairness::kOff) return 0;
-  return std::max<std::uint64_t>(actor.key.low ^ actor.key.high, 1);
-}
-
-WaitingRoom::Newcomer Impl::newcomer_of(const AdmissionRequest& request, Scope& scope,
-                                        TimePoint now) const noexcept {
-  WaitingRoom::Newcomer newcomer{.priority = request.priority,
-                                 .deadline = binding_deadline(request),
-                                 .actor = turns_of(request.actor),
-                                 .waiting_max = live.waiting_max.load(kRelaxed),
-                                 .capacity_per_second = scope.drain.capacity(now)};
-  if (request.hedge) return newcomer;
-  if (request.priority == Priority::kHigh) newcomer.tier = live.high_wait_max.load(kRelaxed);
-  if (request.priority == Priority::kNormal) newcomer.tier = live.normal_wait_max.load(kRelaxed);
-  return newcomer;
-}
-
 Entered Impl::wait(const AdmissionRequest& request, Waiter& waiter, Scope& scope, Taken& taken,
                    TimePoint now) noexcept {
   scope.refresh_drain(now);
@@ -352,7 +329,8 @@ Entered Impl::wait(const AdmissionRequest& request, Waiter& waiter, Scope& scope
   if (newcomer.tier > Duration(0)) {
     WEIR_ASSERT(waiter.state() == Waiter::State::kIdle ||
                 waiter.state() == Waiter::State::kCancelled);
-    waiter.permit_ = Permit(taken);
+    WEIR_ASSERT(!waiter.permit_);
+    waiter.permit_.taken_ = taken;
     waiter.scope_ = request.scope;
     waiter.priority_ = request.priority;
     waiter.cost_ = request.cost;
@@ -528,4 +506,4 @@ void Permit::shrink(std::uint64_t bytes) noexcept {
   taken_.bytes -= bytes;
 }
 
-}  // namespace weir::inline v0::control
+}  // namespace weir::inline v0::inline control

@@ -10,7 +10,7 @@
 
 #include "admission_testing.h"
 
-namespace weir::control {
+namespace weir::inline v0::inline control {
 namespace {
 
 using std::chrono::milliseconds;
@@ -290,4 +290,4 @@ TEST(AdmissionCritical, IsNeverRefusedAndNeverWaitsWithTwentyThousandInFlight) {
 }
 
 }  // namespace
-}  // namespace weir::control
+}  // namespace weir::inline v0::inline control

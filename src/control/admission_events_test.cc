@@ -11,7 +11,7 @@
 
 #include "admission_testing.h"
 
-namespace weir::control {
+namespace weir::inline v0::inline control {
 namespace {
 
 using std::chrono::milliseconds;
@@ -263,4 +263,4 @@ TEST(AdmissionEvents, ThreadsThatRefuseTogetherLoseNoCount) {
 }
 
 }  // namespace
-}  // namespace weir::control
+}  // namespace weir::inline v0::inline control

@@ -2,7 +2,7 @@
 #include "admission_impl.h"
 #include "memory_orders.h"
 
-namespace weir::inline v0::control {
+namespace weir::inline v0::inline control {
 
 using Impl = AdmissionController::Impl;
 using Verdict = DecisionRecord::Verdict;
@@ -56,4 +56,4 @@ DecisionRecord AdmissionController::explain(const AdmissionRequest& request,
   return record;
 }
 
-}  // namespace weir::inline v0::control
+}  // namespace weir::inline v0::inline control

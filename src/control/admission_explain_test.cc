@@ -11,7 +11,7 @@
 
 #include "admission_testing.h"
 
-namespace weir::inline v0::control {
+namespace weir::inline v0::inline control {
 namespace {
 
 using Verdict = DecisionRecord::Verdict;
@@ -257,4 +257,4 @@ TEST(Explain, TheFirstRefusalDecidesAndTheRestIsShown) {
 }
 
 }  // namespace
-}  // namespace weir::inline v0::control
+}  // namespace weir::inline v0::inline control

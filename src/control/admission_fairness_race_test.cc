@@ -10,7 +10,7 @@
 
 #include "admission_testing.h"
 
-namespace weir::control {
+namespace weir::inline v0::inline control {
 namespace {
 
 constexpr std::size_t kRivals = 16;
@@ -148,4 +148,4 @@ TEST(FairnessRace, OfDisplacedCancelledAndGrantedExactlyOneHappens) {
 }
 
 }  // namespace
-}  // namespace weir::control
+}  // namespace weir::inline v0::inline control

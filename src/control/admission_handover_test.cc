@@ -13,7 +13,7 @@
 
 #include "admission_testing.h"
 
-namespace weir::control {
+namespace weir::inline v0::inline control {
 namespace {
 
 using Kind = Entered::Kind;
@@ -222,4 +222,4 @@ TEST(AdmissionHandOver, AWaiterMayDieTheMomentItIsSeenCancelled) {
 }
 
 }  // namespace
-}  // namespace weir::control
+}  // namespace weir::inline v0::inline control

@@ -10,7 +10,7 @@
 #include "admission_testing.h"
 #include "base/allocation_probe.h"
 
-namespace weir::control {
+namespace weir::inline v0::inline control {
 namespace {
 
 AdmissionRequest from_actor(const AdmissionController& controller, std::string_view name) {
@@ -116,4 +116,4 @@ TEST(HostileActors, AControllersMemoryIsSaidBeforehand) {
 }
 
 }  // namespace
-}  // namespace weir::control
+}  // namespace weir::inline v0::inline control

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <array>
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -10,9 +10,10 @@
 
 #include "budget_table.h"
 #include "memory_gate.h"
+#include "memory_orders.h"
 #include "scope.h"
 
-namespace weir::inline v0::control {
+namespace weir::inline v0::inline control {
 
 /// The numbers that every decision reads. Each is an atomic: reconfiguration stores them one by one
 /// while requests are in flight, so a decision may see a mix of old and new values.
@@ -107,14 +108,15 @@ class AdmissionController::Impl {
     return process.shared ? 0 : config.max_concurrent;
   }
 
+  // Each in cache lines of its own, first: the others then need no padding.
+  ProcessGate process;
+  ContendedCount<std::uint32_t> streaming;
+  ContendedCount<std::uint64_t> total_bytes;
   EventSink* events;
   SipKey name_key;
   Rng rng;  // under config_mutex
   LiveRules live;
   MemoryGate memory;
-  ProcessGate process;
-  ContendedCount<std::uint32_t> streaming;
-  ContendedCount<std::uint64_t> total_bytes;
   BudgetTable actors;
   BudgetTable peers;
   std::unique_ptr<std::atomic<Scope*>[]> scopes;  // scopes_max entries, owned
@@ -123,4 +125,29 @@ class AdmissionController::Impl {
   AdmissionConfig config;  // under config_mutex, except the values that are fixed at start
 };
 
-}  // namespace weir::inline v0::control
+inline TimePoint AdmissionController::Impl::binding_deadline(
+    const AdmissionRequest& request) const noexcept {
+  return live.modes.load(kRelaxed).deadline == RuleMode::kEnforce ? request.deadline : TimePoint{};
+}
+
+// The name hash is keyed, so nobody can choose which flows it maps to.
+inline std::uint64_t AdmissionController::Impl::turns_of(const Identity& actor) const noexcept {
+  if (!actor.present() || live.fair.load(kRelaxed) == Fairness::kOff) return 0;
+  return std::max<std::uint64_t>(actor.key.low ^ actor.key.high, 1);
+}
+
+// Always inline: every request that waits asks, and the struct need not pass through memory.
+[[gnu::always_inline]] inline WaitingRoom::Newcomer AdmissionController::Impl::newcomer_of(
+    const AdmissionRequest& request, Scope& scope, TimePoint now) const noexcept {
+  WaitingRoom::Newcomer newcomer{.priority = request.priority,
+                                 .deadline = binding_deadline(request),
+                                 .actor = turns_of(request.actor),
+                                 .waiting_max = live.waiting_max.load(kRelaxed),
+                                 .capacity_per_second = scope.drain.capacity(now)};
+  if (request.hedge) return newcomer;
+  if (request.priority == Priority::kHigh) newcomer.tier = live.high_wait_max.load(kRelaxed);
+  if (request.priority == Priority::kNormal) newcomer.tier = live.normal_wait_max.load(kRelaxed);
+  return newcomer;
+}
+
+}  // namespace weir::inline v0::inline control

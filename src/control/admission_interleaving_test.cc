@@ -21,7 +21,7 @@
 #include "admission_model_testing.h"
 #include "admission_testing.h"
 
-namespace weir::control {
+namespace weir::inline v0::inline control {
 namespace {
 
 constexpr std::size_t kThreads = 16;
@@ -444,4 +444,4 @@ TEST(AdmissionInterleaving, KeepsEveryBoundAndBalancesAtEveryQuiescentPoint) {
 }
 
 }  // namespace
-}  // namespace weir::control
+}  // namespace weir::inline v0::inline control

@@ -12,7 +12,7 @@
 
 #include "admission_testing.h"
 
-namespace weir::inline v0::control {
+namespace weir::inline v0::inline control {
 
 inline constexpr std::size_t kActors = 6;
 inline constexpr std::size_t kPeers = 3;
@@ -114,4 +114,4 @@ struct Model {
   }
 };
 
-}  // namespace weir::inline v0::control
+}  // namespace weir::inline v0::inline control

@@ -8,7 +8,7 @@
 
 #include "admission_testing.h"
 
-namespace weir::control {
+namespace weir::inline v0::inline control {
 namespace {
 
 using std::chrono::milliseconds;
@@ -253,4 +253,4 @@ TEST(AdmissionModes, AWaiterIsServedWhenTheSharedBoundStopsBeingEnforced) {
 }
 
 }  // namespace
-}  // namespace weir::control
+}  // namespace weir::inline v0::inline control

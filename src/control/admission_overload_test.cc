@@ -7,7 +7,7 @@
 
 #include "admission_testing.h"
 
-namespace weir::control {
+namespace weir::inline v0::inline control {
 namespace {
 
 using std::chrono::milliseconds;
@@ -280,4 +280,4 @@ TEST(AdmissionLimit, TableSizesKeepTheirValuesAcrossReconfiguration) {
 }
 
 }  // namespace
-}  // namespace weir::control
+}  // namespace weir::inline v0::inline control

@@ -11,7 +11,7 @@
 
 #include "admission_testing.h"
 
-namespace weir::control {
+namespace weir::inline v0::inline control {
 namespace {
 
 using std::chrono::milliseconds;
@@ -216,4 +216,4 @@ TEST(AdmissionPriority, ProbesPassWhileThreadsFlood) {
 }
 
 }  // namespace
-}  // namespace weir::control
+}  // namespace weir::inline v0::inline control

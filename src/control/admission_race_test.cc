@@ -14,7 +14,7 @@
 
 #include "admission_testing.h"
 
-namespace weir::control {
+namespace weir::inline v0::inline control {
 namespace {
 
 constexpr std::size_t kTries = 32;
@@ -306,4 +306,4 @@ TEST(AdmissionHammer, MaxConcurrentHoldsOverTwoScopes) {
 }
 
 }  // namespace
-}  // namespace weir::control
+}  // namespace weir::inline v0::inline control

@@ -7,7 +7,7 @@
 
 #include "admission_testing.h"
 
-namespace weir::control {
+namespace weir::inline v0::inline control {
 namespace {
 
 using std::chrono::milliseconds;
@@ -127,4 +127,4 @@ TEST(AdmissionStreaming, TheLatencySampleIsTakenAtTheHeaders) {
 }
 
 }  // namespace
-}  // namespace weir::control
+}  // namespace weir::inline v0::inline control

@@ -26,7 +26,7 @@
 #define WEIR_SANITIZED 0
 #endif
 
-namespace weir::inline v0::control {
+namespace weir::inline v0::inline control {
 
 /// Sanitizers make every step much slower, so the same test runs fewer rounds. They check every
 /// access, so fewer rounds are enough to find a bug.
@@ -168,4 +168,4 @@ class PatientParker final : public Parker {
   bool unparked_ = false;
 };
 
-}  // namespace weir::inline v0::control
+}  // namespace weir::inline v0::inline control

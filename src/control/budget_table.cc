@@ -9,7 +9,7 @@
 
 #include "memory_orders.h"
 
-namespace weir::inline v0::control {
+namespace weir::inline v0::inline control {
 
 namespace {
 
@@ -162,4 +162,4 @@ std::vector<BudgetRow> BudgetTable::top(std::size_t count) const {
   return rows;
 }
 
-}  // namespace weir::inline v0::control
+}  // namespace weir::inline v0::inline control

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <string_view>
 #include <vector>
 
 #include "weir/base/assert.h"
@@ -14,7 +13,7 @@
 #include "weir/control/admission_request.h"
 #include "weir/control/admission_stats.h"
 
-namespace weir::inline v0::control {
+namespace weir::inline v0::inline control {
 
 /// What one holder may hold at once.
 struct BudgetCaps {
@@ -219,4 +218,4 @@ inline void BudgetTable::give_back(std::uint32_t entry, std::uint64_t bytes) noe
   WEIR_ASSERT(count_of(before) > 0 && (before & kBytesMask) >= bytes);
 }
 
-}  // namespace weir::inline v0::control
+}  // namespace weir::inline v0::inline control

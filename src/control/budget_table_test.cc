@@ -13,7 +13,7 @@
 
 #include "admission_testing.h"
 
-namespace weir::control {
+namespace weir::inline v0::inline control {
 namespace {
 
 using Charge = BudgetTable::Charge;
@@ -335,4 +335,4 @@ TEST(BudgetTable, RowsAreNeverMixedFromTwoHolders) {
 }
 
 }  // namespace
-}  // namespace weir::control
+}  // namespace weir::inline v0::inline control

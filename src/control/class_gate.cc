@@ -4,7 +4,7 @@
 
 #include "memory_orders.h"
 
-namespace weir::inline v0::control {
+namespace weir::inline v0::inline control {
 
 void ClassGate::set_rules(const ClassRules& rules, const RuleModes& modes, std::uint32_t limit,
                           std::uint32_t process_max) noexcept {
@@ -22,25 +22,11 @@ void ClassGate::set_rules(const ClassRules& rules, const RuleModes& modes, std::
                   kRelaxed);
 }
 
-std::uint32_t ClassGate::bound(Priority priority) const noexcept {
-  return bounds_[index_of(priority)].load(kRelaxed);
-}
-
-std::uint32_t ClassGate::cap(Priority priority) const noexcept {
-  return caps_[index_of(priority)].load(kRelaxed);
-}
-
 OperatorState ClassGate::state() const noexcept {
   return operator_state(counts(), {.normal_bound = bound(Priority::kNormal),
                                    .normal_cap = cap(Priority::kNormal),
                                    .low_bound = bound(Priority::kLow),
                                    .low_cap = cap(Priority::kLow)});
-}
-
-ClassCounts ClassGate::counts() const noexcept {
-  ClassCounts counts = unpack(word_.load(kRelaxed));
-  counts.units[0] += critical_overflow_.load(kRelaxed);
-  return counts;
 }
 
 // Critical is never refused: if its 14 bits are full, the units are counted outside the word.
@@ -67,7 +53,8 @@ ClassGate::Attempt ClassGate::take_critical(std::uint32_t cost) noexcept {
 // For a rule that is off or in shadow mode: the request is counted anyway, so that the counts are
 // right when the rule is switched on. Only rules that are enforced refuse.
 ClassGate::Attempt ClassGate::take_unenforced(const ClassRequest& request, bool overtake) noexcept {
-  return take(rules_for(request, cap_mode_.load(kRelaxed), limit_mode_.load(kRelaxed)), overtake);
+  const Modes modes{.cap = cap_mode_.load(kRelaxed), .limit = limit_mode_.load(kRelaxed)};
+  return take(rules_for(request), modes, overtake);
 }
 
 ClassGate::Look ClassGate::look(const ClassRequest& request) const noexcept {
@@ -75,7 +62,7 @@ ClassGate::Look ClassGate::look(const ClassRequest& request) const noexcept {
   const RuleMode limit_mode = limit_mode_.load(kRelaxed);
   const std::uint64_t word = word_.load(kRelaxed);
   const ClassCounts counts = unpack(word);
-  Rules rules = rules_for(request, RuleMode::kEnforce, RuleMode::kOff);
+  const Rules rules = rules_for(request);
   Look found{.cap_mode = cap_mode,
              .limit_mode = limit_mode,
              .in_class = counts.of(request.priority),
@@ -83,21 +70,11 @@ ClassGate::Look ClassGate::look(const ClassRequest& request) const noexcept {
              .in_flight = counts.sheddable(),
              .bound = rules.bound};
   if (request.priority == Priority::kCritical) return found;
-  if (cap_mode != RuleMode::kOff) found.cap = judge(word, rules, true).take;
-  rules.cap_mode = RuleMode::kOff;
-  rules.limit_mode = RuleMode::kEnforce;
-  const Attempt limit = judge(word, rules, limit_mode != RuleMode::kEnforce);
-  found.limit = limit.take;
-  found.units = limit.seat.units;
+  const bool overtake = limit_mode != RuleMode::kEnforce;
+  if (cap_mode != RuleMode::kOff) found.cap = judge(word, rules, {.limit = false}, true);
+  found.limit = judge(word, rules, {.cap = false}, overtake);
+  if (found.limit == Take::kTaken) found.units = rules.charged.cost;
   return found;
 }
 
-void ClassGate::set_waiting(bool high, bool normal) noexcept {
-  const std::uint64_t bits = (high ? kHighWaits : 0) | (normal ? kNormalWaits : 0);
-  std::uint64_t word = word_.load(kRelaxed);
-  while ((word & kAnyWaits) != bits &&
-         !word_.compare_exchange_weak(word, (word & ~kAnyWaits) | bits, kAcqRel, kRelaxed)) {
-  }
-}
-
-}  // namespace weir::inline v0::control
+}  // namespace weir::inline v0::inline control

@@ -11,7 +11,7 @@
 #include "weir/policy/operator_state.h"
 #include "weir/policy/priority.h"
 
-namespace weir::inline v0::control {
+namespace weir::inline v0::inline control {
 
 /// The units that one request took from a gate.
 struct Seat {
@@ -70,10 +70,16 @@ class ClassGate {
   void set_waiting(bool high, bool normal) noexcept;
 
   [[nodiscard]] ClassCounts counts() const noexcept;
-  [[nodiscard]] std::uint32_t sheddable() const noexcept { return counts().sheddable(); }
+  [[nodiscard]] std::uint32_t sheddable() const noexcept {
+    return unpack(word_.load(std::memory_order_relaxed)).sheddable();
+  }
   /// The number of units up to which a class may fill the scope.
-  [[nodiscard]] std::uint32_t bound(Priority priority) const noexcept;
-  [[nodiscard]] std::uint32_t cap(Priority priority) const noexcept;
+  [[nodiscard]] std::uint32_t bound(Priority priority) const noexcept {
+    return bounds_[index_of(priority)].load(std::memory_order_relaxed);
+  }
+  [[nodiscard]] std::uint32_t cap(Priority priority) const noexcept {
+    return caps_[index_of(priority)].load(std::memory_order_relaxed);
+  }
   [[nodiscard]] OperatorState state() const noexcept;
 
  private:
@@ -105,15 +111,21 @@ class ClassGate {
     std::uint32_t bound = 0;
     std::uint32_t cap = 0;
     std::uint32_t process_max = 0;
-    RuleMode cap_mode = RuleMode::kEnforce;
-    RuleMode limit_mode = RuleMode::kEnforce;
   };
-  [[nodiscard]] Rules rules_for(const ClassRequest& request, RuleMode cap_mode,
-                                RuleMode limit_mode) const noexcept;
+  /// Which rules are asked.
+  struct Asked {
+    bool cap = true;
+    bool limit = true;
+  };
+  struct Modes {
+    RuleMode cap = RuleMode::kEnforce;
+    RuleMode limit = RuleMode::kEnforce;
+  };
+  [[nodiscard]] Rules rules_for(const ClassRequest& request) const noexcept;
   /// The decision as a pure function of the word and the rules.
-  [[nodiscard]] static Attempt judge(std::uint64_t word, const Rules& rules,
-                                     bool overtake) noexcept;
-  [[nodiscard]] Attempt take(const Rules& rules, bool overtake) noexcept;
+  [[nodiscard]] static Take judge(std::uint64_t word, const Rules& rules, Asked asked,
+                                  bool overtake) noexcept;
+  [[nodiscard]] Attempt take(const Rules& rules, Modes modes, bool overtake) noexcept;
   [[nodiscard]] Attempt take_critical(std::uint32_t cost) noexcept;
   [[nodiscard]] Attempt take_unenforced(const ClassRequest& request, bool overtake) noexcept;
 
@@ -134,56 +146,55 @@ class ClassGate {
 // modes make the common path short.
 
 [[gnu::always_inline]] inline ClassGate::Rules ClassGate::rules_for(
-    const ClassRequest& request, RuleMode cap_mode, RuleMode limit_mode) const noexcept {
+    const ClassRequest& request) const noexcept {
   Rules rules{.charged = request,
               .bound = bounds_[bound_index(request)].load(std::memory_order_relaxed),
               .cap = caps_[index_of(request.priority)].load(std::memory_order_relaxed),
-              .process_max = process_max_.load(std::memory_order_relaxed),
-              .cap_mode = cap_mode,
-              .limit_mode = limit_mode};
+              .process_max = process_max_.load(std::memory_order_relaxed)};
   rules.charged.cost = charged_cost(request.cost, rules.bound, rules.cap);
   if (rules.process_max != 0) rules.charged.cost = std::min(rules.charged.cost, rules.process_max);
   return rules;
 }
 
-[[gnu::always_inline]] inline ClassGate::Attempt ClassGate::judge(std::uint64_t word,
-                                                                  const Rules& rules,
-                                                                  bool overtake) noexcept {
+[[gnu::always_inline]] inline Take ClassGate::judge(std::uint64_t word, const Rules& rules,
+                                                    Asked asked, bool overtake) noexcept {
   const ClassCounts counts = unpack(word);
-  const std::uint32_t in_flight = counts.sheddable() + rules.charged.cost;
-  const bool over_cap = over_class_cap(counts, rules.charged, rules.cap);
-  if (over_cap && rules.cap_mode == RuleMode::kEnforce) return {.take = Take::kClassCap};
-  const bool over_limit = over_bound(counts, rules.charged, rules.bound);
-  const bool over_process = rules.process_max != 0 && in_flight > rules.process_max;
-  Attempt attempt{.take = Take::kTaken,
-                  .seat = {.units = static_cast<std::uint16_t>(rules.charged.cost)},
-                  .in_flight = in_flight};
-  if (rules.limit_mode == RuleMode::kEnforce) {
-    if (over_limit) return {.take = Take::kLimit};
-    if (over_process) return {.take = Take::kProcess};
-    if (!overtake && (word & in_front(rules.charged)) != 0) return {.take = Take::kLimit};
-  } else if (counts.of(rules.charged.priority) + rules.charged.cost > kClassUnitsMax) {
-    attempt.seat.units = 0;  // above what the word can count, it passes uncounted
-  }
-  if (over_cap && rules.cap_mode == RuleMode::kShadow) {
-    attempt.would = Take::kClassCap;
-  } else if ((over_limit || over_process) && rules.limit_mode == RuleMode::kShadow) {
-    attempt.would = over_limit ? Take::kLimit : Take::kProcess;
-  }
-  return attempt;
+  if (asked.cap && over_class_cap(counts, rules.charged, rules.cap)) return Take::kClassCap;
+  if (!asked.limit) return Take::kTaken;
+  if (over_bound(counts, rules.charged, rules.bound)) return Take::kLimit;
+  const bool over_process =
+      rules.process_max != 0 && over_bound(counts, rules.charged, rules.process_max);
+  if (over_process) return Take::kProcess;
+  const bool behind = !overtake && (word & in_front(rules.charged)) != 0;
+  return behind ? Take::kLimit : Take::kTaken;
 }
 
-[[gnu::always_inline]] inline ClassGate::Attempt ClassGate::take(const Rules& rules,
+[[gnu::always_inline]] inline ClassGate::Attempt ClassGate::take(const Rules& rules, Modes modes,
                                                                  bool overtake) noexcept {
+  const auto asked = [modes](RuleMode mode) {
+    return Asked{.cap = modes.cap == mode, .limit = modes.limit == mode};
+  };
+  const std::uint32_t cost = rules.charged.cost;
+  const Priority priority = rules.charged.priority;
   std::uint64_t word = word_.load(std::memory_order_relaxed);
   for (;;) {
-    const Attempt attempt = judge(word, rules, overtake);
-    const std::uint64_t units = attempt.seat.units;
-    if (attempt.take != Take::kTaken || units == 0) return attempt;
-    const std::uint64_t next = word + (units << shift_of(rules.charged.priority));
+    const Take found = judge(word, rules, asked(RuleMode::kEnforce), overtake);
+    if (found != Take::kTaken) return {.take = found};
+    const ClassCounts counts = unpack(word);
+    const Take would = judge(word, rules, asked(RuleMode::kShadow), true);
+    const std::uint32_t in_flight = counts.sheddable() + cost;
+    const bool bounded = modes.limit == RuleMode::kEnforce;
+    if (!bounded && counts.of(priority) + cost > kClassUnitsMax) {
+      // Above what the word can count, it passes uncounted.
+      return {.take = Take::kTaken, .would = would, .in_flight = in_flight};
+    }
+    const std::uint64_t next = word + (std::uint64_t{cost} << shift_of(priority));
     if (word_.compare_exchange_weak(word, next, std::memory_order_acq_rel,
                                     std::memory_order_relaxed)) {
-      return attempt;
+      return {.take = Take::kTaken,
+              .would = would,
+              .seat = {.units = static_cast<std::uint16_t>(cost)},
+              .in_flight = in_flight};
     }
   }
 }
@@ -192,7 +203,22 @@ class ClassGate {
                                                                      bool overtake) noexcept {
   if (request.priority == Priority::kCritical) return take_critical(request.cost);
   if (!enforced_.load(std::memory_order_relaxed)) return take_unenforced(request, overtake);
-  return take(rules_for(request, RuleMode::kEnforce, RuleMode::kEnforce), overtake);
+  return take(rules_for(request), {}, overtake);
+}
+
+inline ClassCounts ClassGate::counts() const noexcept {
+  ClassCounts counts = unpack(word_.load(std::memory_order_relaxed));
+  counts.units[0] += critical_overflow_.load(std::memory_order_relaxed);
+  return counts;
+}
+
+inline void ClassGate::set_waiting(bool high, bool normal) noexcept {
+  const std::uint64_t bits = (high ? kHighWaits : 0) | (normal ? kNormalWaits : 0);
+  std::uint64_t word = word_.load(std::memory_order_relaxed);
+  while ((word & kAnyWaits) != bits &&
+         !word_.compare_exchange_weak(word, (word & ~kAnyWaits) | bits, std::memory_order_acq_rel,
+                                      std::memory_order_relaxed)) {
+  }
 }
 
 inline bool ClassGate::give_back(const Seat& seat, Priority priority) noexcept {
@@ -207,4 +233,4 @@ inline bool ClassGate::give_back(const Seat& seat, Priority priority) noexcept {
   return (before & kAnyWaits) != 0;
 }
 
-}  // namespace weir::inline v0::control
+}  // namespace weir::inline v0::inline control

@@ -9,7 +9,7 @@
 
 #include "admission_testing.h"
 
-namespace weir::control {
+namespace weir::inline v0::inline control {
 namespace {
 
 struct GateSetup {
@@ -290,4 +290,4 @@ TEST(ClassGate, NoInterleavingPassesABound) {
 }
 
 }  // namespace
-}  // namespace weir::control
+}  // namespace weir::inline v0::inline control

@@ -5,7 +5,7 @@
 
 #include "weir/base/time.h"
 
-namespace weir::inline v0::control {
+namespace weir::inline v0::inline control {
 
 /// How many requests a scope finishes per second (rate), and how many it can finish (capacity). The
 /// capacity is known only while at least one request waits all the time. The wait of a new request
@@ -68,4 +68,4 @@ class DrainRate {
   std::atomic<double> capacity_{0};
 };
 
-}  // namespace weir::inline v0::control
+}  // namespace weir::inline v0::inline control

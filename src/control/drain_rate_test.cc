@@ -4,7 +4,7 @@
 
 #include "admission_testing.h"
 
-namespace weir::control {
+namespace weir::inline v0::inline control {
 namespace {
 
 // Measures at `ms`, when `finished` requests have finished.
@@ -111,4 +111,4 @@ TEST(DrainRate, OneThreadMeasuresForAll) {
 }
 
 }  // namespace
-}  // namespace weir::control
+}  // namespace weir::inline v0::inline control

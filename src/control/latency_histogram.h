@@ -1,13 +1,12 @@
 #pragma once
 
-#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 
 #include "weir/base/time.h"
 
-namespace weir::inline v0::control {
+namespace weir::inline v0::inline control {
 
 /// Buckets of a log histogram: 16 per octave from 1 µs to about 137 s, so a value is known within
 /// ±3.2 %. Values outside this range go to the first or last bucket.
@@ -49,4 +48,4 @@ template <class Counts>
   return LatencyBuckets::value(LatencyBuckets::kCount - 1);
 }
 
-}  // namespace weir::inline v0::control
+}  // namespace weir::inline v0::inline control

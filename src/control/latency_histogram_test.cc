@@ -8,7 +8,7 @@
 
 #include "weir/base/rng.h"
 
-namespace weir::control {
+namespace weir::inline v0::inline control {
 namespace {
 
 using Counts = std::array<std::uint32_t, LatencyBuckets::kCount>;
@@ -73,4 +73,4 @@ TEST(Percentile, OfNothingIsZeroAndOfOneIsIt) {
 }
 
 }  // namespace
-}  // namespace weir::control
+}  // namespace weir::inline v0::inline control

@@ -6,7 +6,7 @@
 #include "weir/policy/memory_shedding.h"
 #include "weir/policy/priority.h"
 
-namespace weir::inline v0::control {
+namespace weir::inline v0::inline control {
 
 /// The memory rule for all threads: the owner stores readings, decisions read one byte.
 /// Thread-safety: sheds() and the getters from any thread; set() and set_rules() are serialised by
@@ -61,4 +61,4 @@ class MemoryGate {
   std::atomic<std::uint64_t> low_requests_{0};
 };
 
-}  // namespace weir::inline v0::control
+}  // namespace weir::inline v0::inline control

@@ -4,7 +4,7 @@
 
 #include "admission_testing.h"
 
-namespace weir::control {
+namespace weir::inline v0::inline control {
 namespace {
 
 TEST(MemoryGate, ShedsByLevel) {
@@ -76,4 +76,4 @@ TEST(MemoryGate, TheShareOfLowRequestsIsExactUnderThreads) {
 }
 
 }  // namespace
-}  // namespace weir::control
+}  // namespace weir::inline v0::inline control

@@ -9,7 +9,7 @@
 #include "weir/policy/priority.h"
 #include "weir/policy/reason.h"
 
-namespace weir::inline v0::control {
+namespace weir::inline v0::inline control {
 
 /// Passes one notice per kind and second and counts the others, so that many refusals cause only
 /// one log line per second.
@@ -43,4 +43,4 @@ struct NoticeLimiter {
   NoticeLimiterOf<kPriorityCount> warnings;
 };
 
-}  // namespace weir::inline v0::control
+}  // namespace weir::inline v0::inline control

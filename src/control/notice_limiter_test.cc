@@ -4,7 +4,7 @@
 
 #include "admission_testing.h"
 
-namespace weir::control {
+namespace weir::inline v0::inline control {
 namespace {
 
 using std::chrono::seconds;
@@ -56,4 +56,4 @@ TEST(NoticeLimiter, ThreadsLoseNoEventAndSendOneNoticePerSecond) {
 }
 
 }  // namespace
-}  // namespace weir::control
+}  // namespace weir::inline v0::inline control

@@ -2,7 +2,7 @@
 
 #include <optional>
 
-namespace weir::inline v0::control {
+namespace weir::inline v0::inline control {
 
 OutcomeEvidence::Reading OutcomeEvidence::read() const noexcept {
   Reading out;
@@ -46,4 +46,4 @@ std::uint32_t OutcomeEvidence::counted(const LimitSample& window) noexcept {
   return policy::overloads_for_share(*share, window.sample_count, window.overload_count);
 }
 
-}  // namespace weir::inline v0::control
+}  // namespace weir::inline v0::inline control

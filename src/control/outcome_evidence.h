@@ -8,7 +8,7 @@
 #include "policy/overload_share.h"
 #include "scope_counters.h"
 
-namespace weir::inline v0::control {
+namespace weir::inline v0::inline control {
 
 /// How many of a window's overload answers count for the limit (OverloadShare).
 ///
@@ -50,4 +50,4 @@ class OutcomeEvidence {
   TimePoint judged_at_{};
 };
 
-}  // namespace weir::inline v0::control
+}  // namespace weir::inline v0::inline control

@@ -11,7 +11,7 @@
 
 #include "admission_testing.h"
 
-namespace weir::control {
+namespace weir::inline v0::inline control {
 namespace {
 
 using std::chrono::seconds;
@@ -185,4 +185,4 @@ INSTANTIATE_TEST_SUITE_P(Policies, LimitUnderOverloadAnswers,
                                            LimitKind::kGradient2));
 
 }  // namespace
-}  // namespace weir::control
+}  // namespace weir::inline v0::inline control

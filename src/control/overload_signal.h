@@ -5,7 +5,7 @@
 
 #include "weir/base/time.h"
 
-namespace weir::inline v0::control {
+namespace weir::inline v0::inline control {
 
 /// True if waiting or refusals by the limit persist: events at most 100 ms apart, for at least 100
 /// ms, the last at most 100 ms ago. One burst is not overload.
@@ -34,4 +34,4 @@ class OverloadSignal {
   std::atomic<std::int64_t> last_ns_{0};
 };
 
-}  // namespace weir::inline v0::control
+}  // namespace weir::inline v0::inline control

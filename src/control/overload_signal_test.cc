@@ -4,7 +4,7 @@
 
 #include "admission_testing.h"
 
-namespace weir::control {
+namespace weir::inline v0::inline control {
 namespace {
 
 TEST(OverloadSignal, OneBurstIsNotOverload) {
@@ -59,4 +59,4 @@ TEST(OverloadSignal, ThreadsThatNoteTogetherAreSeen) {
 }
 
 }  // namespace
-}  // namespace weir::control
+}  // namespace weir::inline v0::inline control

@@ -4,7 +4,7 @@
 
 #include "weir/base/assert.h"
 
-namespace weir::inline v0::control {
+namespace weir::inline v0::inline control {
 
 void RedundancyBudget::deposit() noexcept {
   const policy::RedundancyBudgetRules rules = this->rules();
@@ -64,4 +64,4 @@ void RedundancyToken::refund() noexcept {
   spent();
 }
 
-}  // namespace weir::inline v0::control
+}  // namespace weir::inline v0::inline control

@@ -13,7 +13,7 @@
 
 #include "admission_testing.h"
 
-namespace weir::control {
+namespace weir::inline v0::inline control {
 namespace {
 
 using policy::kRedundancyToken;
@@ -156,4 +156,4 @@ TEST(RedundancyBudget, RacingRetriesStayWithinTheBudget) {
 }
 
 }  // namespace
-}  // namespace weir::control
+}  // namespace weir::inline v0::inline control

@@ -4,7 +4,7 @@
 
 #include "memory_orders.h"
 
-namespace weir::inline v0::control {
+namespace weir::inline v0::inline control {
 
 void SampleWindow::set_rules(const WindowRules& rules) noexcept {
   duration_ns_.store(rules.duration.count(), kRelaxed);
@@ -70,4 +70,4 @@ LimitSample SampleWindow::close(TimePoint now, std::uint32_t in_flight) noexcept
   return sample;
 }
 
-}  // namespace weir::inline v0::control
+}  // namespace weir::inline v0::inline control

@@ -4,7 +4,6 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <optional>
 
 #include "weir/base/bounded_count.h"
 #include "weir/base/time.h"
@@ -12,7 +11,7 @@
 
 #include "scope_counters.h"
 
-namespace weir::inline v0::control {
+namespace weir::inline v0::inline control {
 
 /// Divides the stream of finished requests into windows for a LimitPolicy.
 ///
@@ -75,4 +74,4 @@ inline bool SampleWindow::record(TimePoint granted_at, TimePoint now, bool aband
          duration_ns_.load(std::memory_order_relaxed);
 }
 
-}  // namespace weir::inline v0::control
+}  // namespace weir::inline v0::inline control

@@ -11,7 +11,7 @@
 
 #include "admission_testing.h"
 
-namespace weir::control {
+namespace weir::inline v0::inline control {
 namespace {
 
 using std::chrono::microseconds;
@@ -186,4 +186,4 @@ TEST_F(SampleWindowTest, NoSampleIsLostOrCountedTwiceUnderThreads) {
 }
 
 }  // namespace
-}  // namespace weir::control
+}  // namespace weir::inline v0::inline control

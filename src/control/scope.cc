@@ -5,7 +5,7 @@
 
 #include "memory_orders.h"
 
-namespace weir::inline v0::control {
+namespace weir::inline v0::inline control {
 
 class Scope::Claim {
  public:
@@ -175,4 +175,4 @@ ScopeStats Scope::stats(TimePoint now) const noexcept {
   return out;
 }
 
-}  // namespace weir::inline v0::control
+}  // namespace weir::inline v0::inline control

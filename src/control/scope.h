@@ -20,7 +20,7 @@
 #include "scope_counters.h"
 #include "waiting_room.h"
 
-namespace weir::inline v0::control {
+namespace weir::inline v0::inline control {
 
 /// One limit with its state: the class word, the waiting room, the samples, the policy.
 ///
@@ -100,4 +100,4 @@ class Scope {
   std::atomic_flag claimed_ = ATOMIC_FLAG_INIT;
 };
 
-}  // namespace weir::inline v0::control
+}  // namespace weir::inline v0::inline control

@@ -11,7 +11,7 @@
 #include "latency_histogram.h"
 #include "policy/overload_share.h"
 
-namespace weir::inline v0::control {
+namespace weir::inline v0::inline control {
 
 /// One counter per bucket of every dimension of sources.
 template <class Count>
@@ -113,4 +113,4 @@ class ScopeCounterSlots {
   std::array<ScopeCounters, kThreadSlots> slots_{};
 };
 
-}  // namespace weir::inline v0::control
+}  // namespace weir::inline v0::inline control

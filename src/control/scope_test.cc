@@ -11,7 +11,7 @@
 
 #include "admission_testing.h"
 
-namespace weir::control {
+namespace weir::inline v0::inline control {
 namespace {
 
 using std::chrono::milliseconds;
@@ -297,4 +297,4 @@ TEST(TwoScopes, ARequestDearerThanMaxConcurrentIsServedAlone) {
 }
 
 }  // namespace
-}  // namespace weir::control
+}  // namespace weir::inline v0::inline control

@@ -12,7 +12,7 @@
 #include "policy/fair_turns.h"
 #include "policy/standing_line.h"
 
-namespace weir::inline v0::control {
+namespace weir::inline v0::inline control {
 
 /// The waiters of one class, served by turns among actors, first come first served within each.
 ///
@@ -75,4 +75,4 @@ class WaitingLine {
   std::array<IntrusiveList<Waiter, &Waiter::hook_>, policy::FairTurns::kFlows> flows_{};
 };
 
-}  // namespace weir::inline v0::control
+}  // namespace weir::inline v0::inline control

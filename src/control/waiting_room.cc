@@ -5,12 +5,11 @@
 
 #include "weir/base/assert.h"
 
-namespace weir::inline v0::control {
+namespace weir::inline v0::inline control {
 
 namespace {
 
 bool hopeless(std::size_t ahead, double capacity_per_second, Duration patience) noexcept {
-  if (capacity_per_second <= 0) return false;  // unknown: let it wait
   const double wait_s = static_cast<double>(ahead + 1) / capacity_per_second;
   return wait_s > to_seconds(patience);
 }
@@ -41,8 +40,9 @@ void WaitingRoom::publish(TimePoint now) noexcept {
   high_.standing.set_occupied(!high_.empty(), now);
   normal_.standing.set_occupied(!normal_.empty(), now);
   gate_.set_waiting(!high_.empty(), !normal_.empty());
-  waiting_.store(static_cast<std::uint32_t>(size()), std::memory_order_relaxed);
-  if (waiting() == 0) emptied_.store(true, std::memory_order_relaxed);
+  const auto waiting = static_cast<std::uint32_t>(size());
+  waiting_.store(waiting, std::memory_order_relaxed);
+  if (waiting == 0) emptied_.store(true, std::memory_order_relaxed);
 }
 
 // The waiter that a newcomer may displace from a full room; nullptr: none. `same_flow`: how many
@@ -64,10 +64,12 @@ WaitingRoom::Reception WaitingRoom::receive(const Newcomer& newcomer, Duration l
   if (newcomer.tier <= Duration(0)) return {};
   const WaitingLine& line = line_of(newcomer.priority);
   Reception out{.flow = line.flow_for(newcomer.actor)};
-  const std::size_t before = newcomer.priority == Priority::kHigh ? 0 : high_.size();
-  const std::size_t ahead = before + line.ahead_of(out.flow);
+  // While the capacity is unknown, and while nothing runs that could free a unit, let it wait.
+  const bool estimates = newcomer.capacity_per_second > 0 && gate_.sheddable() > 0;
   const auto too_long = [&](Duration patience) {
-    return gate_.sheddable() > 0 && hopeless(ahead, newcomer.capacity_per_second, patience);
+    if (!estimates) return false;
+    const std::size_t before = newcomer.priority == Priority::kHigh ? 0 : high_.size();
+    return hopeless(before + line.ahead_of(out.flow), newcomer.capacity_per_second, patience);
   };
   if (size() == newcomer.waiting_max) {
     out.displaced = displaced_by(newcomer.priority, line.size(out.flow));
@@ -247,4 +249,4 @@ WaitHistogram WaitingRoom::waited(Priority priority) const noexcept {
   return waited_[index_of(priority)];
 }
 
-}  // namespace weir::inline v0::control
+}  // namespace weir::inline v0::inline control

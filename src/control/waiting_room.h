@@ -15,7 +15,7 @@
 #include "class_gate.h"
 #include "waiting_line.h"
 
-namespace weir::inline v0::control {
+namespace weir::inline v0::inline control {
 
 /// The process-wide bound, if several scopes share it.
 struct ProcessGate {
@@ -136,4 +136,4 @@ class WaitingRoom {
   std::atomic<bool> emptied_{true};  // or the process stalled, since the last waited_throughout()
 };
 
-}  // namespace weir::inline v0::control
+}  // namespace weir::inline v0::inline control

@@ -13,7 +13,7 @@
 #include "admission_testing.h"
 #include "waiting_room.h"
 
-namespace weir::control {
+namespace weir::inline v0::inline control {
 namespace {
 
 using Kind = Entered::Kind;
@@ -247,4 +247,4 @@ TEST(FairAdmission, ActorsThatWantLessThanTheirShareGetAllOfItBesideOneWithNineT
 }
 
 }  // namespace
-}  // namespace weir::control
+}  // namespace weir::inline v0::inline control

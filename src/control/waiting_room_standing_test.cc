@@ -9,7 +9,7 @@
 #include "admission_testing.h"
 #include "waiting_room.h"
 
-namespace weir::control {
+namespace weir::inline v0::inline control {
 namespace {
 
 using std::chrono::milliseconds;
@@ -232,4 +232,4 @@ TEST(StandingRoom, AStallOfTheProcessIsForgivenInAStandingLineToo) {
 }
 
 }  // namespace
-}  // namespace weir::control
+}  // namespace weir::inline v0::inline control

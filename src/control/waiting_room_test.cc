@@ -12,7 +12,7 @@
 
 #include "admission_testing.h"
 
-namespace weir::control {
+namespace weir::inline v0::inline control {
 namespace {
 
 using std::chrono::milliseconds;
@@ -460,4 +460,4 @@ TEST_F(WaitingRoomTest, WhoIsFoundInTimeIsNotForgiven) {
 }
 
 }  // namespace
-}  // namespace weir::control
+}  // namespace weir::inline v0::inline control

@@ -1,11 +1,11 @@
 #include "admin_pages.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include <nlohmann/json.hpp>
 
 #include "weir/base/byte_size.h"
+#include "weir/base/number_text.h"
 #include "weir/experimental/config/print.h"
 #include "weir/experimental/gateway/version.h"
 #include "weir/experimental/io/clock.h"
@@ -14,7 +14,6 @@
 
 #include "admin_host.h"
 #include "explain.h"
-#include "metrics_page.h"
 
 namespace weir::inline v0::gateway {
 namespace {
@@ -36,15 +35,6 @@ AdminPage complaint(std::string text) {
   return json_page({{"error", std::move(text)}}, 400);
 }
 
-template <class T>
-std::optional<T> number_in(std::string_view text) {
-  T value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (text.empty() || error != std::errc() || stop != end) return std::nullopt;
-  return value;
-}
-
 Json pool_json(const PoolStats& stats) {
   return {{"used", stats.used},
           {"peak", stats.peak},
@@ -60,14 +50,13 @@ Json scope_json(const ScopeStats& scope) {
         {"in_flight", one.in_flight}, {"bound", one.bound},       {"cap", one.cap},
         {"standing", one.standing},   {"admitted", one.acquired}, {"refused", one.shed}};
   }
-  Json refused = Json::object();
-  for (std::size_t i = 1; i < kReasonCount; ++i) {
-    if (scope.refused[i] > 0) refused[std::string(kReasonFacts[i].name)] = scope.refused[i];
-  }
-  Json would = Json::object();
-  for (std::size_t i = 1; i < kReasonCount; ++i) {
-    if (scope.would_refuse[i] > 0) would[std::string(kReasonFacts[i].name)] = scope.would_refuse[i];
-  }
+  const auto by_reason = [](const auto& counts) {
+    Json found = Json::object();
+    for (std::size_t i = 1; i < kReasonCount; ++i) {
+      if (counts[i] > 0) found[std::string(kReasonFacts[i].name)] = counts[i];
+    }
+    return found;
+  };
   return {{"state", name_of(scope.state)},
           {"overloaded", scope.overloaded},
           {"limit", scope.limit},
@@ -81,8 +70,8 @@ Json scope_json(const ScopeStats& scope) {
           {"baseline_ms", to_millis(scope.baseline)},
           {"drained_per_second", scope.drain_per_second},
           {"classes", classes},
-          {"refused", refused},
-          {"shadow_refused", would}};
+          {"refused", by_reason(scope.refused)},
+          {"shadow_refused", by_reason(scope.would_refuse)}};
 }
 
 AdminPage stats_page(const GatewayView& view, TimePoint now) {
@@ -152,7 +141,7 @@ Json rows_json(const std::vector<BudgetRow>& rows) {
 
 AdminPage actors_page(const GatewayView& view, const AdminRequest& request) {
   constexpr std::size_t kMost = 1000;
-  const auto top = number_in<std::size_t>(query_value(request.query, "top", "10"));
+  const auto top = parse_number<std::size_t>(query_value(request.query, "top", "10"));
   if (!top || *top > kMost) return complaint("top: a number from 0 to 1000");
   const AdmissionStats all = view.core.controller.stats();
   return json_page({{"actors", rows_json(view.core.controller.top_actors(*top))},
@@ -278,17 +267,17 @@ Description described(const GatewayView& view, const AdminRequest& asked, const 
     if (bytes) request.bytes = bytes->bytes();
   }
   if (const std::string text = value("cost"); !text.empty()) {
-    const auto cost = number_in<std::uint32_t>(text);
+    const auto cost = parse_number<std::uint32_t>(text);
     if (!cost || *cost == 0 || *cost > kClassUnitsMax) said.error = "cost: 1 to 16383";
     request.cost = cost.value_or(1);
   }
   if (const std::string text = value("deadline_ms"); !text.empty()) {
-    const auto ms = number_in<std::int32_t>(text);
+    const auto ms = parse_number<std::int32_t>(text);
     if (!ms) said.error = "deadline_ms: milliseconds that are left";
     request.deadline = now + std::chrono::milliseconds(ms.value_or(0));
   }
   if (const std::string text = value("attempt"); !text.empty()) {
-    const auto attempt = number_in<std::uint64_t>(text);
+    const auto attempt = parse_number<std::uint64_t>(text);
     if (!attempt) said.error = "attempt: a number, 1 for the first";
     request.hedge = attempt.value_or(1) > 1;
   }
@@ -316,7 +305,7 @@ AdminPage explain_page(const GatewayView& view, const AdminRequest& asked, TimeP
     steps.push_back({{"step", step_number(step.check)},
                      {"check", name_of(step.check)},
                      {"found", words_of(step, said.request, numbers)},
-                     {"mode", kRuleModeNames[static_cast<std::size_t>(step.mode)]},
+                     {"mode", name_of(step.mode)},
                      {"passes", step.passes}});
   }
   constexpr std::array<std::string_view, 3> kVerdicts = {"admitted", "refused", "waits"};

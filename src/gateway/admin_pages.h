@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 #include "weir/base/time.h"
 
 #include "admin_server.h"
@@ -14,5 +16,8 @@ namespace weir::inline v0::gateway {
 /// No page changes anything or shows a secret.
 [[nodiscard]] AdminPage admin_page(const GatewayView& view, const AdminRequest& request,
                                    TimePoint now);
+
+/// The page /metrics: all metric families of a gateway, in the Prometheus text format.
+[[nodiscard]] std::string metrics_page(const GatewayView& view, TimePoint now);
 
 }  // namespace weir::inline v0::gateway

@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "weir/base/net_address.h"
 #include "weir/experimental/server/memory_budget.h"
 #include "weir/experimental/server/stream.h"
 

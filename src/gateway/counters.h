@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "weir/base/enum_names.h"
 #include "weir/base/owned_count.h"
 #include "weir/experimental/metrics/histogram.h"
 
@@ -18,10 +19,7 @@ using Count = OwnedCount;  // written by its loop
 
 /// Which side ended a request early.
 enum class EndedBy : std::uint8_t { kClient, kUpstream, kServer };
-inline constexpr std::array<std::string_view, 3> kEndedByNames = {"client", "upstream", "server"};
-[[nodiscard]] constexpr std::string_view name_of(EndedBy who) noexcept {
-  return kEndedByNames[static_cast<std::size_t>(who)];
-}
+WEIR_ENUM_NAMES(EndedBy, "client", "upstream", "server")
 
 /// Histogram bounds for the gateway's own processing time, in seconds: 10 µs to 100 ms.
 inline constexpr std::array<double, 12> kOwnTimeBoundsSeconds = {

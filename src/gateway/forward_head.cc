@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "weir/base/ascii.h"
 #include "weir/base/assert.h"
 #include "weir/experimental/http/field.h"
 
@@ -25,8 +26,7 @@ constexpr std::uint64_t kRewritten =
 constexpr std::array<std::string_view, 3> kPseudonyms = {"1.0 weir", "1.1 weir", "2 weir"};
 
 char plain(char c) noexcept {
-  if (c == '_') return '-';
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return c == '_' ? '-' : to_lower(c);
 }
 
 bool starts_like(std::string_view name, std::string_view prefix) noexcept {

@@ -2,14 +2,11 @@
 
 #include <array>
 #include <cstddef>
-#include <cstdint>
-#include <optional>
 #include <span>
 #include <string_view>
 
 #include "weir/base/result.h"
 #include "weir/base/rng.h"
-#include "weir/base/time.h"
 #include "weir/experimental/http/h1/message.h"
 #include "weir/experimental/http/h1/serializer.h"
 #include "weir/experimental/server/handler.h"

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <functional>
-#include <latch>
 #include <utility>
 
 #include "weir/base/assert.h"
@@ -33,16 +32,13 @@
 namespace weir::inline v0::gateway {
 namespace {
 
-constexpr Duration kExpireEvery = std::chrono::milliseconds(50);
+using About = GatewayError::About;
 
-void run_on(io::Loop& loop, const std::function<void()>& work) {
-  std::latch done(1);
-  loop.post([&] {
-    work();
-    done.count_down();
-  });
-  done.wait();
+auto fault(About about, std::string message) {
+  return unexpected(GatewayError{about, std::move(message)});
 }
+
+constexpr Duration kExpireEvery = std::chrono::milliseconds(50);
 
 /// Asks every millisecond.
 void wait_until(const std::function<bool()>& reached) {
@@ -120,9 +116,9 @@ std::string why_no_listener(io::IoError error) {
   }
 }
 
-GatewayError cannot_listen(GatewayError::About about, const StartError& error) {
+GatewayError cannot_listen(About about, const StartError& error) {
   if (error.error == io::IoError::kTls) {
-    return {GatewayError::About::kTls, "cannot speak TLS with " + error.where + ": " + error.why};
+    return {About::kTls, "cannot speak TLS with " + error.where + ": " + error.why};
   }
   return {about, "cannot listen on " + error.where + ": " + why_no_listener(error.error)};
 }
@@ -131,6 +127,12 @@ bool is_loopback(const io::Address& address) noexcept {
   constexpr std::array<std::uint8_t, 16> kV6 = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
   if (address.family == io::Family::kV6) return address.ip == kV6;
   return address.family == io::Family::kV4 && address.ip[0] == 127;
+}
+
+std::vector<std::string> texts_of(const std::vector<io::SocketName>& names) {
+  std::vector<std::string> all;
+  for (const io::SocketName& name : names) all.push_back(name.to_string());
+  return all;
 }
 
 /// Whether connecting to `there` reaches a socket that listens on `own`. If `own` is every address
@@ -177,10 +179,9 @@ Result<void, GatewayError> Gateway::Impl::open_logs() {
   auto opened =
       io::LineWriter::open({.path = config.admin.access_log_file, .buffer_bytes = kLogBufferBytes});
   if (!opened) {
-    return unexpected(GatewayError{GatewayError::About::kLog,
-                                   "cannot write the access log to " +
-                                       config.admin.access_log_file + ": " +
-                                       errno_text(opened.error()) + "; set admin.access_log_file"});
+    return fault(About::kLog, "cannot write the access log to " + config.admin.access_log_file +
+                                  ": " + errno_text(opened.error()) +
+                                  "; set admin.access_log_file");
   }
   access_log = std::move(*opened);
   return {};
@@ -212,19 +213,18 @@ Result<void, GatewayError> Gateway::Impl::build() {
   threads->start();
   for (std::uint32_t i = 0; i < threads->size(); ++i) {
     // On its own thread: it arms timers, and the loop runs.
-    run_on(threads->at(i), [&] {
-      loops.push_back(std::make_unique<GatewayLoop>(*core, threads->at(i), i, rules));
-    });
+    threads->at(i).call(
+        [&] { loops.push_back(std::make_unique<GatewayLoop>(*core, threads->at(i), i, rules)); });
   }
   housekeeping = std::make_unique<Housekeeping>(*core, *operators, *discoveries, threads->at(0),
                                                 config.memory.poll_interval);
-  run_on(threads->at(0), [this] {
+  threads->at(0).call([this] {
     discoveries->set(config);
     housekeeping->start();
   });
   wait_until([this] {
     bool settled = false;
-    run_on(threads->at(0), [&] { settled = discoveries->settled(); });
+    threads->at(0).call([&] { settled = discoveries->settled(); });
     return settled;
   });
   return {};
@@ -237,7 +237,7 @@ Result<void, GatewayError> Gateway::Impl::listen() {
   view->server_stats = [this] { return server->stats(); };
   view->sources = [this](std::size_t upstream) {
     std::vector<upstream::SourceStatus> found;
-    run_on(threads->at(0), [&] { found = discoveries->status(upstream); });
+    threads->at(0).call([&] { found = discoveries->status(upstream); });
     return found;
   };
   live = std::make_unique<LiveOptions>(
@@ -251,7 +251,7 @@ Result<void, GatewayError> Gateway::Impl::listen() {
               },
           .set_endpoints =
               [this](const config::Config& next) {
-                run_on(threads->at(0), [&] { discoveries->set(next); });
+                threads->at(0).call([&] { discoveries->set(next); });
               }});
   // Called on the first loop; only that loop changes its rules.
   server->set_critical_peers(
@@ -262,11 +262,11 @@ Result<void, GatewayError> Gateway::Impl::listen() {
     });
     if (auto started_admin = admin->start(); !started_admin) {
       admin.reset();
-      return unexpected(cannot_listen(GatewayError::About::kAdmin, started_admin.error()));
+      return unexpected(cannot_listen(About::kAdmin, started_admin.error()));
     }
   }
   if (auto listening = server->start(); !listening) {
-    return unexpected(cannot_listen(GatewayError::About::kListen, listening.error()));
+    return unexpected(cannot_listen(About::kListen, listening.error()));
   }
   return check_no_circle();
 }
@@ -292,9 +292,8 @@ Result<void, GatewayError> Gateway::Impl::check_no_circle() const {
       const upstream::Endpoint& endpoint = *member.endpoint;
       const auto leads_here = [&](const auto& name) { return leads_to(endpoint.name(), name); };
       if (std::none_of(own.begin(), own.end(), leads_here)) continue;
-      return unexpected(GatewayError{GatewayError::About::kUpstream,
-                                     "upstream " + core->names[i] + ": endpoint " +
-                                         endpoint.label() + " is this gateway itself"});
+      return fault(About::kUpstream, "upstream " + core->names[i] + ": endpoint " +
+                                         endpoint.label() + " is this gateway itself");
     }
   }
   return {};
@@ -302,7 +301,7 @@ Result<void, GatewayError> Gateway::Impl::check_no_circle() const {
 
 void Gateway::Impl::each_loop(const std::function<void(GatewayLoop&)>& work) {
   for (std::uint32_t i = 0; i < loops.size(); ++i) {
-    run_on(threads->at(i), [&] { work(*loops[i]); });
+    threads->at(i).call([&] { work(*loops[i]); });
   }
 }
 
@@ -328,7 +327,7 @@ Result<void, GatewayError> Gateway::start() {
   WEIR_ASSERT(!self.started);
   if (std::string objection = budget_objection(self.config, own_cgroup_limit());
       !objection.empty()) {
-    return unexpected(GatewayError{GatewayError::About::kBudget, std::move(objection)});
+    return fault(About::kBudget, std::move(objection));
   }
   self.started = true;
   Result<void, GatewayError> done = self.build();
@@ -338,15 +337,11 @@ Result<void, GatewayError> Gateway::start() {
 }
 
 std::vector<std::string> Gateway::listening() const {
-  std::vector<std::string> all;
-  for (const io::SocketName& name : impl_->server->addresses()) all.push_back(name.to_string());
-  return all;
+  return texts_of(impl_->server->addresses());
 }
 
 std::vector<std::string> Gateway::tls_listening() const {
-  std::vector<std::string> all;
-  for (const io::SocketName& name : impl_->server->tls_addresses()) all.push_back(name.to_string());
-  return all;
+  return texts_of(impl_->server->tls_addresses());
 }
 
 std::string Gateway::admin_listening() const {
@@ -373,8 +368,8 @@ void Gateway::stop() {
     self.each_loop([](GatewayLoop& loop) { loop.stop(); });
     self.wait_quiet();
   }
-  if (self.discoveries) run_on(self.threads->at(0), [&] { self.discoveries->stop(); });
-  if (self.housekeeping) run_on(self.threads->at(0), [&] { self.housekeeping->stop(); });
+  if (self.discoveries) self.threads->at(0).call([&] { self.discoveries->stop(); });
+  if (self.housekeeping) self.threads->at(0).call([&] { self.housekeeping->stop(); });
   if (self.threads) self.threads->stop();
   self.live.reset();
   self.admin.reset();

@@ -1,22 +1,11 @@
 #include "intent.h"
 
 #include <algorithm>
-#include <charconv>
+
+#include "weir/base/number_text.h"
 
 namespace weir::inline v0::gateway {
-namespace {
-
 constexpr std::uint64_t kDeadlineMsMax = std::uint64_t{24} * 60 * 60 * 1000;
-
-std::optional<std::uint64_t> whole_number(std::string_view text) noexcept {
-  std::uint64_t value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (text.empty() || error != std::errc() || stop != end) return std::nullopt;
-  return value;
-}
-
-}  // namespace
 
 Intent read_intent(const http::HeaderList& headers, const Caller& caller,
                    const Route& route) noexcept {
@@ -24,11 +13,13 @@ Intent read_intent(const http::HeaderList& headers, const Caller& caller,
   if (caller.peer) {
     intent.priority =
         priority_named(headers.value(http::FieldId::kXWeirPriority)).value_or(Priority::kNormal);
-    if (const auto ms = whole_number(headers.value(http::FieldId::kXWeirDeadlineMs))) {
+    if (const auto ms =
+            parse_number<std::uint64_t>(headers.value(http::FieldId::kXWeirDeadlineMs))) {
       intent.time_left =
           std::chrono::milliseconds(static_cast<std::int64_t>(std::min(*ms, kDeadlineMsMax)));
     }
-    const auto attempt = whole_number(headers.value(http::FieldId::kXWeirAttempt)).value_or(1);
+    const auto attempt =
+        parse_number<std::uint64_t>(headers.value(http::FieldId::kXWeirAttempt)).value_or(1);
     intent.attempt = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(attempt, 1, 1000));
   }
   if (route.config.priority) intent.priority = *route.config.priority;

@@ -7,7 +7,6 @@
 
 #include "weir/base/config_error.h"
 #include "weir/base/result.h"
-#include "weir/experimental/config/diff.h"
 #include "weir/experimental/config/weir_config.h"
 #include "weir/experimental/gateway/gateway.h"
 #include "weir/experimental/server/server.h"

@@ -1,7 +1,5 @@
 #include "local_answer.h"
 
-#include <algorithm>
-#include <charconv>
 #include <cstring>
 
 #include "weir/base/assert.h"
@@ -10,20 +8,11 @@
 #include "upstream_answer.h"
 
 namespace weir::inline v0::gateway {
-namespace {
-
 constexpr std::array kOwnFacts = {
 #define WEIR_X(enumerator, ...) ReasonFacts{__VA_ARGS__},
     WEIR_GATEWAY_REFUSALS(WEIR_X)
 #undef WEIR_X
 };
-
-std::string_view number(std::array<char, 20>& out, std::int64_t value) noexcept {
-  const auto end = std::to_chars(out.data(), out.data() + out.size(), value).ptr;
-  return {out.data(), static_cast<std::size_t>(end - out.data())};
-}
-
-}  // namespace
 
 const ReasonFacts& GatewayReason::facts() const noexcept {
   return index_ < kReasonCount ? kReasonFacts[index_] : kOwnFacts[index_ - kReasonCount];
@@ -61,9 +50,11 @@ LocalAnswerText::LocalAnswerText(const LocalAnswer& answer, AnswerForm form) noe
   if (!answer.request_id.empty()) add_field("x-request-id", answer.request_id);
   std::string_view retry_ms;
   if (answer.retry_after) {
-    retry_ms = number(retry_ms_, retry_after_millis(*answer.retry_after));
+    retry_ms_ = NumberText(retry_after_millis(*answer.retry_after));
+    retry_s_ = NumberText(retry_after_seconds(*answer.retry_after));
+    retry_ms = retry_ms_.view();
     add_field("x-weir-retry-after-ms", retry_ms);
-    add_field("retry-after", number(retry_s_, retry_after_seconds(*answer.retry_after)));
+    add_field("retry-after", retry_s_.view());
   }
   if (status_ == 405) add_field("allow", "GET, HEAD, POST, PUT, DELETE, PATCH, OPTIONS");
   // Reasons and sentences are constants of this program: nothing in them needs escaping.
@@ -99,14 +90,8 @@ void LocalAnswerText::add_body(std::string_view text) noexcept {
 
 bool send_local(ServerStream& stream, const LocalAnswer& answer, AnswerForm form) noexcept {
   const LocalAnswerText text(answer, form);
-  switch (stream.send_response(text.head(), text.body(), BodyLife::kCall)) {
-    case SendResult::kSent:
-    case SendResult::kClosed:
-      return true;
-    case SendResult::kBlocked:
-    case SendResult::kInvalid:
-      break;
-  }
+  const SendResult result = stream.send_response(text.head(), text.body(), BodyLife::kCall);
+  if (result == SendResult::kSent || result == SendResult::kClosed) return true;
   stream.send_503();
   return false;
 }

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string_view>
 
+#include "weir/base/number_text.h"
 #include "weir/base/time.h"
 #include "weir/experimental/http/header_view.h"
 #include "weir/experimental/server/stream.h"
@@ -112,8 +113,8 @@ class LocalAnswerText {
   std::size_t field_count_ = 0;
   std::array<char, 256> body_;
   std::size_t body_size_ = 0;
-  std::array<char, 20> retry_ms_;
-  std::array<char, 20> retry_s_;
+  NumberText retry_ms_{0};
+  NumberText retry_s_{0};
   std::uint16_t status_;
 };
 

@@ -8,11 +8,12 @@
 namespace weir::inline v0::gateway {
 namespace {
 
-/// A line in a fixed buffer: events arrive on threads that must not allocate.
+/// Formats in a fixed buffer: events arrive on threads that must not allocate.
 template <class... Args>
-std::string_view formatted(std::array<char, 320>& out, const char* format, Args... args) noexcept {
-  const int size = std::snprintf(out.data(), out.size(), format, args...);
-  return {out.data(), std::min(out.size() - 1, static_cast<std::size_t>(std::max(size, 0)))};
+void say_to(OperatorLog& log, const char* format, Args... args) noexcept {
+  std::array<char, 320> line;
+  const int size = std::snprintf(line.data(), line.size(), format, args...);
+  log.say({line.data(), std::min(line.size() - 1, static_cast<std::size_t>(std::max(size, 0)))});
 }
 
 int width(std::string_view text) noexcept {
@@ -26,10 +27,6 @@ OperatorLog::OperatorLog(std::vector<std::string> scopes, io::LineWriter* writer
 
 std::size_t OperatorLog::index_of(std::string_view scope) const noexcept {
   return static_cast<std::size_t>(std::find(names_.begin(), names_.end(), scope) - names_.begin());
-}
-
-void OperatorLog::say(std::string_view text) noexcept {
-  if (writer_ != nullptr) static_cast<void>(writer_->write(text));
 }
 
 bool OperatorLog::Pace::lets_through(TimePoint now) noexcept {
@@ -57,13 +54,12 @@ void OperatorLog::on_limit_change(const LimitChange& change) noexcept {
   if (!scope.limit_pace.lets_through(io::monotonic_now())) return;
   scope.told.store(change.new_limit, std::memory_order_relaxed);
   const std::string_view reason = name_of(change.reason);
-  std::array<char, 320> line;
-  say(formatted(line,
-                "weir: %.*s: limit %u, was %u (%.*s; %u in flight, estimated queue %.1f, latency "
-                "%.1f ms, without queue %.1f ms)",
-                width(change.scope), change.scope.data(), change.new_limit, told, width(reason),
-                reason.data(), change.in_flight, change.queue_estimate,
-                to_millis(change.latency_avg), to_millis(change.latency_min)));
+  say_to(*this,
+         "weir: %.*s: limit %u, was %u (%.*s; %u in flight, estimated queue %.1f, latency "
+         "%.1f ms, without queue %.1f ms)",
+         width(change.scope), change.scope.data(), change.new_limit, told, width(reason),
+         reason.data(), change.in_flight, change.queue_estimate, to_millis(change.latency_avg),
+         to_millis(change.latency_min));
 }
 
 void OperatorLog::on_refusals(const RefusalNotice& notice) noexcept {
@@ -75,24 +71,20 @@ void OperatorLog::on_refusals(const RefusalNotice& notice) noexcept {
   const std::string_view reason = name_of(notice.reason);
   const std::string_view priority = name_of(notice.priority);
   const std::string_view peer = notice.peer.empty() ? "none" : notice.peer;
-  std::array<char, 320> line;
-  say(formatted(line,
-                "weir: %.*s: refused %llu (%.*s): %u in flight, limit %u, estimated queue %.1f, "
-                "memory %.1f %%; last: class %.*s, peer %.*s",
-                width(notice.scope), notice.scope.data(), static_cast<unsigned long long>(count),
-                width(reason), reason.data(), notice.in_flight, notice.limit, notice.queue_estimate,
-                notice.memory_usage * 100, width(priority), priority.data(), width(peer),
-                peer.data()));
+  say_to(*this,
+         "weir: %.*s: refused %llu (%.*s): %u in flight, limit %u, estimated queue %.1f, "
+         "memory %.1f %%; last: class %.*s, peer %.*s",
+         width(notice.scope), notice.scope.data(), static_cast<unsigned long long>(count),
+         width(reason), reason.data(), notice.in_flight, notice.limit, notice.queue_estimate,
+         notice.memory_usage * 100, width(priority), priority.data(), width(peer), peer.data());
 }
 
 void OperatorLog::on_class_warning(const ClassWarning& warning) noexcept {
   Scope& scope = scopes_[index_of(warning.scope)];
   if (!scope.warning_pace.lets_through(io::monotonic_now())) return;
   const std::string_view priority = name_of(warning.priority);
-  std::array<char, 320> line;
-  say(formatted(line, "weir: %.*s: %.*s has %u of its %u places", width(warning.scope),
-                warning.scope.data(), width(priority), priority.data(), warning.in_flight,
-                warning.bound));
+  say_to(*this, "weir: %.*s: %.*s has %u of its %u places", width(warning.scope),
+         warning.scope.data(), width(priority), priority.data(), warning.in_flight, warning.bound);
 }
 
 void OperatorLog::on_memory(const MemoryNotice& notice) noexcept {
@@ -103,23 +95,19 @@ void OperatorLog::on_memory(const MemoryNotice& notice) noexcept {
   constexpr std::array<const char*, 3> kMeanings = {"no request is refused for it",
                                                     "low-class requests are refused",
                                                     "normal and low-class requests are refused"};
-  std::array<char, 320> line;
-  say(formatted(line, "weir: memory %.1f %% used: %s", notice.usage * 100,
-                kMeanings[static_cast<std::size_t>(notice.level)]));
+  say_to(*this, "weir: memory %.1f %% used: %s", notice.usage * 100,
+         kMeanings[static_cast<std::size_t>(notice.level)]);
 }
 
 void OperatorLog::on_upstream(std::string_view name, std::size_t endpoints,
                               bool unavailable) noexcept {
-  std::array<char, 320> line;
   if (unavailable) {
-    say(formatted(
-        line,
-        "weir: upstream %.*s: no endpoint is available (0 of %zu); /endpoints of the admin "
-        "endpoint says why",
-        width(name), name.data(), endpoints));
+    say_to(*this,
+           "weir: upstream %.*s: no endpoint is available (0 of %zu); /endpoints of the admin "
+           "endpoint says why",
+           width(name), name.data(), endpoints);
   } else {
-    say(formatted(line, "weir: upstream %.*s: an endpoint answers again", width(name),
-                  name.data()));
+    say_to(*this, "weir: upstream %.*s: an endpoint answers again", width(name), name.data());
   }
 }
 

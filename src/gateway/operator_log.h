@@ -25,7 +25,9 @@ class OperatorLog final : public EventSink {
   /// `scopes` as the controller names them. If `writer` is nullptr, it only counts.
   OperatorLog(std::vector<std::string> scopes, io::LineWriter* writer);
 
-  void say(std::string_view text) noexcept;
+  void say(std::string_view text) noexcept {
+    if (writer_ != nullptr) static_cast<void>(writer_->write(text));
+  }
 
   void on_limit_change(const LimitChange& change) noexcept override;
   void on_refusals(const RefusalNotice& notice) noexcept override;

@@ -1,10 +1,9 @@
 #include "request_log.h"
 
-#include <algorithm>
-#include <charconv>
 #include <cstdio>
 #include <ctime>
 
+#include "weir/base/number_text.h"
 #include "weir/experimental/io/clock.h"
 
 namespace weir::inline v0::gateway {
@@ -65,9 +64,8 @@ class JsonLine {
     }
   }
   void put_number(std::uint64_t value) noexcept {
-    std::array<char, 20> digits;
-    const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr;
-    for (const char* p = digits.data(); p != end; ++p) put(*p);
+    const NumberText digits(value);
+    for (const char c : digits.view()) put(c);
   }
   void name(std::string_view key) noexcept {
     if (used_ > 1) put(',');
@@ -83,15 +81,8 @@ class JsonLine {
 
 /// The ALPN name.
 std::string_view name_of(HttpVersion version) noexcept {
-  switch (version) {
-    case HttpVersion::k10:
-      return "http/1.0";
-    case HttpVersion::k11:
-      return "http/1.1";
-    case HttpVersion::k2:
-      break;
-  }
-  return "h2";
+  constexpr std::array<std::string_view, 3> kNames = {"http/1.0", "http/1.1", "h2"};
+  return kNames[static_cast<std::size_t>(version)];
 }
 
 }  // namespace

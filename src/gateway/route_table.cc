@@ -2,21 +2,12 @@
 
 #include <algorithm>
 
+#include "weir/base/ascii.h"
 #include "weir/base/assert.h"
 #include "weir/experimental/http/field.h"
 
 namespace weir::inline v0::gateway {
 namespace {
-
-char lower(char c) noexcept {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
-
-std::string lowered(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(), lower);
-  return out;
-}
 
 std::uint32_t bit_of(http::Method method) noexcept {
   return 1U << static_cast<unsigned>(method);
@@ -57,10 +48,10 @@ RouteTable::RouteTable(std::span<const RouteConfig> routes, std::span<const std:
     Entry entry;
     if (config.host.starts_with("*.")) {
       entry.host_kind = HostKind::kBelow;
-      entry.host = lowered(std::string_view(config.host).substr(1));
+      entry.host = to_lower(std::string_view(config.host).substr(1));
     } else if (!config.host.empty()) {
       entry.host_kind = HostKind::kExact;
-      entry.host = lowered(host_of(config.host));
+      entry.host = to_lower(host_of(config.host));
     }
     const bool exact = !config.path.empty();
     const std::string& path = exact ? config.path : config.path_prefix;

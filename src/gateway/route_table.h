@@ -3,7 +3,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,7 +11,6 @@
 #include "weir/experimental/gateway/route_config.h"
 #include "weir/experimental/http/header_view.h"
 #include "weir/experimental/http/method.h"
-#include "weir/policy/priority.h"
 
 #include "path_reading.h"
 

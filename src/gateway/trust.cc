@@ -2,19 +2,14 @@
 
 #include <algorithm>
 
+#include "weir/base/ascii.h"
+
 namespace weir::inline v0::gateway {
 namespace {
 
 bool any_contains(std::span<const IpRange> ranges, const IpAddress& address) noexcept {
   return std::any_of(ranges.begin(), ranges.end(),
                      [&](const IpRange& range) { return range.contains(address); });
-}
-
-std::string_view trimmed(std::string_view text) noexcept {
-  constexpr std::string_view kBlank = " \t";
-  const std::size_t first = text.find_first_not_of(kBlank);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kBlank) - first + 1);
 }
 
 /// "192.0.2.1", "192.0.2.1:4711", "2001:db8::1", "[2001:db8::1]:4711".

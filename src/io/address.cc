@@ -1,7 +1,5 @@
 #include "weir/experimental/io/address.h"
 
-#include <algorithm>
-#include <charconv>
 #include <cstddef>
 #include <cstring>
 
@@ -10,32 +8,6 @@
 #include "sockaddr.h"
 
 namespace weir::inline v0::io {
-namespace {
-
-Result<std::uint16_t, IoError> parse_port(std::string_view text) {
-  std::uint16_t port = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
-  if (error != std::errc() || end != text.data() + text.size())
-    return unexpected(IoError::kInvalid);
-  return port;
-}
-
-Result<Address, IoError> parse_ip(std::string_view host) {
-  Address address;
-  const std::string text(host);
-  if (::inet_pton(AF_INET, text.c_str(), address.ip.data()) == 1) {
-    address.family = Family::kV4;
-    return address;
-  }
-  if (::inet_pton(AF_INET6, text.c_str(), address.ip.data()) == 1) {
-    address.family = Family::kV6;
-    return address;
-  }
-  return unexpected(IoError::kInvalid);
-}
-
-}  // namespace
-
 std::string Address::to_string() const {
   char text[INET6_ADDRSTRLEN] = {};
   switch (family) {
@@ -53,36 +25,23 @@ std::string Address::to_string() const {
   return "unset";
 }
 
-std::string SocketName::to_string() const {
-  return address.family == Family::kUnix ? "unix:" + path : address.to_string();
+Result<SocketName, IoError> parse_socket_name(std::string_view text) {
+  const auto address = parse_net_address(text);
+  if (!address || !address->can_listen()) return unexpected(IoError::kInvalid);
+  return socket_name_of(*address);
 }
 
-Result<SocketName, IoError> parse_socket_name(std::string_view text) {
+SocketName socket_name_of(const NetAddress& address) {
   SocketName name;
-  if (text.starts_with("unix:")) {
+  if (address.kind == NetAddressKind::kUnix) {
     name.address.family = Family::kUnix;
-    name.path = text.substr(5);
-    if (name.path.empty() || name.path.size() >= sizeof(sockaddr_un::sun_path)) {
-      return unexpected(IoError::kInvalid);
-    }
+    name.path = address.text;
     return name;
   }
-  const std::size_t colon = text.rfind(':');
-  if (colon == std::string_view::npos) return unexpected(IoError::kInvalid);
-  std::string_view host = text.substr(0, colon);
-  const Result<std::uint16_t, IoError> port = parse_port(text.substr(colon + 1));
-  if (!port) return unexpected(port.error());
-  const bool bracketed = host.size() >= 2 && host.front() == '[' && host.back() == ']';
-  if (bracketed) host = host.substr(1, host.size() - 2);
-  if (host.empty() || host == "*") host = "::";
-  Result<Address, IoError> address = parse_ip(host);
-  if (!address) return unexpected(address.error());
-  if (bracketed && address->family != Family::kV6) return unexpected(IoError::kInvalid);
-  if (!bracketed && address->family == Family::kV6 && host != "::") {
-    return unexpected(IoError::kInvalid);  // "::1:80" is ambiguous
-  }
-  name.address = *address;
-  name.address.port = *port;
+  const bool v6 = address.ip.v6 || address.kind == NetAddressKind::kAny;
+  name.address.family = v6 ? Family::kV6 : Family::kV4;
+  name.address.ip = address.ip.bytes;
+  name.address.port = address.port;
   return name;
 }
 

@@ -1,16 +1,12 @@
 #include "io/client_hello.h"
 
 namespace weir::inline v0::io {
-namespace {
-
 constexpr std::size_t kRecordHeader = 5;
 constexpr unsigned kHandshake = 22;
 constexpr unsigned kMajor = 3;
 constexpr unsigned kClientHello = 1;
 constexpr std::size_t kSmallest = 4 + 2 + 32 + 1 + 2 + 2 + 1 + 1;  // no session, one cipher
 constexpr std::size_t kRecordMax = 16384;
-
-}  // namespace
 
 ClientHelloStatus judge_client_hello(std::span<const std::byte> bytes) noexcept {
   const auto at = [&](std::size_t i) { return std::to_integer<unsigned>(bytes[i]); };

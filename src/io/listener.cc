@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <cstddef>
 #include <utility>
 
@@ -13,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "weir/base/assert.h"
+#include "weir/base/number_text.h"
 
 #include "loop_impl.h"
 #include "sockaddr.h"
@@ -83,15 +82,10 @@ Result<Fd, IoError> listen_on(const SocketName& name, const ListenOptions& optio
 }
 
 std::vector<InheritedSocket> inherited_sockets(const ListenEnvironment& environment) {
-  const auto number = [](std::string_view text) {
-    int value = -1;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    return error == std::errc() && end == text.data() + text.size() ? value : -1;
-  };
   std::vector<InheritedSocket> found;
-  if (number(environment.pid) != static_cast<int>(::getpid())) return found;
+  if (parse_number<int>(environment.pid) != static_cast<int>(::getpid())) return found;
   std::string_view names = environment.names;
-  const int count = std::min(number(environment.fds), 1024);
+  const int count = std::min(parse_number<int>(environment.fds).value_or(0), 1024);
   for (int i = 0; i < count; ++i) {
     const std::size_t colon = names.find(':');
     InheritedSocket socket{Fd(environment.first_fd + i), std::string(names.substr(0, colon))};

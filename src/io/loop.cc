@@ -1,6 +1,7 @@
 #include "weir/experimental/io/loop.h"
 
 #include <algorithm>
+#include <latch>
 #include <utility>
 
 #include "weir/base/assert.h"
@@ -190,6 +191,16 @@ void Loop::post(std::function<void()> work) {
     impl_->closures.push_back(std::move(work));
   }
   uv_async_send(&impl_->wake);
+}
+
+void Loop::call(const std::function<void()>& work) {
+  if (in_loop_thread()) return work();
+  std::latch done(1);
+  post([&] {
+    work();
+    done.count_down();
+  });
+  done.wait();
 }
 
 void Loop::defer(Task& task) noexcept {

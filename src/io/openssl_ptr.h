@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <memory>
+#include <string>
 
 #include <openssl/bio.h>
 #include <openssl/evp.h>
@@ -19,5 +21,12 @@ struct Freed {
 using KeyPtr = std::unique_ptr<EVP_PKEY, Freed<EVP_PKEY_free>>;
 using CertificatePtr = std::unique_ptr<X509, Freed<X509_free>>;
 using BioPtr = std::unique_ptr<BIO, Freed<BIO_free>>;
+
+/// What was written to a memory BIO.
+[[nodiscard]] inline std::string text_of(BIO* bio) {
+  char* data = nullptr;
+  const long size = BIO_get_mem_data(bio, &data);
+  return size <= 0 ? std::string() : std::string(data, static_cast<std::size_t>(size));
+}
 
 }  // namespace weir::inline v0::io

@@ -41,23 +41,8 @@ Result<std::vector<SocketName>, std::string_view> resolve_name(const NetAddress&
 }  // namespace
 
 Result<std::vector<SocketName>, std::string_view> resolve(const NetAddress& address) {
-  SocketName name;
-  switch (address.kind) {
-    case NetAddressKind::kName:
-      return resolve_name(address);
-    case NetAddressKind::kUnix:
-      name.address.family = Family::kUnix;
-      name.path = address.text;
-      break;
-    case NetAddressKind::kIp:
-    case NetAddressKind::kAny:
-      name.address.family =
-          address.ip.v6 || address.kind == NetAddressKind::kAny ? Family::kV6 : Family::kV4;
-      name.address.ip = address.ip.bytes;
-      name.address.port = address.port;
-      break;
-  }
-  return std::vector<SocketName>{name};
+  if (address.kind == NetAddressKind::kName) return resolve_name(address);
+  return std::vector<SocketName>{socket_name_of(address)};
 }
 
 }  // namespace weir::inline v0::io

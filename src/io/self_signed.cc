@@ -12,12 +12,6 @@
 namespace weir::inline v0::io {
 namespace {
 
-std::string text_of(BIO* bio) {
-  char* data = nullptr;
-  const long size = BIO_get_mem_data(bio, &data);
-  return size <= 0 ? std::string() : std::string(data, static_cast<std::size_t>(size));
-}
-
 BioPtr reading(const std::string& text) {
   return BioPtr(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
 }

@@ -23,10 +23,6 @@ void TimerWheel::arm(Timer& timer, TimePoint deadline) noexcept {
   place(timer);
 }
 
-void TimerWheel::cancel(Timer& timer) noexcept {
-  if (timer.armed()) unlink(timer);
-}
-
 void TimerWheel::place(Timer& timer) noexcept {
   // Half a round of the top level (about a year): later deadlines are placed there, then again.
   constexpr std::int64_t kReach = std::int64_t{1} << (kLevels * kDigitBits - 1);

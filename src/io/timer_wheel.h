@@ -31,7 +31,9 @@ class TimerWheel {
   ~TimerWheel();
 
   void arm(Timer& timer, TimePoint deadline) noexcept;
-  void cancel(Timer& timer) noexcept;
+  void cancel(Timer& timer) noexcept {
+    if (timer.armed()) unlink(timer);
+  }
 
   /// Fires all timers due at `now`; returns how many.
   std::size_t advance(TimePoint now);

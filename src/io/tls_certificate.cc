@@ -14,12 +14,8 @@ namespace {
 std::string subject_of(const X509* certificate) {
   const BioPtr out(BIO_new(BIO_s_mem()));
   if (out == nullptr) return {};
-  if (X509_NAME_print_ex(out.get(), X509_get_subject_name(certificate), 0, XN_FLAG_RFC2253) < 0) {
-    return {};
-  }
-  char* text = nullptr;
-  const long size = BIO_get_mem_data(out.get(), &text);
-  return size > 0 ? std::string(text, static_cast<std::size_t>(size)) : std::string();
+  X509_NAME_print_ex(out.get(), X509_get_subject_name(certificate), 0, XN_FLAG_RFC2253);
+  return text_of(out.get());
 }
 
 std::string expiry_of(const X509* certificate) {

@@ -10,7 +10,7 @@
 #include <openssl/rand.h>
 #include <openssl/x509v3.h>
 
-#include "weir/base/assert.h"
+#include "weir/base/ascii.h"
 
 #include "io/tls_stream.h"
 #include "openssl_ptr.h"
@@ -64,10 +64,8 @@ Result<void, TlsSetupError> load_key(SSL_CTX* context, const TlsIdentity& identi
 
 std::string to_string(const ASN1_TIME* time) {
   const BioPtr out(BIO_new(BIO_s_mem()));
-  char* text = nullptr;
   if (out == nullptr || ASN1_TIME_print(out.get(), time) != 1) return "an unreadable date";
-  const long size = BIO_get_mem_data(out.get(), &text);
-  return {text, static_cast<std::size_t>(size)};
+  return text_of(out.get());
 }
 
 /// The roots that the system's packages installed. (OpenSSL lets SSL_CERT_FILE and SSL_CERT_DIR
@@ -102,13 +100,6 @@ Result<void, TlsSetupError> trust(SSL_CTX* context, const TlsSetup& setup) {
   if (found == 0) return fault(setup.ca_file, "holds no certificate");
   ERR_clear_error();
   return {};
-}
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + 32);
-  return out;
 }
 
 constexpr unsigned char kBoth[] = "\x02h2\x08http/1.1";
@@ -152,13 +143,10 @@ std::string take_tls_error() {
 
 TlsSetup TlsSetup::server(const TlsConfig& config) {
   TlsSetup setup;
-  setup.identities.push_back({.certificate_file = config.certificate,
-                              .key_file = config.private_key,
-                              .certificate_pem = {},
-                              .key_pem = {}});
+  setup.identities.push_back(
+      {.certificate_file = config.certificate, .key_file = config.private_key});
   for (const std::string& file : config.more_certificates) {
-    setup.identities.push_back(
-        {.certificate_file = file, .key_file = file, .certificate_pem = {}, .key_pem = {}});
+    setup.identities.push_back({.certificate_file = file, .key_file = file});
   }
   setup.ca_file = config.client_ca;
   setup.client_certificate = config.client_certificate;
@@ -285,7 +273,7 @@ void TlsContext::learn_names(SSL_CTX* context) {
     if (name->type != GEN_DNS) continue;
     const auto* text = reinterpret_cast<const char*>(ASN1_STRING_get0_data(name->d.dNSName));
     const auto size = static_cast<std::size_t>(ASN1_STRING_length(name->d.dNSName));
-    names_.push_back({lower({text, size}), context});
+    names_.push_back({to_lower(std::string_view(text, size)), context});
   }
   GENERAL_NAMES_free(names);
 }
@@ -311,8 +299,7 @@ std::optional<TlsSetupError> TlsContext::out_of_date() const {
 SSL_CTX* TlsContext::choose(std::string_view given) const noexcept {
   std::array<char, 256> buffer{};
   if (given.size() > buffer.size()) return native();
-  std::transform(given.begin(), given.end(), buffer.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  std::transform(given.begin(), given.end(), buffer.begin(), [](char c) { return to_lower(c); });
   const std::string_view name(buffer.data(), given.size());
   const std::size_t dot = name.find('.');
   const std::string_view parent = dot == std::string_view::npos ? "" : name.substr(dot);

@@ -348,14 +348,6 @@ TlsProtocol TlsStream::protocol() const noexcept {
   return size == 2 && std::memcmp(name, "h2", 2) == 0 ? TlsProtocol::kHttp2 : TlsProtocol::kHttp1;
 }
 
-bool TlsStream::resumed() const noexcept {
-  return ssl_ != nullptr && SSL_session_reused(ssl_) == 1;
-}
-
-std::string_view TlsStream::version() const noexcept {
-  return ssl_ == nullptr ? std::string_view{} : SSL_get_version(ssl_);
-}
-
 std::string_view TlsStream::peer_subject(std::span<char> into) const noexcept {
   if (ssl_ == nullptr || into.empty() || SSL_get_verify_result(ssl_) != X509_V_OK) return {};
   X509* certificate = SSL_get0_peer_certificate(ssl_);

@@ -6,11 +6,7 @@
 #include <openssl/crypto.h>
 
 namespace weir::inline v0::io {
-namespace {
-
 constexpr std::size_t kSubjectMax = 512;  // a longer subject is ignored
-
-}  // namespace
 
 bool TlsTransport::begin(io::TlsContext::Ptr context, io::Socket& socket,
                          std::span<const std::byte> staged) {
@@ -44,22 +40,10 @@ io::IoResult TlsTransport::read(std::span<std::byte> into) noexcept {
   return stream_.read(into);
 }
 
-io::IoResult TlsTransport::write(std::span<const io::ConstBuffer> pieces) noexcept {
-  return stream_.write(pieces);
-}
-
 bool TlsTransport::has_pending() const noexcept {
   if (retry_read_) return true;
   // A read that needs a write first depends on the socket, not on another turn.
   return !stream_.read_needs_write() && stream_.has_pending();
-}
-
-io::Socket::Interest TlsTransport::interest(io::Socket::Interest wanted) const noexcept {
-  return stream_.interest(wanted);
-}
-
-void TlsTransport::on_writable() noexcept {
-  retry_read_ = stream_.established() && stream_.read_needs_write();
 }
 
 void TlsTransport::shutdown_write() noexcept {
@@ -71,10 +55,6 @@ void TlsTransport::close(bool orderly) noexcept {
   // Not after a response that was cut off: close_notify would mark it as complete.
   if (orderly && !std::exchange(said_goodbye_, true)) stream_.shutdown_write();
   end();
-}
-
-std::string_view TlsTransport::peer_certificate() const noexcept {
-  return subject_ == nullptr ? std::string_view{} : std::string_view(subject_);
 }
 
 }  // namespace weir::inline v0::io

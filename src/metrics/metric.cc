@@ -3,8 +3,6 @@
 #include <array>
 
 namespace weir::inline v0::metrics {
-namespace {
-
 constexpr std::array kMetrics = {
 #define WEIR_METRIC(id, name, type, unit, labels, help) \
   MetricInfo{name, MetricType::k##type, unit, labels, help},
@@ -18,8 +16,6 @@ constexpr std::array kLabels = {
 #include "metrics/metric_labels.def"
 #undef WEIR_LABEL
 };
-
-}  // namespace
 
 std::span<const MetricInfo> all_metrics() noexcept {
   return kMetrics;

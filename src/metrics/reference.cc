@@ -1,5 +1,3 @@
-#include "metrics/reference.h"
-
 #include "metrics/metric.h"
 
 namespace weir::inline v0::metrics {

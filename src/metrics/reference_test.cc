@@ -1,9 +1,9 @@
-#include "metrics/reference.h"
-
 #include <fstream>
 #include <sstream>
 
 #include <gtest/gtest.h>
+
+#include "metrics/metric.h"
 
 namespace weir::metrics {
 namespace {

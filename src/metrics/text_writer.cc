@@ -1,11 +1,10 @@
 #include "weir/experimental/metrics/text_writer.h"
 
-#include <array>
-#include <charconv>
 #include <cmath>
 #include <cstring>
 
 #include "weir/base/assert.h"
+#include "weir/base/number_text.h"
 
 namespace weir::inline v0::metrics {
 
@@ -39,18 +38,12 @@ class TextWriter::Line {
     }
   }
 
-  void put(std::uint64_t value) noexcept {
-    std::array<char, 24> digits;
-    const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr;
-    put(std::string_view(digits.data(), static_cast<std::size_t>(end - digits.data())));
-  }
+  void put(std::uint64_t value) noexcept { put(NumberText(value).view()); }
 
   void put(double value) noexcept {
     if (std::isnan(value)) return put("NaN");
     if (std::isinf(value)) return put(value > 0 ? "+Inf" : "-Inf");
-    std::array<char, 32> digits;  // the shortest text that reads back as the same double
-    const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr;
-    put(std::string_view(digits.data(), static_cast<std::size_t>(end - digits.data())));
+    put(NumberText(value).view());
   }
 
   /// name suffix {labels…, le="…"}

@@ -2,15 +2,7 @@
 
 #include <algorithm>
 
-#include "limit_range.h"
-
-namespace weir::inline v0::policy {
-
-AimdLimit::AimdLimit(const LimitConfig& config) noexcept
-    : backoff_(config.aimd_backoff),
-      window_(config.window_duration),
-      bounds_(config.bounds()),
-      limit_(in_bounds(config.initial_limit, bounds_)) {}
+namespace weir::inline v0::inline policy {
 
 LimitDecision AimdLimit::on_window(const LimitSample& window) noexcept {
   LimitReason reason = LimitReason::kNoSamples;
@@ -37,17 +29,8 @@ LimitReason AimdLimit::grow(const LimitSample& window) noexcept {
   return LimitReason::kGrow;
 }
 
-WindowRules AimdLimit::window_rules() const noexcept {
-  return {.duration = window_, .duration_min = window_, .early_close_samples = 0};
-}
-
-void AimdLimit::set_bounds(const LimitBounds& bounds) noexcept {
-  bounds_ = bounds;
-  limit_ = in_bounds(limit_, bounds_);
-}
-
 std::unique_ptr<LimitPolicy> make_aimd_limit(const LimitConfig& config, Rng /*rng*/) {
   return std::make_unique<AimdLimit>(config);
 }
 
-}  // namespace weir::inline v0::policy
+}  // namespace weir::inline v0::inline policy

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "weir/policy/limit_config.h"
+#include "limit_range.h"
 
-namespace weir::inline v0::policy {
+namespace weir::inline v0::inline policy {
 
 /// Additive increase, multiplicative decrease. It ignores latency and uses only the overload
 /// outcomes that the protected service reports.
@@ -10,28 +10,20 @@ namespace weir::inline v0::policy {
 ///   a window with an overload outcome:  limit × backoff, rounded down, at least 1 less
 ///   otherwise, if half the limit was in use at some time:  limit + 1
 ///   otherwise:  unchanged (an unused limit tells nothing about the service)
-class AimdLimit final : public LimitPolicy {
+class AimdLimit final : public BoundedLimit<std::uint32_t> {
  public:
-  explicit AimdLimit(const LimitConfig& config) noexcept;
+  explicit AimdLimit(const LimitConfig& config) noexcept
+      : BoundedLimit(LimitKind::kAimd, config), backoff_(config.aimd_backoff) {}
 
   [[nodiscard]] LimitDecision on_window(const LimitSample& window) noexcept override;
-  [[nodiscard]] std::uint32_t limit() const noexcept override { return limit_; }
-  [[nodiscard]] WindowRules window_rules() const noexcept override;
-  void set_bounds(const LimitBounds& bounds) noexcept override;
-  [[nodiscard]] std::string_view name() const noexcept override {
-    return name_of(LimitKind::kAimd);
-  }
 
  private:
   [[nodiscard]] LimitReason back_off() noexcept;
   [[nodiscard]] LimitReason grow(const LimitSample& window) noexcept;
 
   double backoff_;
-  Duration window_;
-  LimitBounds bounds_;
-  std::uint32_t limit_;
 };
 
 [[nodiscard]] std::unique_ptr<LimitPolicy> make_aimd_limit(const LimitConfig& config, Rng rng);
 
-}  // namespace weir::inline v0::policy
+}  // namespace weir::inline v0::inline policy

@@ -4,7 +4,7 @@
 
 #include "weir/base/rng.h"
 
-namespace weir::policy {
+namespace weir::inline v0::inline policy {
 namespace {
 
 LimitConfig aimd_at(std::uint32_t limit) {
@@ -122,4 +122,4 @@ TEST(Aimd, FactoryMakesIt) {
 }
 
 }  // namespace
-}  // namespace weir::policy
+}  // namespace weir::inline v0::inline policy

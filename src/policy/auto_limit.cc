@@ -6,7 +6,7 @@
 
 #include "limit_range.h"
 
-namespace weir::inline v0::policy {
+namespace weir::inline v0::inline policy {
 namespace {
 
 using std::chrono::milliseconds;
@@ -419,4 +419,4 @@ std::unique_ptr<LimitPolicy> make_auto_limit(const LimitConfig& config, Rng rng)
   return std::make_unique<AutoLimit>(config, rng);
 }
 
-}  // namespace weir::inline v0::policy
+}  // namespace weir::inline v0::inline policy

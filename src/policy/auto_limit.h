@@ -5,7 +5,7 @@
 
 #include "latency_shape.h"
 
-namespace weir::inline v0::policy {
+namespace weir::inline v0::inline policy {
 
 /// The default limiter: finds how much a service can hold, without knowing anything about it.
 ///
@@ -131,4 +131,4 @@ class AutoLimit final : public LimitPolicy {
 
 [[nodiscard]] std::unique_ptr<LimitPolicy> make_auto_limit(const LimitConfig& config, Rng rng);
 
-}  // namespace weir::inline v0::policy
+}  // namespace weir::inline v0::inline policy

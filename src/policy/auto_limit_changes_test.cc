@@ -8,7 +8,7 @@
 #include "auto_limit.h"
 #include "auto_limit_testing.h"
 
-namespace weir::policy {
+namespace weir::inline v0::inline policy {
 namespace {
 
 using std::chrono::milliseconds;
@@ -266,4 +266,4 @@ TEST(AutoLimit, IsNotStuckAtItsFloorWithAStaleBaseline) {
 }
 
 }  // namespace
-}  // namespace weir::policy
+}  // namespace weir::inline v0::inline policy

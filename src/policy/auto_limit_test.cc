@@ -8,7 +8,7 @@
 
 #include "auto_limit_testing.h"
 
-namespace weir::policy {
+namespace weir::inline v0::inline policy {
 namespace {
 
 using std::chrono::milliseconds;
@@ -317,4 +317,4 @@ TEST(AutoLimit, FactoryMakesIt) {
 }
 
 }  // namespace
-}  // namespace weir::policy
+}  // namespace weir::inline v0::inline policy

@@ -7,7 +7,7 @@
 
 #include "auto_limit.h"
 
-namespace weir::inline v0::policy {
+namespace weir::inline v0::inline policy {
 
 /// The windows of a service with k workers that each take `time` per request. More than k requests
 /// at once share the workers, so the latency of all grows in proportion.
@@ -86,4 +86,4 @@ inline LimitSample slower(LimitSample w, Duration wait) {
   return w;
 }
 
-}  // namespace weir::inline v0::policy
+}  // namespace weir::inline v0::inline policy

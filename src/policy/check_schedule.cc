@@ -4,7 +4,7 @@
 
 #include "weir/base/assert.h"
 
-namespace weir::inline v0::policy {
+namespace weir::inline v0::inline policy {
 namespace {
 
 Duration part_of(Duration whole, double share) noexcept {
@@ -42,4 +42,4 @@ void CheckSchedule::hurry(TimePoint now) noexcept {
   hurried_ = outstanding_;
 }
 
-}  // namespace weir::inline v0::policy
+}  // namespace weir::inline v0::inline policy

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::policy {
+namespace weir::inline v0::inline policy {
 namespace {
 
 using std::chrono::milliseconds;
@@ -67,4 +67,4 @@ TEST(CheckSchedule, AtMostOneIsOutstanding) {
 }
 
 }  // namespace
-}  // namespace weir::policy
+}  // namespace weir::inline v0::inline policy

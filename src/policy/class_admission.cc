@@ -2,7 +2,7 @@
 
 #include "weir/base/config_check.h"
 
-namespace weir::inline v0::policy {
+namespace weir::inline v0::inline policy {
 
 ConfigErrors ClassRules::validate() const {
   ConfigErrors errors;
@@ -17,4 +17,4 @@ ConfigErrors ClassRules::validate() const {
   return errors;
 }
 
-}  // namespace weir::inline v0::policy
+}  // namespace weir::inline v0::inline policy

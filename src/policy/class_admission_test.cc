@@ -4,7 +4,7 @@
 
 #include "weir/policy/operator_state.h"
 
-namespace weir::policy {
+namespace weir::inline v0::inline policy {
 namespace {
 
 ClassCounts counts(std::uint32_t critical, std::uint32_t high, std::uint32_t normal,
@@ -128,4 +128,4 @@ TEST(Reason, NamesAreStableAndRoundTrip) {
 }
 
 }  // namespace
-}  // namespace weir::policy
+}  // namespace weir::inline v0::inline policy

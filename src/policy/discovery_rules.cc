@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace weir::inline v0::policy {
+namespace weir::inline v0::inline policy {
 namespace {
 
 constexpr std::uint32_t kDoublingsMax = 5;  // 1 s to 32 s
@@ -61,4 +61,4 @@ DiscoveryRules::Decision DiscoveryRules::on_lookup(Part first, Part second, Time
   return decision;
 }
 
-}  // namespace weir::inline v0::policy
+}  // namespace weir::inline v0::inline policy

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::inline v0::policy {
+namespace weir::inline v0::inline policy {
 namespace {
 
 using std::chrono::milliseconds;
@@ -184,4 +184,4 @@ TEST(DiscoveryRules, NoScheduleOfFailuresRemovesAnything) {
 }
 
 }  // namespace
-}  // namespace weir::inline v0::policy
+}  // namespace weir::inline v0::inline policy

@@ -1,20 +1,11 @@
 #include "policy/endpoint_health.h"
 
 #include <algorithm>
-#include <array>
-#include <cstddef>
 
-namespace weir::inline v0::policy {
+namespace weir::inline v0::inline policy {
 namespace {
 
 constexpr TimePoint kNever{};
-
-constexpr std::array<std::string_view, 6> kStateNames = {"available", "returning", "suspect",
-                                                         "hung",      "ejected",   "draining"};
-constexpr std::array<std::string_view, kHealthReasonCount> kHealthReasonNames = {
-    "new",    "connect_failed", "bad_answers", "slow",       "checks_failed",
-    "silent", "operator",       "endpoint",    "pause_over", "answered",
-    "heard",  "checks_passed",  "drain_over",  "ramp_over"};
 
 bool passed(TimePoint until, TimePoint now) noexcept {
   return until != kNever && now >= until;
@@ -25,14 +16,6 @@ Duration doubled(Duration first, std::uint32_t times) noexcept {
 }
 
 }  // namespace
-
-std::string_view name_of(EndpointState state) noexcept {
-  return kStateNames[static_cast<std::size_t>(state)];
-}
-
-std::string_view name_of(HealthReason reason) noexcept {
-  return kHealthReasonNames[static_cast<std::size_t>(reason)];
-}
 
 EndpointHealth EndpointHealth::joined(TimePoint now, const EndpointHealthRules& rules) noexcept {
   EndpointHealth health(now);
@@ -333,4 +316,4 @@ bool EndpointHealth::quiet() const noexcept {
          trial_ == Trial::kNone;
 }
 
-}  // namespace weir::inline v0::policy
+}  // namespace weir::inline v0::inline policy

@@ -5,7 +5,7 @@
 
 #include "weir/base/assert.h"
 
-namespace weir::inline v0::policy {
+namespace weir::inline v0::inline policy {
 namespace {
 
 std::size_t length_class(std::uint32_t waiters) noexcept {
@@ -16,6 +16,7 @@ std::size_t length_class(std::uint32_t waiters) noexcept {
 
 FlowId FairTurns::flow_for(std::uint64_t actor) const noexcept {
   if (actor == 0) return kNoActor;
+  if (waiters_ == 0) return ShuffleShard::first(actor);  // all are empty: the first of the hand
   const ShuffleShard::Hand hand = ShuffleShard::deal(actor);
   FlowId shortest = hand.front();
   for (const FlowId id : hand) {
@@ -34,52 +35,23 @@ std::size_t FairTurns::ahead_of(FlowId id) const noexcept {
 }
 
 FlowId FairTurns::longest() const noexcept {
-  WEIR_ASSERT(lengths_used_ != 0);
+  WEIR_ASSERT(waiters_ > 0);
+  if (lengths_used_ == 0) return id_of(*turns_.front());  // each has one
   return id_of(*by_length_[length_class(lengths_used_)].front());
 }
 
-void FairTurns::set_waiters(Flow& flow, std::uint32_t count) noexcept {
-  const std::uint32_t before = flow.waiters;
-  flow.waiters = count;
-  if (before != 0 && count != 0 && length_class(before) == length_class(count)) return;
-  if (before != 0) {
+void FairTurns::list_by_length(Flow& flow, std::uint32_t before) noexcept {
+  const std::uint32_t count = flow.waiters;
+  if (before > 1 && count > 1 && length_class(before) == length_class(count)) return;
+  if (before > 1) {
     ByLength& list = by_length_[length_class(before)];
     list.remove(flow);
     if (list.empty()) lengths_used_ &= ~(1U << length_class(before));
   }
-  if (count != 0) {
+  if (count > 1) {
     by_length_[length_class(count)].push_back(flow);
     lengths_used_ |= 1U << length_class(count);
   }
-}
-
-void FairTurns::add(FlowId id, std::uint64_t actor, std::uint32_t cost) noexcept {
-  Flow& flow = flows_[id];
-  if (flow.waiters == 0) {
-    flow.actor = actor;
-    flow.credit = 0;
-    turns_.push_back(flow);
-  }
-  set_waiters(flow, flow.waiters + 1);
-  ++waiters_;
-  quantum_ = std::max(quantum_, cost);
-}
-
-void FairTurns::remove(FlowId id) noexcept {
-  Flow& flow = flows_[id];
-  WEIR_ASSERT(flow.waiters > 0);
-  set_waiters(flow, flow.waiters - 1);
-  --waiters_;
-  if (flow.waiters == 0) {
-    if (turns_.front() == &flow) turn_begun_ = false;
-    turns_.remove(flow);
-  }
-  if (waiters_ == 0) quantum_ = 1;
-}
-
-void FairTurns::serve(FlowId id, std::uint32_t cost) noexcept {
-  flows_[id].credit -= std::min(flows_[id].credit, cost);
-  remove(id);
 }
 
 void FairTurns::end_turn(Flow& flow) noexcept {
@@ -88,4 +60,4 @@ void FairTurns::end_turn(Flow& flow) noexcept {
   turn_begun_ = false;
 }
 
-}  // namespace weir::inline v0::policy
+}  // namespace weir::inline v0::inline policy

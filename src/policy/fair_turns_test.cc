@@ -10,7 +10,7 @@
 
 #include "weir/base/rng.h"
 
-namespace weir::policy {
+namespace weir::inline v0::inline policy {
 namespace {
 
 /// Queues of costs over FairTurns, as the waiting line has them.
@@ -246,4 +246,4 @@ TEST(FairTurns, TheLongestFlowHasMoreThanHalfOfTheLongest) {
 }
 
 }  // namespace
-}  // namespace weir::policy
+}  // namespace weir::inline v0::inline policy

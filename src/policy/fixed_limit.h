@@ -1,27 +1,23 @@
 #pragma once
 
-#include "weir/policy/limit_config.h"
+#include "limit_range.h"
 
-namespace weir::inline v0::policy {
+namespace weir::inline v0::inline policy {
 
 /// Always the configured initial limit; only new bounds change it.
-class FixedLimit final : public LimitPolicy {
+class FixedLimit final : public BoundedLimit<std::uint32_t> {
  public:
-  explicit FixedLimit(const LimitConfig& config) noexcept;
+  explicit FixedLimit(const LimitConfig& config) noexcept
+      : BoundedLimit(LimitKind::kFixed, config) {}
 
-  [[nodiscard]] LimitDecision on_window(const LimitSample& window) noexcept override;
-  [[nodiscard]] std::uint32_t limit() const noexcept override { return limit_; }
-  [[nodiscard]] WindowRules window_rules() const noexcept override;
-  void set_bounds(const LimitBounds& bounds) noexcept override;
-  [[nodiscard]] std::string_view name() const noexcept override {
-    return name_of(LimitKind::kFixed);
+  [[nodiscard]] LimitDecision on_window(const LimitSample&) noexcept override {
+    return {.limit = limit_, .reason = LimitReason::kConfigured};
   }
-
- private:
-  Duration window_;
-  std::uint32_t limit_;
+  void set_bounds(const LimitBounds& bounds) noexcept override {
+    limit_ = in_bounds(bounds.initial, bounds);
+  }
 };
 
 [[nodiscard]] std::unique_ptr<LimitPolicy> make_fixed_limit(const LimitConfig& config, Rng rng);
 
-}  // namespace weir::inline v0::policy
+}  // namespace weir::inline v0::inline policy

@@ -4,7 +4,7 @@
 
 #include "weir/base/rng.h"
 
-namespace weir::policy {
+namespace weir::inline v0::inline policy {
 namespace {
 
 TEST(Fixed, StaysWhateverItSees) {
@@ -38,4 +38,4 @@ TEST(Fixed, FactoryMakesIt) {
 }
 
 }  // namespace
-}  // namespace weir::policy
+}  // namespace weir::inline v0::inline policy

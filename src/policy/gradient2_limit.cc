@@ -2,25 +2,15 @@
 
 #include <algorithm>
 
-#include "limit_range.h"
 #include "policy/overload_share.h"
 
-namespace weir::inline v0::policy {
-namespace {
-
+namespace weir::inline v0::inline policy {
 constexpr double kTolerance = 1.5;
 constexpr double kSmoothing = 0.2;
 constexpr double kHeadroom = 4;
 constexpr double kOverloadStep = 0.5;  // if all answers report overload: half the limit
 constexpr double kLongWindows = 600;
 constexpr std::uint32_t kWarmup = 10;
-
-}  // namespace
-
-Gradient2Limit::Gradient2Limit(const LimitConfig& config) noexcept
-    : window_(config.window_duration),
-      bounds_(config.bounds()),
-      limit_(in_bounds(config.initial_limit, bounds_)) {}
 
 void Gradient2Limit::learn(double avg_ns) noexcept {
   if (learned_ < kWarmup) {
@@ -46,9 +36,7 @@ LimitDecision Gradient2Limit::on_window(const LimitSample& window) noexcept {
   const double gradient = std::clamp(kTolerance * long_ns_ / avg, 0.5, 1.0);
   const double wanted = limit_ * gradient + kHeadroom;
   const double before = limit_;
-  limit_ = std::clamp(limit_ * (1 - kSmoothing) + wanted * kSmoothing,
-                      static_cast<double>(lowest(bounds_)),
-                      static_cast<double>(std::max(lowest(bounds_), bounds_.max)));
+  limit_ = clamped(limit_ * (1 - kSmoothing) + wanted * kSmoothing);
   decision.limit = limit();
   decision.queue_estimate = before * (1 - gradient);
   if (limit_ < before) {
@@ -74,22 +62,8 @@ LimitDecision Gradient2Limit::on_overload(const LimitSample& window) noexcept {
           .baseline = Duration(static_cast<std::int64_t>(long_ns_))};
 }
 
-std::uint32_t Gradient2Limit::limit() const noexcept {
-  return static_cast<std::uint32_t>(limit_);
-}
-
-WindowRules Gradient2Limit::window_rules() const noexcept {
-  return {.duration = window_, .duration_min = window_, .early_close_samples = 0};
-}
-
-void Gradient2Limit::set_bounds(const LimitBounds& bounds) noexcept {
-  bounds_ = bounds;
-  limit_ = std::clamp(limit_, static_cast<double>(lowest(bounds_)),
-                      static_cast<double>(std::max(lowest(bounds_), bounds_.max)));
-}
-
 std::unique_ptr<LimitPolicy> make_gradient2_limit(const LimitConfig& config, Rng /*rng*/) {
   return std::make_unique<Gradient2Limit>(config);
 }
 
-}  // namespace weir::inline v0::policy
+}  // namespace weir::inline v0::inline policy

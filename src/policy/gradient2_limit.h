@@ -1,8 +1,8 @@
 #pragma once
 
-#include "weir/policy/limit_config.h"
+#include "limit_range.h"
 
-namespace weir::inline v0::policy {
+namespace weir::inline v0::inline policy {
 
 /// The gradient rule that many services use. Once per window that has samples:
 ///
@@ -14,29 +14,21 @@ namespace weir::inline v0::policy {
 /// Its known weaknesses are kept: the long average rises during an overload until the gradient is 1
 /// again, and the + 4 raises the limit slowly during a mild overload. It exists for comparison;
 /// `auto` is the default.
-class Gradient2Limit final : public LimitPolicy {
+class Gradient2Limit final : public BoundedLimit<double> {
  public:
-  explicit Gradient2Limit(const LimitConfig& config) noexcept;
+  explicit Gradient2Limit(const LimitConfig& config) noexcept
+      : BoundedLimit(LimitKind::kGradient2, config) {}
 
   [[nodiscard]] LimitDecision on_window(const LimitSample& window) noexcept override;
-  [[nodiscard]] std::uint32_t limit() const noexcept override;
-  [[nodiscard]] WindowRules window_rules() const noexcept override;
-  void set_bounds(const LimitBounds& bounds) noexcept override;
-  [[nodiscard]] std::string_view name() const noexcept override {
-    return name_of(LimitKind::kGradient2);
-  }
 
  private:
   void learn(double avg_ns) noexcept;
   [[nodiscard]] LimitDecision on_overload(const LimitSample& window) noexcept;
 
-  Duration window_;
-  LimitBounds bounds_;
-  double limit_;  // fractions are kept, so that steps of 0.8 add up
   double long_ns_ = 0;
   std::uint32_t learned_ = 0;
 };
 
 [[nodiscard]] std::unique_ptr<LimitPolicy> make_gradient2_limit(const LimitConfig& config, Rng rng);
 
-}  // namespace weir::inline v0::policy
+}  // namespace weir::inline v0::inline policy

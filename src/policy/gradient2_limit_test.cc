@@ -6,7 +6,7 @@
 
 #include "weir/base/rng.h"
 
-namespace weir::policy {
+namespace weir::inline v0::inline policy {
 namespace {
 
 using std::chrono::milliseconds;
@@ -130,4 +130,4 @@ TEST(Gradient2, OverloadAnswersNeverShrinkItBelowTheFloor) {
 }
 
 }  // namespace
-}  // namespace weir::policy
+}  // namespace weir::inline v0::inline policy

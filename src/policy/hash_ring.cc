@@ -5,7 +5,7 @@
 #include "weir/base/assert.h"
 #include "weir/base/rng.h"
 
-namespace weir::inline v0::policy {
+namespace weir::inline v0::inline policy {
 
 HashRing::HashRing(std::span<const Member> members) {
   double total = 0;
@@ -29,4 +29,4 @@ std::uint32_t HashRing::owner(std::uint64_t hash) const noexcept {
   return after == points_.end() ? points_.front().member : after->member;
 }
 
-}  // namespace weir::inline v0::policy
+}  // namespace weir::inline v0::inline policy

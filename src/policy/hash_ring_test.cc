@@ -7,7 +7,7 @@
 
 #include "weir/base/rng.h"
 
-namespace weir::policy {
+namespace weir::inline v0::inline policy {
 namespace {
 
 using Members = std::vector<HashRing::Member>;
@@ -93,4 +93,4 @@ TEST(BoundedLoad, SlotsFollowTheTable) {
 }
 
 }  // namespace
-}  // namespace weir::policy
+}  // namespace weir::inline v0::inline policy

@@ -5,7 +5,7 @@
 
 #include "weir/base/assert.h"
 
-namespace weir::inline v0::policy {
+namespace weir::inline v0::inline policy {
 namespace {
 
 /// The median of sorted values without the one at `left_out`: of two middle ones, the mean.
@@ -52,4 +52,4 @@ bool may_eject_slow(const EjectionCounts& counts, const LatencyEjectionRules& ru
   return counts.available - 1.0 >= rules.available_share_min * endpoints;
 }
 
-}  // namespace weir::inline v0::policy
+}  // namespace weir::inline v0::inline policy

@@ -7,7 +7,7 @@
 
 #include "weir/base/rng.h"
 
-namespace weir::policy {
+namespace weir::inline v0::inline policy {
 namespace {
 
 using std::chrono::milliseconds;
@@ -144,4 +144,4 @@ TEST(LatencyEjection, CountsFollowTheTable) {
 }
 
 }  // namespace
-}  // namespace weir::policy
+}  // namespace weir::inline v0::inline policy

@@ -4,7 +4,7 @@
 
 #include "weir/policy/limit_policy.h"
 
-namespace weir::inline v0::policy {
+namespace weir::inline v0::inline policy {
 
 /// The latencies of one window in four numbers, nanoseconds.
 struct LatencyShape {
@@ -53,4 +53,4 @@ struct LatencyShape {
                    ratio(now.p90, before.p90));
 }
 
-}  // namespace weir::inline v0::policy
+}  // namespace weir::inline v0::inline policy

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::policy {
+namespace weir::inline v0::inline policy {
 namespace {
 
 constexpr LatencyShape kCalm{1e6, 7e6, 23e6, 10e6};
@@ -57,4 +57,4 @@ TEST(LatencyShape, ApproachMovesAShareOfTheWay) {
 }
 
 }  // namespace
-}  // namespace weir::policy
+}  // namespace weir::inline v0::inline policy

@@ -3,7 +3,7 @@
 #include "weir/base/config_check.h"
 #include "weir/policy/class_admission.h"
 
-namespace weir::inline v0::policy {
+namespace weir::inline v0::inline policy {
 
 ConfigErrors LimitConfig::validate() const {
   using std::chrono::milliseconds;
@@ -26,4 +26,4 @@ ConfigErrors LimitConfig::validate() const {
   return errors;
 }
 
-}  // namespace weir::inline v0::policy
+}  // namespace weir::inline v0::inline policy

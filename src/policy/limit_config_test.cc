@@ -12,7 +12,7 @@
 
 #include "odd_numbers_testing.h"
 
-namespace weir::policy {
+namespace weir::inline v0::inline policy {
 namespace {
 
 constexpr std::uint32_t kWordMax = std::numeric_limits<std::uint32_t>::max();
@@ -131,4 +131,4 @@ TEST(LimitReason, NamesAreStableAndDistinct) {
 }
 
 }  // namespace
-}  // namespace weir::policy
+}  // namespace weir::inline v0::inline policy

@@ -2,7 +2,7 @@
 
 #include "weir/base/config_check.h"
 
-namespace weir::inline v0::policy {
+namespace weir::inline v0::inline policy {
 
 ConfigErrors MemoryRules::validate() const {
   ConfigErrors errors;
@@ -19,4 +19,4 @@ ConfigErrors MemoryRules::validate() const {
   return errors;
 }
 
-}  // namespace weir::inline v0::policy
+}  // namespace weir::inline v0::inline policy

@@ -12,7 +12,7 @@
 
 #include "odd_numbers_testing.h"
 
-namespace weir::policy {
+namespace weir::inline v0::inline policy {
 namespace {
 
 Reason shed_at(double usage, Priority priority, std::uint64_t ordinal = 0, double ratio = 1.0) {
@@ -191,4 +191,4 @@ TEST(MemoryRules, ValidateHoldsEachBound) {
 }
 
 }  // namespace
-}  // namespace weir::policy
+}  // namespace weir::inline v0::inline policy

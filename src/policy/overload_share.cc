@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace weir::inline v0::policy {
+namespace weir::inline v0::inline policy {
 
 std::optional<double> OverloadShare::of(const OutcomeSources& outcomes,
                                         bool wait_for_others) noexcept {
@@ -38,4 +38,4 @@ std::uint32_t overloads_for_share(double share, std::uint32_t good,
   return wanted < at_most ? std::max(static_cast<std::uint32_t>(wanted), 1U) : at_most;
 }
 
-}  // namespace weir::inline v0::policy
+}  // namespace weir::inline v0::inline policy

@@ -4,7 +4,7 @@
 
 #include "weir/base/rng.h"
 
-namespace weir::policy {
+namespace weir::inline v0::inline policy {
 namespace {
 
 using Dimension = OutcomeSources::Dimension;
@@ -123,4 +123,4 @@ TEST(OverloadShare, OfAWindowHasTheShareThatCounts) {
 }
 
 }  // namespace
-}  // namespace weir::policy
+}  // namespace weir::inline v0::inline policy

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace weir::inline v0::policy {
+namespace weir::inline v0::inline policy {
 namespace {
 
 constexpr double kUnknownNs = 1e6;
@@ -56,4 +56,4 @@ PeakEwma score_on_return(const CohortLatency& cohort, const PeakEwmaRules& rules
   return {.ns = rules.return_medians * ns_of(cohort.median), .updated_at = now};
 }
 
-}  // namespace weir::inline v0::policy
+}  // namespace weir::inline v0::inline policy

@@ -15,7 +15,7 @@
 #include "weir/policy/pressure.h"
 #include "weir/policy/retry_hint.h"
 
-namespace weir::policy {
+namespace weir::inline v0::inline policy {
 namespace {
 
 void mutex_pair(benchmark::State& state) {
@@ -115,4 +115,4 @@ void retry_hint_known_rate(benchmark::State& state) {
 BENCHMARK(retry_hint_known_rate);
 
 }  // namespace
-}  // namespace weir::policy
+}  // namespace weir::inline v0::inline policy

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::policy {
+namespace weir::inline v0::inline policy {
 namespace {
 
 TEST(PoolShare, FewerBodyLeasesPerConnectionTheFullerThePool) {
@@ -51,4 +51,4 @@ TEST(PoolShare, AFullerPoolNeverGivesMore) {
 }
 
 }  // namespace
-}  // namespace weir::policy
+}  // namespace weir::inline v0::inline policy

@@ -13,7 +13,7 @@
 
 #include "odd_numbers_testing.h"
 
-namespace weir::policy {
+namespace weir::inline v0::inline policy {
 namespace {
 
 using namespace std::chrono_literals;
@@ -140,25 +140,26 @@ TEST(Pressure, ConfigValidation) {
     ASSERT_FALSE(found.empty()) << bad;
     EXPECT_EQ(found.front(), "high_watermark") << bad;
   }
-  for (const double bad : {0.0, -0.5, 1.01, kNaN, kInfinity, 0.85, 0.5}) {
+  for (const double bad : {0.0, -0.5, 1.01, kNaN, kInfinity}) {
     const Keys found = keys({.critical_watermark = bad});
     ASSERT_FALSE(found.empty()) << bad;
     EXPECT_EQ(found.front(), "critical_watermark") << bad;
   }
-  EXPECT_EQ(keys({.high_watermark = 0.99, .critical_watermark = 1.0}), Keys{});
+  EXPECT_EQ(keys({.high_watermark = 1.0, .critical_watermark = 1.0}), Keys{});
   EXPECT_EQ(keys({.backpressure_list_max = 0}), Keys{"backpressure_list_max"});
-  EXPECT_EQ(keys({.backpressure_list_max = (1U << 20U) + 1}), Keys{"backpressure_list_max"});
-  EXPECT_EQ(keys({.pending_stream_pool_size = 0}), Keys{"pending_stream_pool_size"});
+  EXPECT_EQ(keys({.backpressure_list_max = 1'000'001}), Keys{"backpressure_list_max"});
+  EXPECT_EQ(keys({.pending_stream_pool_size = 0}), Keys{});
   EXPECT_EQ(keys({.pending_stream_pool_size = std::numeric_limits<std::uint32_t>::max()}),
             Keys{"pending_stream_pool_size"});
-  for (const Duration bad : {Duration(0), Duration(-1s), Duration(1h + 1ns), Duration::max()}) {
+  for (const Duration bad : {Duration(0), Duration(-1s), Duration(24h + 1ns), Duration::max()}) {
     EXPECT_EQ(keys({.backpressure_timeout = bad}), Keys{"backpressure_timeout_ms"});
     EXPECT_EQ(keys({.pending_stream_timeout = bad}), Keys{"pending_stream_timeout_ms"});
   }
   const ConfigErrors errors = PressureConfig{.critical_watermark = 0.8}.validate();
   ASSERT_EQ(errors.size(), 1U);
-  EXPECT_EQ(errors[0].value, "0.800000");
-  EXPECT_EQ(errors[0].allowed, "above high_watermark (0.850000)");
+  EXPECT_EQ(errors[0].key, "high_watermark");
+  EXPECT_EQ(errors[0].value, "0.85");
+  EXPECT_EQ(errors[0].allowed, "0.01 to 0.8");
 }
 
 // One random state; sometimes with a usage that no server should report.
@@ -359,4 +360,4 @@ TEST(Pressure, AnIdleConnectionIsSparedLongerWhileThereIsRoom) {
 }
 
 }  // namespace
-}  // namespace weir::policy
+}  // namespace weir::inline v0::inline policy

@@ -10,7 +10,7 @@
 
 #include "odd_numbers_testing.h"
 
-namespace weir::policy {
+namespace weir::inline v0::inline policy {
 namespace {
 
 TEST(RedundancyBudgetRules, OptionsBecomeMillitokens) {
@@ -96,4 +96,4 @@ TEST(RedundancyBudget, OverEveryWindowAttemptsAreBounded) {
 }
 
 }  // namespace
-}  // namespace weir::policy
+}  // namespace weir::inline v0::inline policy

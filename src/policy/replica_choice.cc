@@ -1,17 +1,11 @@
 #include "policy/replica_choice.h"
 
-#include <array>
 #include <cmath>
-#include <cstddef>
 #include <optional>
 #include <string_view>
 
-namespace weir::inline v0::policy {
+namespace weir::inline v0::inline policy {
 namespace {
-
-constexpr std::array<std::string_view, kChoiceReasonCount> kChoiceReasonNames = {
-    "chosen",      "only_one",  "spilled", "panic",    "repeated",
-    "last_resort", "empty_set", "all_out", "all_full", "all_tried"};
 
 constexpr std::uint32_t kPairsMax = 4;      // drawn before all endpoints are looked at
 constexpr std::uint32_t kRedrawsMax = 4;    // of one endpoint because of its weight
@@ -221,10 +215,6 @@ Choice last_resort(const ReplicaSetRef& set, const ChoiceAsk& ask) {
 
 }  // namespace
 
-std::string_view name_of(ChoiceReason reason) noexcept {
-  return kChoiceReasonNames[static_cast<std::size_t>(reason)];
-}
-
 Choice choose_replica(const ReplicaSetRef& set, const ChoiceAsk& ask, std::uint64_t& cursor,
                       Rng& rng) {
   if (set.size() == 0) return {kNoReplica, ChoiceReason::kEmptySet};
@@ -237,4 +227,4 @@ Choice choose_replica(const ReplicaSetRef& set, const ChoiceAsk& ask, std::uint6
   return last_resort(set, ask);
 }
 
-}  // namespace weir::inline v0::policy
+}  // namespace weir::inline v0::inline policy

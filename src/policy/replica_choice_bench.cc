@@ -8,7 +8,7 @@
 #include "policy/peak_ewma.h"
 #include "policy/replica_choice.h"
 
-namespace weir::policy {
+namespace weir::inline v0::inline policy {
 namespace {
 
 constexpr CohortLatency kBenchCohort{.median = std::chrono::milliseconds(5),
@@ -57,4 +57,4 @@ BENCHMARK_CAPTURE(choose, least_requests_of_16, Balance::kLeastRequests, 16, 0);
 BENCHMARK_CAPTURE(choose, hash_of_1000, Balance::kHash, 1000, 0);
 
 }  // namespace
-}  // namespace weir::policy
+}  // namespace weir::inline v0::inline policy

@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::policy {
+namespace weir::inline v0::inline policy {
 namespace {
 
 /// Endpoints whose views are set by hand.
@@ -359,4 +359,4 @@ TEST(ReplicaChoice, NamesAreDistinct) {
 }
 
 }  // namespace
-}  // namespace weir::policy
+}  // namespace weir::inline v0::inline policy

@@ -7,7 +7,7 @@
 
 #include "weir/base/rng.h"
 
-namespace weir::policy {
+namespace weir::inline v0::inline policy {
 namespace {
 
 TEST(Cohort, PanicsBelowTheHalf) {
@@ -53,4 +53,4 @@ TEST(ShareMax, TheSharesTogetherAreMoreThanTheLimit) {
 }
 
 }  // namespace
-}  // namespace weir::policy
+}  // namespace weir::inline v0::inline policy

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace weir::inline v0::policy {
+namespace weir::inline v0::inline policy {
 namespace {
 
 constexpr std::uint32_t kFactorDoublingsMax = 10;
@@ -21,4 +21,4 @@ std::optional<Duration> retry_wait(const RetryMoment& moment, const RetryBackoff
   return wait;
 }
 
-}  // namespace weir::inline v0::policy
+}  // namespace weir::inline v0::inline policy

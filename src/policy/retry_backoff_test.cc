@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::policy {
+namespace weir::inline v0::inline policy {
 namespace {
 
 using std::chrono::milliseconds;
@@ -63,4 +63,4 @@ TEST(RetryBackoff, NotBeforeThePushbackAndNotPastTheDeadline) {
 }
 
 }  // namespace
-}  // namespace weir::policy
+}  // namespace weir::inline v0::inline policy

@@ -4,12 +4,8 @@
 
 #include "weir/base/config_check.h"
 
-namespace weir::inline v0::policy {
-namespace {
-
+namespace weir::inline v0::inline policy {
 constexpr Duration kWaitMax = std::chrono::hours(1);
-
-}  // namespace
 
 std::optional<Duration> expected_wait(const DrainState& drain) noexcept {
   if (!drain.fresh || !(drain.drained_per_second > 0)) return std::nullopt;  // NaN too
@@ -43,4 +39,4 @@ ConfigErrors RetryHintRules::validate() const {
   return errors;
 }
 
-}  // namespace weir::inline v0::policy
+}  // namespace weir::inline v0::inline policy

@@ -9,7 +9,7 @@
 
 #include "odd_numbers_testing.h"
 
-namespace weir::policy {
+namespace weir::inline v0::inline policy {
 namespace {
 
 using namespace std::chrono_literals;
@@ -151,4 +151,4 @@ TEST(RetryHintRules, ValidateHoldsEachBound) {
 }
 
 }  // namespace
-}  // namespace weir::policy
+}  // namespace weir::inline v0::inline policy

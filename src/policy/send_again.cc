@@ -1,20 +1,9 @@
 #include "policy/send_again.h"
 
 #include <algorithm>
-#include <array>
-#include <cstddef>
 
-namespace weir::inline v0::policy {
+namespace weir::inline v0::inline policy {
 namespace {
-
-constexpr std::array<std::string_view, kAttemptFailureCount> kFailureNames = {
-    "connect_failed",  "refused_stream", "connection_lost", "stream_reset", "enhance_your_calm",
-    "http11_required", "timeout",        "silent",          "bad_response", "status"};
-
-constexpr std::array<std::string_view, kSendAgainReasonCount> kSendAgainNames = {
-    "not_sent",       "not_processed", "stale_connection", "idempotent",      "answer_started",
-    "deadline",       "attempts_used", "body_gone",        "not_idempotent",  "upgrade",
-    "caller_retries", "refused_again", "calm_down",        "http11_required", "pushback"};
 
 constexpr SendAgainDecision no(SendAgainReason reason) noexcept {
   return {.verdict = SendAgain::kNo, .reason = reason};
@@ -63,14 +52,6 @@ SendAgainDecision judge(const FailedAttempt& failed, const ResendFacts& request,
 
 }  // namespace
 
-std::string_view name_of(AttemptFailure failure) noexcept {
-  return kFailureNames[static_cast<std::size_t>(failure)];
-}
-
-std::string_view name_of(SendAgainReason reason) noexcept {
-  return kSendAgainNames[static_cast<std::size_t>(reason)];
-}
-
 SendAgainDecision may_send_again(const FailedAttempt& failed, const ResendFacts& request,
                                  const CallProgress& call, const SendAgainRules& rules) noexcept {
   if (const auto reason = forbidden(failed, request, call, rules)) return no(*reason);
@@ -81,4 +62,4 @@ SendAgainDecision may_send_again(const FailedAttempt& failed, const ResendFacts&
   return decision;
 }
 
-}  // namespace weir::inline v0::policy
+}  // namespace weir::inline v0::inline policy

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::policy {
+namespace weir::inline v0::inline policy {
 namespace {
 
 TEST(ShedAction, DatagramsAreDroppedSilentlyAndStreamsAnswered) {
@@ -24,4 +24,4 @@ TEST(ShedAction, NamesAreStable) {
 }
 
 }  // namespace
-}  // namespace weir::policy
+}  // namespace weir::inline v0::inline policy

@@ -8,7 +8,7 @@
 
 #include "weir/base/rng.h"
 
-namespace weir::policy {
+namespace weir::inline v0::inline policy {
 namespace {
 
 using Cards = std::bitset<ShuffleShard::kQueues>;
@@ -25,7 +25,9 @@ TEST(ShuffleShard, DealsDistinctQueues) {
   EXPECT_EQ(ShuffleShard::deal(5 + 5 * 128), (ShuffleShard::Hand{5, 6, 0, 1, 2, 3, 4, 7}));
   Rng rng(1);
   for (int i = 0; i < 10'000; ++i) {
-    ASSERT_EQ(cards_of(rng.next_u64()).count(), ShuffleShard::kHand);
+    const std::uint64_t hash = rng.next_u64();
+    ASSERT_EQ(cards_of(hash).count(), ShuffleShard::kHand);
+    ASSERT_EQ(ShuffleShard::first(hash), ShuffleShard::deal(hash).front());
   }
 }
 
@@ -53,4 +55,4 @@ TEST(ShuffleShard, SixteenOthersCoverAHandAsOftenAsTheArithmeticSays) {
 }
 
 }  // namespace
-}  // namespace weir::policy
+}  // namespace weir::inline v0::inline policy

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::policy {
+namespace weir::inline v0::inline policy {
 namespace {
 
 using std::chrono::milliseconds;
@@ -45,4 +45,4 @@ TEST(SlowUpload, WithoutARateNobodyIsSlow) {
 }
 
 }  // namespace
-}  // namespace weir::policy
+}  // namespace weir::inline v0::inline policy

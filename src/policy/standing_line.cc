@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace weir::inline v0::policy {
+namespace weir::inline v0::inline policy {
 namespace {
 
 // e^-x within 0.5 % for x < 1 and falling to 0, from operations that every machine rounds alike.
@@ -22,8 +22,7 @@ void StandingLine::stop_standing() noexcept {
   pause_ = kPauseFirst;
 }
 
-void StandingLine::advance(TimePoint now) noexcept {
-  if (now <= at_) return;
+void StandingLine::advance_state(TimePoint now) noexcept {
   if (state_ == State::kTrial) {  // which alone decides: the share does not change meanwhile
     at_ = now;
     if (now < trial_end_) return;
@@ -43,12 +42,6 @@ void StandingLine::advance(TimePoint now) noexcept {
   }
 }
 
-void StandingLine::set_occupied(bool occupied, TimePoint now) noexcept {
-  if (occupied == occupied_) return;
-  advance(now);
-  occupied_ = occupied;
-}
-
 void StandingLine::note_refused(TimePoint came_at, TimePoint now) noexcept {
   advance(now);
   refused_until_ = at_ + kRefusalCounts;
@@ -58,20 +51,13 @@ void StandingLine::note_refused(TimePoint came_at, TimePoint now) noexcept {
   trial_ = at_ + pause_;
 }
 
-Duration StandingLine::patience(Duration tier, TimePoint now) noexcept {
-  advance(now);
-  if (state_ == State::kStanding && at_ >= trial_) {
-    state_ = State::kTrial;
-    trial_ = at_;
-    // Who comes in the first third has been served or refused by the end.
-    trial_end_ = at_ + std::max(kTrialMin, tier * 3 / 2);
-  }
-  return state_ == State::kStanding ? std::min(tier, kShortPatience) : tier;
-}
-
-Duration StandingLine::served_within(TimePoint now) noexcept {
-  advance(now);
-  return state_ == State::kStanding ? kShortPatience : Duration::max();
+Duration StandingLine::standing_patience(Duration tier) noexcept {
+  if (at_ < trial_) return std::min(tier, kShortPatience);
+  state_ = State::kTrial;
+  trial_ = at_;
+  // Who comes in the first third has been served or refused by the end.
+  trial_end_ = at_ + std::max(kTrialMin, tier * 3 / 2);
+  return tier;
 }
 
 bool StandingLine::standing(TimePoint now) noexcept {
@@ -79,4 +65,4 @@ bool StandingLine::standing(TimePoint now) noexcept {
   return state_ != State::kMoving;
 }
 
-}  // namespace weir::inline v0::policy
+}  // namespace weir::inline v0::inline policy

@@ -2,16 +2,12 @@
 
 #include <algorithm>
 
-#include "limit_range.h"
-
-namespace weir::inline v0::policy {
+namespace weir::inline v0::inline policy {
 
 VegasLimit::VegasLimit(const LimitConfig& config, Duration baseline) noexcept
-    : alpha_(config.vegas_alpha),
+    : BoundedLimit(LimitKind::kVegas, config),
+      alpha_(config.vegas_alpha),
       beta_(config.vegas_beta),
-      window_(config.window_duration),
-      bounds_(config.bounds()),
-      limit_(in_bounds(config.initial_limit, bounds_)),
       baseline_(baseline) {}
 
 LimitDecision VegasLimit::on_window(const LimitSample& window) noexcept {
@@ -43,17 +39,8 @@ LimitReason VegasLimit::step(double queue) noexcept {
   return LimitReason::kHold;
 }
 
-WindowRules VegasLimit::window_rules() const noexcept {
-  return {.duration = window_, .duration_min = window_, .early_close_samples = 0};
-}
-
-void VegasLimit::set_bounds(const LimitBounds& bounds) noexcept {
-  bounds_ = bounds;
-  limit_ = in_bounds(limit_, bounds_);
-}
-
 std::unique_ptr<LimitPolicy> make_vegas_limit(const LimitConfig& config, Rng /*rng*/) {
   return std::make_unique<VegasLimit>(config);
 }
 
-}  // namespace weir::inline v0::policy
+}  // namespace weir::inline v0::inline policy

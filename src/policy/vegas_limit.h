@@ -1,8 +1,8 @@
 #pragma once
 
-#include "weir/policy/limit_config.h"
+#include "limit_range.h"
 
-namespace weir::inline v0::policy {
+namespace weir::inline v0::inline policy {
 
 /// TCP Vegas, applied to concurrency. Once per window that has samples:
 ///
@@ -15,31 +15,22 @@ namespace weir::inline v0::policy {
 /// It is kept exact so that others can be compared with it; `auto` is the default.
 ///
 /// A window whose baseline is zero (the clock is too coarse) changes nothing.
-class VegasLimit final : public LimitPolicy {
+class VegasLimit final : public BoundedLimit<std::uint32_t> {
  public:
   static constexpr Duration kUnknownBaseline = std::chrono::seconds(60);
 
   explicit VegasLimit(const LimitConfig& config, Duration baseline = kUnknownBaseline) noexcept;
 
   [[nodiscard]] LimitDecision on_window(const LimitSample& window) noexcept override;
-  [[nodiscard]] std::uint32_t limit() const noexcept override { return limit_; }
-  [[nodiscard]] WindowRules window_rules() const noexcept override;
-  void set_bounds(const LimitBounds& bounds) noexcept override;
-  [[nodiscard]] std::string_view name() const noexcept override {
-    return name_of(LimitKind::kVegas);
-  }
 
  private:
   [[nodiscard]] LimitReason step(double queue) noexcept;
 
   double alpha_;
   double beta_;
-  Duration window_;
-  LimitBounds bounds_;
-  std::uint32_t limit_;
   Duration baseline_;
 };
 
 [[nodiscard]] std::unique_ptr<LimitPolicy> make_vegas_limit(const LimitConfig& config, Rng rng);
 
-}  // namespace weir::inline v0::policy
+}  // namespace weir::inline v0::inline policy

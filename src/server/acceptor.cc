@@ -5,14 +5,10 @@
 
 #include "shard.h"
 
-namespace weir::inline v0::server {
-namespace {
-
+namespace weir::inline v0::inline server {
 /// How long new connections stay in the kernel's queue while an idle one is closed. Longer than
 /// kJustAnswered, for which a connection is not closed.
 constexpr Duration kRoomPatience = std::chrono::milliseconds(100);
-
-}  // namespace
 
 Acceptor::Acceptor(ServerShared& shared, io::Loop& loop, CriticalPeer is_critical, Rng rng)
     : shared_(shared),
@@ -50,11 +46,6 @@ void Acceptor::close(Queued queued, io::Callback<> done) {
   on_listener_closed();
 }
 
-/// The last connections of a queue may be refused: `refused_` closes after the listeners.
-void Acceptor::on_listener_closed() {
-  if (--open_listeners_ == 0) refused_.close(closed_);
-}
-
 bool Acceptor::ready_to_accept() {
   if (shared_.connections.has_room(false)) return true;
   std::uint64_t idle = 0;
@@ -75,6 +66,10 @@ void Acceptor::make_room() {
 void Acceptor::ask_for_room() {
   // The idle connection may get a request before it is closed: then check again, perhaps refuse.
   loop_.arm(room_timer_, loop_.now() + shared_.config.tick);
+  request_room();
+}
+
+void Acceptor::request_room() {
   for (LoopShard* shard : shared_.shards) {
     if (shard->counters().idle.get() > 0) shard->request_room();
   }
@@ -129,10 +124,7 @@ void Acceptor::refuse_early(io::Fd fd, RefuseReason reason, const Connection::Ar
 void Acceptor::on_accept_failed(io::IoError error) {
   LoopCounters& counters = shared_.shards.front()->counters();
   counters.count(error == io::IoError::kNoFds ? RefuseReason::kNoFds : RefuseReason::kNoMemory);
-  // Idle connections hold descriptors that are needed now.
-  for (LoopShard* shard : shared_.shards) {
-    if (shard->counters().idle.get() > 0) shard->request_room();
-  }
+  request_room();  // idle connections hold descriptors that are needed now
 }
 
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

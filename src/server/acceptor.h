@@ -1,7 +1,5 @@
 #pragma once
 
-#include <cstdint>
-#include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -17,7 +15,7 @@
 #include "refused_connections.h"
 #include "shared.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 
 /// Accepts connections for all loops, on one of them: evaluates the pressure, then gives the socket
 /// to the loop with the fewest connections, or refuses it: 503 in cleartext (RefusedConnections), a
@@ -41,10 +39,6 @@ class Acceptor {
   /// Stops accepting. Calls `done` when the listeners are closed.
   void close(Queued queued, io::Callback<> done);
 
-  [[nodiscard]] const std::vector<std::unique_ptr<io::Listener>>& listeners() const noexcept {
-    return listeners_;
-  }
-
  private:
   /// Receives the events of listeners: one object for cleartext, one for TLS.
   struct ListenerSink final : io::AcceptSink {
@@ -66,9 +60,13 @@ class Acceptor {
   void refuse_early(io::Fd fd, RefuseReason reason, const Connection::Arrival& arrival);
   void make_room();
   void ask_for_room();
+  void request_room();
   void room_made();
   void look_again(TimePoint now);
-  void on_listener_closed();
+  /// The last connections of a queue may be refused: `refused_` closes after the listeners.
+  void on_listener_closed() {
+    if (--open_listeners_ == 0) refused_.close(closed_);
+  }
 
   ServerShared& shared_;
   io::Loop& loop_;
@@ -87,4 +85,4 @@ class Acceptor {
   bool closing_ = false;
 };
 
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

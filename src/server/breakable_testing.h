@@ -9,7 +9,7 @@
 #include "weir/experimental/io/loop_threads.h"
 #include "weir/experimental/io/syscalls.h"
 
-namespace weir::inline v0::server::testkit {
+namespace weir::inline v0::inline server::testkit {
 
 /// One at a time, because function pointers have no object.
 class BreakableCalls {
@@ -54,4 +54,4 @@ class BreakableCalls {
   static inline std::atomic<int> error_{0};
 };
 
-}  // namespace weir::inline v0::server::testkit
+}  // namespace weir::inline v0::inline server::testkit

@@ -1,6 +1,6 @@
 #include "canned_responses.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 namespace {
 
 #define WEIR_CANNED(line) "HTTP/1.1 " line "\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
@@ -43,4 +43,4 @@ std::string_view canned_503_keep() noexcept {
   return k503Keep;
 }
 
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

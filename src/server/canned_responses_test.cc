@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 namespace {
 
 TEST(CannedResponses, EachSaysItsStatusAndItsEnd) {
@@ -31,4 +31,4 @@ TEST(CannedResponses, OverloadNamesItsReason) {
 }
 
 }  // namespace
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

@@ -12,13 +12,9 @@
 #include "shard.h"
 #include "tls/tls_shared.h"
 
-namespace weir::inline v0::server {
-namespace {
-
+namespace weir::inline v0::inline server {
 constexpr int kReadsPerTurn = 4;  // of one connection, before other connections are served
 constexpr int kRoundsPerTurn = 16;
-
-}  // namespace
 
 Connection::Connection(LoopShard& shard, const Arrival& arrival) noexcept
     : shard_(shard),
@@ -321,10 +317,6 @@ void Connection::start_linger(TimePoint now) {
   transport_->shutdown_write();
 }
 
-void Connection::drain() {
-  session_->on_drain();
-}
-
 void Connection::close_now(CloseReason reason) {
   if (closed_ || driving_) return fail(reason);
   end(reason);
@@ -378,4 +370,4 @@ void Connection::on_gone() {
   if (!work_.queued()) shard_.on_closed(*this);  // destroys this; else drive() does
 }
 
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

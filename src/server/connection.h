@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 
 #include "weir/base/intrusive_list.h"
@@ -20,7 +19,7 @@
 #include "rate_guard.h"
 #include "session.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 
 class H2Session;
 class LoopShard;
@@ -95,7 +94,7 @@ class Connection final : public io::SocketEvents {
   void drive();
   void resume_output(WriteBuffer* handed);  // with as many buffers as it needs
   void close_now(CloseReason reason);
-  void drain();
+  void drain() { session_->on_drain(); }
   [[nodiscard]] TimePoint blocked_since() const noexcept { return blocked_since_; }
   [[nodiscard]] TimePoint idle_since() const noexcept { return idle_since_; }
   /// When bytes were last received or sent.
@@ -173,4 +172,4 @@ class Connection final : public io::SocketEvents {
   bool staged_ = false;  // the region is a small one, for a ClientHello
 };
 
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

@@ -19,7 +19,7 @@
 // One connection over a scripted transport, on a loop that the test runs step by step: no byte goes
 // through a socket, so every state can be reached in an exact order of events.
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 namespace {
 
 using testkit::reply;
@@ -432,4 +432,4 @@ TEST_F(ConnectionTest, AClientThatVanishesWhileNothingIsReadAbortsItsRequest) {
 }
 
 }  // namespace
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

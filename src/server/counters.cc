@@ -1,8 +1,17 @@
 #include "counters.h"
 
 #include <algorithm>
+#include <cstddef>
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
+namespace {
+
+template <class Sum, std::size_t N>
+void sum_up(std::array<Sum, N>& to, const std::array<LoopCounter, N>& from) noexcept {
+  for (std::size_t i = 0; i < N; ++i) to[i] += from[i].get();
+}
+
+}  // namespace
 
 void LoopCounters::add_to(ServerStats& stats) const noexcept {
   stats.read_regions.used += regions_leased.get();
@@ -29,41 +38,34 @@ void LoopCounters::add_to(ServerStats& stats) const noexcept {
   stats.h2_goaways += h2_goaways.get();
   stats.h2_outbound_frames_peak =
       std::max(stats.h2_outbound_frames_peak, h2_outbound_frames_peak.get());
-  for (std::size_t i = 0; i < h2_glitches.size(); ++i) stats.h2_glitches[i] += h2_glitches[i].get();
-  for (std::size_t i = 0; i < h2_ended.size(); ++i) stats.h2_ended[i] += h2_ended[i].get();
-  for (std::size_t i = 0; i < h2_aborted.size(); ++i) stats.h2_aborted[i] += h2_aborted[i].get();
   stats.tls.key_updates_exceeded += key_updates_exceeded.get();
-  for (std::size_t i = 0; i < handshakes.size(); ++i) {
-    stats.tls.handshakes[i] += handshakes[i].get();
-  }
-  for (std::size_t i = 0; i < closed.size(); ++i) stats.closed[i] += closed[i].get();
-  for (std::size_t i = 0; i < refused.size(); ++i) stats.refused[i] += refused[i].get();
+  sum_up(stats.h2_glitches, h2_glitches);
+  sum_up(stats.h2_ended, h2_ended);
+  sum_up(stats.h2_aborted, h2_aborted);
+  sum_up(stats.tls.handshakes, handshakes);
+  sum_up(stats.closed, closed);
+  sum_up(stats.refused, refused);
 }
 
 void LoopCounters::take_over(const LoopCounters& other) noexcept {
-  regions_leased_peak += other.regions_leased_peak.get();
-  backpressured_peak += other.backpressured_peak.get();
-  backpressure_full += other.backpressure_full.get();
-  accepted += other.accepted.get();
-  requests += other.requests.get();
-  tunnels += other.tunnels.get();
-  bytes_received += other.bytes_received.get();
-  bytes_sent += other.bytes_sent.get();
-  bytes_moved += other.bytes_moved.get();
-  critical_shed += other.critical_shed.get();
-  key_updates_exceeded += other.key_updates_exceeded.get();
-  for (std::size_t i = 0; i < handshakes.size(); ++i) handshakes[i] += other.handshakes[i].get();
-  h2_sessions += other.h2_sessions.get();
-  h2_requests += other.h2_requests.get();
-  h2_goaways += other.h2_goaways.get();
+  for (LoopCounter LoopCounters::*counter :
+       {&LoopCounters::regions_leased_peak, &LoopCounters::backpressured_peak,
+        &LoopCounters::backpressure_full, &LoopCounters::accepted, &LoopCounters::requests,
+        &LoopCounters::tunnels, &LoopCounters::bytes_received, &LoopCounters::bytes_sent,
+        &LoopCounters::bytes_moved, &LoopCounters::critical_shed,
+        &LoopCounters::key_updates_exceeded, &LoopCounters::h2_sessions, &LoopCounters::h2_requests,
+        &LoopCounters::h2_goaways}) {
+    this->*counter += (other.*counter).get();
+  }
   h2_outbound_frames_peak.set(
       std::max(h2_outbound_frames_peak.get(), other.h2_outbound_frames_peak.get()));
-  for (std::size_t i = 0; i < h2_glitches.size(); ++i) h2_glitches[i] += other.h2_glitches[i].get();
-  for (std::size_t i = 0; i < h2_ended.size(); ++i) h2_ended[i] += other.h2_ended[i].get();
-  for (std::size_t i = 0; i < h2_aborted.size(); ++i) h2_aborted[i] += other.h2_aborted[i].get();
-  for (std::size_t i = 0; i < responses.size(); ++i) responses[i] += other.responses[i].get();
-  for (std::size_t i = 0; i < closed.size(); ++i) closed[i] += other.closed[i].get();
-  for (std::size_t i = 0; i < refused.size(); ++i) refused[i] += other.refused[i].get();
+  sum_up(handshakes, other.handshakes);
+  sum_up(h2_glitches, other.h2_glitches);
+  sum_up(h2_ended, other.h2_ended);
+  sum_up(h2_aborted, other.h2_aborted);
+  sum_up(responses, other.responses);
+  sum_up(closed, other.closed);
+  sum_up(refused, other.refused);
 }
 
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

@@ -9,7 +9,7 @@
 #include "weir/experimental/server/close_reason.h"
 #include "weir/experimental/server/stats.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 
 /// A number that one loop writes and any thread reads.
 class LoopCounter {
@@ -59,4 +59,4 @@ struct LoopCounters {
   void take_over(const LoopCounters& other) noexcept;
 };
 
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

@@ -5,7 +5,7 @@
 
 #include "server/server_testing.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 namespace {
 
 using std::chrono::hours;
@@ -176,4 +176,4 @@ TEST(Deadlines, StormOfEqualDeadlinesClosesAllAndTheServerGoesOn) {
 }
 
 }  // namespace
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

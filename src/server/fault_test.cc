@@ -8,7 +8,7 @@
 
 #include "server/server_testing.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 namespace {
 
 using testkit::Client;
@@ -171,4 +171,4 @@ TEST_F(Faults, RealDescriptorExhaustionIsSurvived) {
 }
 
 }  // namespace
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

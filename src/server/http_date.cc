@@ -4,7 +4,7 @@
 #include <chrono>
 #include <string_view>
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 
 void write_http_date(std::int64_t unix_seconds, std::span<char, kHttpDateBytes> into) noexcept {
   using std::chrono::days;
@@ -36,4 +36,4 @@ void write_http_date(std::int64_t unix_seconds, std::span<char, kHttpDateBytes> 
   two(23, static_cast<unsigned>(clock.seconds().count()));
 }
 
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

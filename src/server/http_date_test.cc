@@ -8,7 +8,7 @@
 
 #include "weir/base/rng.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 namespace {
 
 std::string date_of(std::int64_t seconds) {
@@ -37,4 +37,4 @@ TEST(HttpDate, AgreesWithTheCLibrary) {
 }
 
 }  // namespace
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

@@ -9,7 +9,7 @@
 
 #include "server/server_testing.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 namespace {
 
 using testkit::Answer;
@@ -229,4 +229,4 @@ TEST(HttpViews, ConcurrentStreamsIndependentViews) {
 }
 
 }  // namespace
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

@@ -9,7 +9,7 @@
 #include "server/h2/h2_testing.h"
 #include "server/server_testing.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 namespace {
 
 using testkit::Answer;
@@ -530,4 +530,4 @@ TEST(Pressure, CriticalPeersUseTheReservedPlaces) {
 }
 
 }  // namespace
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

@@ -5,7 +5,7 @@
 #include "weir/base/time.h"
 #include "weir/experimental/server/server_config.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 
 /// Checks a minimum rate, window by window: a window with fewer bytes than rate × window (or none
 /// at all) is too slow. Bytes beyond the minimum do not count for later windows, so a fast start
@@ -57,4 +57,4 @@ class RateGuard {
   return {.window = config.write_timeout, .bytes_per_second = config.write_min_rate};
 }
 
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

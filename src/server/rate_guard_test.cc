@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 namespace {
 
 using std::chrono::seconds;
@@ -55,4 +55,4 @@ TEST(RateGuard, StoppedGuardIsNeverTooSlow) {
 }
 
 }  // namespace
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

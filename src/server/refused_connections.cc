@@ -6,7 +6,7 @@
 #include "canned_responses.h"
 #include "http/h2/frame.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 RefusedConnections::RefusedConnections(io::Loop& loop, std::size_t head_bytes_max)
     : loop_(loop),
       head_bytes_max_(head_bytes_max),
@@ -109,4 +109,4 @@ void RefusedConnections::close(io::Callback<> done) {
   while (Entry* entry = open_.front()) end(*entry);
 }
 
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

@@ -12,7 +12,7 @@
 #include "weir/experimental/io/socket.h"
 #include "weir/experimental/io/timer.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 
 /// Accepted sockets in cleartext that have no place in the server. Each is read until its first
 /// request head ends, answered 503 (HTTP/2: GOAWAY), and read for a short time after that, so that
@@ -75,4 +75,4 @@ class RefusedConnections {
   static constexpr std::size_t kBytesEach = sizeof(Entry);
 };
 
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

@@ -13,7 +13,7 @@
 #include "server/server_testing.h"
 #include "server/tls/tls_testing.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 namespace {
 
 using testkit::Answer;
@@ -153,4 +153,4 @@ TEST(RefusedConnections, WithTlsTheyAreReset) {
 }
 
 }  // namespace
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

@@ -19,19 +19,8 @@
 #include "tls/tls_setup.h"
 #include "tls/tls_shared.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 namespace {
-
-/// Runs `work` on the loop's thread and waits for it.
-void run_on(io::Loop& loop, const std::function<void()>& work) {
-  if (loop.in_loop_thread()) return work();
-  std::latch done(1);
-  loop.post([&] {
-    work();
-    done.count_down();
-  });
-  done.wait();
-}
 
 /// Counts down a latch from a loop callback.
 struct Countdown {
@@ -78,17 +67,16 @@ struct Server::Impl {
       bool inherited = false;
     };
     std::vector<Listening> sockets;
-    std::vector<Listening> wanted;
-    for (const std::string& where : config.listen) wanted.push_back({io::Fd(), where, false});
+    for (const std::string& where : config.listen) sockets.push_back({io::Fd(), where, false});
     if (config.tls.enabled()) {
-      for (const std::string& where : config.tls.listen) wanted.push_back({io::Fd(), where, true});
+      for (const std::string& where : config.tls.listen) sockets.push_back({io::Fd(), where, true});
     }
-    for (Listening& socket : wanted) {
+    for (Listening& socket : sockets) {
       const auto name = io::parse_socket_name(socket.where);
       if (!name) return unexpected(StartError{name.error(), socket.where, {}});
       Result<io::Fd, io::IoError> fd = io::listen_on(*name, options);
       if (!fd) return unexpected(StartError{fd.error(), socket.where, {}});
-      sockets.push_back({std::move(*fd), socket.where, socket.tls});
+      socket.fd = std::move(*fd);
     }
     for (io::Fd& fd : inherited)
       sockets.push_back({std::move(fd), "inherited socket", false, true});
@@ -96,8 +84,8 @@ struct Server::Impl {
       (socket.tls ? tls_names : names).push_back(io::bound_name(socket.fd.get()));
       options.shared = socket.inherited;
       Result<void, io::IoError> added;
-      run_on(loops.at(0),
-             [&, this] { added = acceptor->add(std::move(socket.fd), options, socket.tls); });
+      loops.at(0).call(
+          [&, this] { added = acceptor->add(std::move(socket.fd), options, socket.tls); });
       if (!added) return unexpected(StartError{added.error(), socket.where, {}});
     }
     return {};
@@ -166,7 +154,7 @@ Result<void, StartError> Server::start(std::vector<io::Fd> inherited) {
   self.shards.resize(self.loops.size());
   for (std::uint32_t i = 0; i < self.loops.size(); ++i) {
     io::Loop& loop = self.loops.at(i);
-    run_on(loop, [&] {
+    loop.call([&] {
       self.shards[i] = std::make_unique<LoopShard>(self.shared, loop, i,
                                                    self.factory({.loop = loop, .index = i}));
     });
@@ -176,7 +164,7 @@ Result<void, StartError> Server::start(std::vector<io::Fd> inherited) {
   self.acceptor =
       std::make_unique<Acceptor>(self.shared, self.loops.at(0), self.is_critical, Rng(seed));
   for (std::uint32_t i = 0; i < self.loops.size(); ++i) {
-    run_on(self.loops.at(i), [&] { self.shards[i]->start(); });
+    self.loops.at(i).call([&] { self.shards[i]->start(); });
   }
   Result<void, StartError> listening = self.listen(std::move(inherited));
   if (!listening) stop();
@@ -227,7 +215,7 @@ bool Server::drain(Duration at_most) {
   self.shared.draining.store(true, std::memory_order_relaxed);
   self.close_acceptor(Acceptor::Queued::kServed);
   for (auto& shard : self.shards) {
-    run_on(shard->loop(), [&] { shard->drain(); });
+    shard->loop().call([&] { shard->drain(); });
   }
   constexpr Duration kLook = std::chrono::milliseconds(5);
   io::ThreadParker parker;
@@ -251,14 +239,14 @@ void Server::stop() {
     }
     stopped.latch.wait();
     // All tasks that loops have posted to each other have run after this: none refers to a shard.
-    for (std::uint32_t i = 0; i < self.loops.size(); ++i) run_on(self.loops.at(i), [] {});
+    for (std::uint32_t i = 0; i < self.loops.size(); ++i) self.loops.at(i).call([] {});
     {
       const std::lock_guard lock(self.counters_mutex);
       for (const auto& shard : self.shards) self.past.take_over(shard->counters());
       self.shared.shards.clear();
     }
     for (std::uint32_t i = 0; i < self.loops.size(); ++i) {
-      run_on(self.loops.at(i), [&] { self.shards[i].reset(); });
+      self.loops.at(i).call([&] { self.shards[i].reset(); });
     }
     self.shards.clear();
   }
@@ -300,4 +288,4 @@ const ServerConfig& Server::config() const noexcept {
   return impl_->config;
 }
 
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

@@ -3,7 +3,7 @@
 #include "weir/base/time.h"
 #include "weir/experimental/server/close_reason.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 
 /// The protocol on a connection (TLS handshake, HTTP/1, HTTP/2): reads the connection's input,
 /// calls the handler, and writes the connection's output.
@@ -48,4 +48,4 @@ class Session {
   ~Session() = default;
 };
 
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

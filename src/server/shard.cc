@@ -9,14 +9,10 @@
 
 #include "tls/tls_shared.h"
 
-namespace weir::inline v0::server {
-namespace {
-
+namespace weir::inline v0::inline server {
 constexpr std::uint32_t kSweepArenas = 64;
 constexpr std::size_t kStalledPerTick = 32;  // closed by one loop
 constexpr Duration kDateValid = std::chrono::milliseconds(500);
-
-}  // namespace
 
 LoopShard::LoopShard(ServerShared& shared, io::Loop& loop, std::uint32_t index,
                      std::unique_ptr<Handler> handler)
@@ -61,10 +57,6 @@ void LoopShard::stop(io::Callback<> done) {
 void LoopShard::finish_stop() {
   loop_.cancel(tick_);
   std::exchange(stopped_, {})();
-}
-
-void LoopShard::drain() {
-  for (Connection& connection : all_) connection.drain();
 }
 
 void LoopShard::hand_over(io::Fd fd, Connection& connection) {
@@ -149,11 +141,7 @@ void LoopShard::set_idle(Connection& connection, bool idle, bool moved) {
 
 void LoopShard::set_incomplete(Connection& connection, bool incomplete) {
   if (connection.incomplete_hook.linked() == incomplete) return;
-  if (incomplete) {
-    incomplete_.push_back(connection);
-  } else {
-    incomplete_.remove(connection);
-  }
+  incomplete ? incomplete_.push_back(connection) : incomplete_.remove(connection);
 }
 
 /// Connections that exceed config().stall_grace become idle.
@@ -204,10 +192,6 @@ void LoopShard::give_room() {
   close_idle(1, loop_.now() - kJustAnswered, CloseReason::kIdlePressure);
 }
 
-void LoopShard::on_exhausted() noexcept {
-  loop_.defer(judge_task_);
-}
-
 LoopShard::ArenaGrant LoopShard::acquire_arena(ArenaWaiter& waiter, io::Access access,
                                                bool may_wait) {
   const TimePoint now = loop_.now();
@@ -225,14 +209,6 @@ LoopShard::ArenaGrant LoopShard::acquire_arena(ArenaWaiter& waiter, io::Access a
   }
   on_exhausted();
   return grant;
-}
-
-void LoopShard::release_arena(std::byte* memory) noexcept {
-  shared_.arenas.release(index_, memory);
-}
-
-void LoopShard::answer_arenas() {
-  shared_.arenas.answer(index_);
 }
 
 /// Of those quiet since `quiet_since`: first those without any request, then the longest idle.
@@ -334,4 +310,4 @@ bool LoopShard::drop_oldest_stuck() {
   return !oldest->blocked_hook.linked();
 }
 
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

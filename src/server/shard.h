@@ -24,7 +24,7 @@
 #include "memory/write_buffer_queue.h"
 #include "shared.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 
 /// One loop's part of a server: its connections, its lists, its handler, its tick.
 ///
@@ -44,7 +44,9 @@ class LoopShard {
   void start();
   /// Closes everything; calls `done` when the loop uses nothing of this shard any more.
   void stop(io::Callback<> done);
-  void drain();
+  void drain() {
+    for (Connection& connection : all_) connection.drain();
+  }
 
   /// Takes an accepted socket with its place, from the accepting loop. It never fails: there is
   /// room for every place.
@@ -79,14 +81,14 @@ class LoopShard {
   void set_blocked(Connection& connection, bool blocked, bool moved);
   [[nodiscard]] WriteBufferQueue& writers() noexcept { return writers_; }
   /// A pool was empty: pressure is evaluated before the turn ends.
-  void on_exhausted() noexcept;
+  void on_exhausted() noexcept { loop_.defer(judge_task_); }
   /// An arena for a stream, as the pressure decision allows. kPending: `waiter` is queued.
   struct ArenaGrant {
     std::byte* memory = nullptr;
     bool pending = false;
   };
   [[nodiscard]] ArenaGrant acquire_arena(ArenaWaiter& waiter, io::Access access, bool may_wait);
-  void release_arena(std::byte* memory) noexcept;
+  void release_arena(std::byte* memory) noexcept { shared_.arenas.release(index_, memory); }
 
   void on_opened(Connection& connection);
   void on_closed(Connection& connection);
@@ -105,7 +107,7 @@ class LoopShard {
   void close_stalled(std::uint32_t count, TimePoint quiet_since);
   [[nodiscard]] Connection* oldest_stuck() noexcept;
   [[nodiscard]] bool drop_oldest_stuck();
-  void answer_arenas();
+  void answer_arenas() { shared_.arenas.answer(index_); }
   void tell_handshakes();
   void give_room();
   [[nodiscard]] std::size_t idle_count() const noexcept { return silent_.size() + idle_.size(); }
@@ -151,4 +153,4 @@ class LoopShard {
   bool stopping_ = false;
 };
 
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

@@ -9,42 +9,11 @@
 #include "shard.h"
 #include "tls/tls_shared.h"
 
-namespace weir::inline v0::server {
-namespace {
-
-http::HttpLimits limits_of(const ServerConfig& config) {
-  http::HttpLimits limits;
-  limits.head_bytes_max = config.head_bytes_max;
-  limits.header_count_max = config.header_count_max;
-  limits.uri_bytes_max = config.uri_bytes_max;
-  limits.trailer_bytes_max = config.trailer_bytes_max;
-  limits.trailer_count_max = config.trailer_count_max;
-  limits.method_bytes_max = config.method_bytes_max;
-  limits.chunk_extension_bytes_max = config.chunk_extension_bytes_max;
-  limits.message_extension_bytes_max = config.message_extension_bytes_max;
-  return limits;
-}
-
-PressureConfig pressure_of(const ServerConfig& config) {
-  PressureConfig pressure;
-  pressure.high_watermark = config.high_watermark;
-  pressure.critical_watermark = config.critical_watermark;
-  pressure.backpressure_list_max = config.backpressure_list_max;
-  pressure.backpressure_timeout = config.backpressure_timeout;
-  pressure.pending_stream_pool_size = config.pending_stream_pool_size;
-  pressure.pending_stream_timeout = config.pending_stream_timeout;
-  pressure.stall_grace = config.stall_grace;
-  return pressure;
-}
-
+namespace weir::inline v0::inline server {
 constexpr std::uint32_t kCachedWriteBuffers = 2;  // per loop
-
-}  // namespace
 
 ServerShared::ServerShared(const ServerConfig& given, std::uint32_t loops)
     : config(given),
-      limits(limits_of(given)),
-      pressure(pressure_of(given)),
       loop_count(loops),
       write_quota(given.write_quota()),
       regions({.block_count = given.max_connections, .block_bytes = given.conn_decrypted_buf_size}),
@@ -168,10 +137,9 @@ PressureState collect_pressure(const ServerShared& shared, TimePoint now) noexce
 }
 
 PressureDecision judge_pressure(ServerShared& shared, TimePoint now) noexcept {
-  const PressureDecision decision =
-      evaluate_pressure(collect_pressure(shared, now), shared.pressure);
+  const PressureDecision decision = evaluate_pressure(collect_pressure(shared, now), shared.config);
   shared.level.store(decision.level, std::memory_order_relaxed);
   return decision;
 }
 
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

@@ -9,7 +9,6 @@
 
 #include "weir/base/result.h"
 #include "weir/base/slab.h"
-#include "weir/experimental/http/limits.h"
 #include "weir/experimental/io/loop.h"
 #include "weir/experimental/server/close_reason.h"
 #include "weir/experimental/server/server_config.h"
@@ -25,7 +24,7 @@
 #include "source_table.h"
 #include "stream_places.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 
 class LoopShard;
 struct TlsShared;
@@ -71,8 +70,6 @@ struct ServerShared {
   ~ServerShared();
 
   const ServerConfig config;
-  const http::HttpLimits limits;
-  const PressureConfig pressure;
   const std::uint32_t loop_count;
   const std::uint32_t write_quota;  // buffers that one connection may hold
 
@@ -105,4 +102,4 @@ struct ServerShared {
 /// evaluate_pressure() of that state; also publishes the level.
 PressureDecision judge_pressure(ServerShared& shared, TimePoint now) noexcept;
 
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

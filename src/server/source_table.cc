@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <span>
 
 #include "weir/base/assert.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 namespace {
 
 bool is_mapped_v4(const io::Address& peer) noexcept {
@@ -32,10 +31,6 @@ bool has_source(const io::Address& peer) noexcept {
 }
 
 }  // namespace
-
-std::uint32_t SourceTable::places_for(std::uint32_t connections) noexcept {
-  return std::bit_ceil(std::max<std::uint32_t>(connections, 1) * 2);
-}
 
 SourceTable::SourceTable(const Shape& shape)
     : per_source_max_(shape.per_source_max),
@@ -97,4 +92,4 @@ std::uint32_t SourceTable::count_of(const io::Address& peer) const noexcept {
   return has_source(peer) ? entries_[find(source_of(peer))].count : 0;
 }
 
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

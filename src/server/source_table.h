@@ -1,12 +1,14 @@
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <memory>
 
 #include "weir/base/siphash.h"
 #include "weir/experimental/io/address.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 
 /// The number of open connections per source: an IPv4 address or an IPv6 /64, because a site
 /// usually has all addresses of a /64. Unix sockets have no source and are not counted.
@@ -37,7 +39,9 @@ class SourceTable {
   [[nodiscard]] std::uint32_t count_of(const io::Address& peer) const noexcept;
   [[nodiscard]] std::uint32_t sources() const noexcept { return used_; }
   /// The number of table entries for that many connections.
-  [[nodiscard]] static std::uint32_t places_for(std::uint32_t connections) noexcept;
+  [[nodiscard]] static std::uint32_t places_for(std::uint32_t connections) noexcept {
+    return std::bit_ceil(std::max<std::uint32_t>(connections, 1) * 2);
+  }
 
  private:
   [[nodiscard]] std::uint32_t home(const Entry& entry) const noexcept;
@@ -52,4 +56,4 @@ class SourceTable {
   std::unique_ptr<Entry[]> entries_;
 };
 
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

@@ -8,7 +8,7 @@
 
 #include "weir/base/rng.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 namespace {
 
 io::Address address(const std::string& text) {
@@ -92,4 +92,4 @@ TEST(SourceTable, AgreesWithAMapThroughAnyChurn) {
 }
 
 }  // namespace
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

@@ -1,12 +1,10 @@
 #include "weir/experimental/server/stats_json.h"
 
-#include <string_view>
-
 #include <nlohmann/json.hpp>
 
 #include "weir/experimental/server/memory_budget.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -78,4 +76,4 @@ std::string stats_json(const ServerStats& stats, const ServerConfig& config) {
   return all.dump() + "\n";
 }
 
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

@@ -8,7 +8,7 @@
 
 #include "io/shared_blocks.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 
 /// The places for concurrent requests, over all connections, loops and protocols.
 ///
@@ -49,4 +49,4 @@ class StreamPlaces {
   std::atomic<std::uint64_t> exhausted_{0};
 };
 
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

@@ -12,7 +12,7 @@
 #include "server/h2/h2_testing.h"
 #include "server/server_testing.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 namespace {
 
 using testkit::Answer;
@@ -141,4 +141,4 @@ TEST(StreamPlaces, ClientThatLeavesGivesItsPlaceBack) {
 }
 
 }  // namespace
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

@@ -20,19 +20,8 @@ constexpr double kPlotWidth = kWidth - kLeft - kRight;
 std::string escaped(const std::string& text) {
   std::string safe;
   for (const char c : text) {
-    switch (c) {
-      case '&':
-        safe += "&amp;";
-        break;
-      case '<':
-        safe += "&lt;";
-        break;
-      case '>':
-        safe += "&gt;";
-        break;
-      default:
-        safe += c;
-    }
+    const char* const entity = c == '&' ? "&amp;" : c == '<' ? "&lt;" : c == '>' ? "&gt;" : nullptr;
+    entity != nullptr ? safe.append(entity) : safe.append(1, c);
   }
   return safe;
 }

@@ -1,11 +1,12 @@
 #include "compare.h"
 
 #include <algorithm>
-#include <charconv>
 #include <iterator>
 #include <utility>
 
 #include <fmt/format.h>
+
+#include "weir/base/number_text.h"
 
 namespace weir::inline v0::sim {
 namespace {
@@ -34,15 +35,9 @@ std::optional<LimiterChoice> limiter_named(std::string_view name) noexcept {
   if (!kind) return std::nullopt;
   choice.kind = *kind;
   if (colon == std::string_view::npos) return choice;
-  const std::string_view number = name.substr(colon + 1);
-  const auto [end, error] =
-      std::from_chars(number.data(), number.data() + number.size(), choice.fixed);
-  const bool whole = error == std::errc{} && end == number.data() + number.size();
-  if (!whole || choice.kind != LimitKind::kFixed || choice.fixed < 1 ||
-      choice.fixed > kClassUnitsMax) {
-    return std::nullopt;
-  }
-  return choice;
+  choice.fixed = parse_number<std::uint32_t>(name.substr(colon + 1)).value_or(0);
+  const bool allowed = choice.kind == LimitKind::kFixed && choice.fixed >= 1;
+  return allowed && choice.fixed <= kClassUnitsMax ? std::optional(choice) : std::nullopt;
 }
 
 std::string name_of(const LimiterChoice& choice) {

@@ -1,10 +1,10 @@
 #include "config_node.h"
 
-#include <charconv>
-#include <optional>
 #include <utility>
 
 #include <toml++/toml.h>
+
+#include "weir/base/number_text.h"
 
 #include "config/toml_reader.h"
 
@@ -67,9 +67,7 @@ bool matches(const ConfigNode& item, std::size_t index, std::string_view part) {
   if (const ConfigNode* name = item.find("name")) {
     if (name->text == part) return true;
   }
-  std::size_t number = 0;
-  const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), number);
-  return error == std::errc{} && end == part.data() + part.size() && number == index;
+  return parse_number<std::size_t>(part) == index;
 }
 
 ConfigError no_such(std::string_view whole, std::string_view part, const ConfigNode& list) {
@@ -131,10 +129,7 @@ const ConfigNode* ConfigNode::find(std::string_view key) const noexcept {
   return nullptr;
 }
 ConfigNode* ConfigNode::find(std::string_view key) noexcept {
-  for (auto& [name, node] : fields) {
-    if (name == key) return &node;
-  }
-  return nullptr;
+  return const_cast<ConfigNode*>(std::as_const(*this).find(key));
 }
 
 std::string_view name_of(ConfigNode::Kind kind) noexcept {
@@ -150,11 +145,8 @@ std::string ConfigNode::printed() const {
       return '"' + text + '"';
     case Kind::kInteger:
       return std::to_string(integer);
-    case Kind::kFloat: {
-      char buffer[32];
-      const auto end = std::to_chars(buffer, buffer + sizeof buffer, number).ptr;
-      return std::string(buffer, end);
-    }
+    case Kind::kFloat:
+      return std::string(NumberText(number).view());
     case Kind::kBoolean:
       return boolean ? "true" : "false";
     case Kind::kTable:

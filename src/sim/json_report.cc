@@ -1,9 +1,7 @@
-#include "json_report.h"
-
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "measure.h"
+#include "report.h"
 
 namespace weir::inline v0::sim {
 namespace {

@@ -1,8 +1,7 @@
-#include "json_report.h"
-
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "report.h"
 #include "scenario_test_support.h"
 
 namespace weir::sim {

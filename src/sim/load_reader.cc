@@ -1,16 +1,13 @@
-#include <algorithm>
 #include <array>
-#include <charconv>
 #include <unordered_map>
 #include <utility>
+
+#include "weir/base/number_text.h"
 
 #include "scenario_reader.h"
 
 namespace weir::inline v0::sim {
 namespace {
-
-constexpr std::array<std::string_view, kPriorityCount> kClasses = {"critical", "high", "normal",
-                                                                   "low"};
 
 void read_empirical(NodeReader& reader, Distribution& out) {
   if (const ConfigNode* values = reader.raw("values")) {
@@ -89,20 +86,14 @@ std::string_view next_field(std::string_view& line) {
   return field;
 }
 
-template <class T>
-bool parse_number(std::string_view text, T& out) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
-  return error == std::errc{} && end == text.data() + text.size();
-}
-
 using ActorNumbers = std::unordered_map<std::string_view, std::uint32_t>;
 
 // time (seconds), class, actor, bytes, cost; the last four are optional. Returns what is allowed
 // where the row is wrong, or nothing.
 std::string_view parse_row(std::string_view line, ActorNumbers& actors, Duration not_before,
                            TraceRow& row) {
-  double seconds = 0;
-  if (!parse_number(next_field(line), seconds) || seconds < 0 || seconds > 1e9) {
+  const double seconds = parse_number<double>(next_field(line)).value_or(-1);
+  if (!(seconds >= 0 && seconds <= 1e9)) {
     return "a time in seconds first: time,class,actor,bytes,cost";
   }
   row.at = Duration(static_cast<std::int64_t>(seconds * 1e9));
@@ -115,11 +106,15 @@ std::string_view parse_row(std::string_view line, ActorNumbers& actors, Duration
   if (const std::string_view actor = next_field(line); !actor.empty()) {
     row.actor = actors.try_emplace(actor, actors.size() + 1).first->second;
   }
-  const std::string_view bytes = next_field(line);
-  if (!bytes.empty() && !parse_number(bytes, row.bytes)) return "as bytes a whole number";
-  const std::string_view cost = next_field(line);
-  const bool priced = cost.empty() || (parse_number(cost, row.cost) && row.cost > 0);
-  return priced ? "" : "as cost a whole number, at least 1";
+  if (const std::string_view text = next_field(line); !text.empty()) {
+    const auto bytes = parse_number<std::uint64_t>(text);
+    if (!bytes) return "as bytes a whole number";
+    row.bytes = *bytes;
+  }
+  if (const std::string_view text = next_field(line); !text.empty()) {
+    row.cost = parse_number<std::uint32_t>(text).value_or(0);
+  }
+  return row.cost > 0 ? "" : "as cost a whole number, at least 1";
 }
 
 void read_trace(NodeReader& reader, const FileSource& files, LoadSpec& out) {
@@ -254,7 +249,7 @@ void read_load(NodeReader& reader, const ScenarioNames& names, const FileSource&
                LoadSpec& out) {
   reader.text("name", out.name);
   read_reference(reader, "to", names.services, out.to);
-  reader.choice("class", out.priority, kClasses);
+  reader.choice("class", out.priority, kPriorityNames);
   reader.duration("starts", out.starts);
   reader.duration("stops", out.stops);
   reader.whole("actors", out.actors, 0U, 1'000'000U);

@@ -3,10 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string_view>
-
-#include "scenario.h"
 
 namespace weir::inline v0::sim {
 
@@ -15,45 +12,60 @@ enum class MeasureOf : std::uint8_t { kCalls, kService, kRun };
 
 enum class MeasureUnit : std::uint8_t { kPerSecond, kRatio, kMillis, kCount, kSeconds };
 
+// Every measure: enumerator, name, what it describes, unit, and its formula for run.cc: `c` are the
+// totals of the selected calls, `s` those of the service, over `seconds`; `v` is the verdict.
+// Latencies of calls are of those that succeeded, as the caller sees them, all attempts included;
+// dispatch is the time from the permit to the answer, or what a replica was given; slow is a call
+// without a good answer within `above`. The last three are not totals: run.cc computes them.
+#define WEIR_MEASURES(X)                                                                    \
+  X(kOffered, "offered", kCalls, kPerSecond, ratio(c.offered, seconds))                     \
+  X(kGoodput, "goodput", kCalls, kPerSecond, ratio(c.ok(), seconds))                        \
+  X(kSuccessRatio, "success_ratio", kCalls, kRatio, ratio(c.ok(), c.ended_all()))           \
+  X(kShedRatio, "shed_ratio", kCalls, kRatio, ratio(c.refused, c.arrived))                  \
+  X(kAmplification, "amplification", kCalls, kRatio, ratio(c.attempts, c.offered))          \
+  X(kSlowRatio, "slow_ratio", kCalls, kRatio, slow_ratio(c, v.above))                       \
+  X(kLatencyP50, "latency_p50", kCalls, kMillis, to_millis(c.latency.quantile(0.5)))        \
+  X(kLatencyP90, "latency_p90", kCalls, kMillis, to_millis(c.latency.quantile(0.9)))        \
+  X(kLatencyP99, "latency_p99", kCalls, kMillis, to_millis(c.latency.quantile(0.99)))       \
+  X(kLatencyP999, "latency_p999", kCalls, kMillis, to_millis(c.latency.quantile(0.999)))    \
+  X(kLatencyMean, "latency_mean", kCalls, kMillis, to_millis(c.latency.mean()))             \
+  X(kDispatchP50, "dispatch_p50", kService, kMillis, to_millis(s.dispatch.quantile(0.5)))   \
+  X(kDispatchP99, "dispatch_p99", kService, kMillis, to_millis(s.dispatch.quantile(0.99)))  \
+  X(kDispatchMean, "dispatch_mean", kService, kMillis, to_millis(s.dispatch.mean()))        \
+  X(kQueueMean, "queue_mean", kService, kMillis, to_millis(s.queue.mean()))                 \
+  X(kWaitP99, "wait_p99", kService, kMillis, to_millis(s.wait.quantile(0.99)))              \
+  X(kLimitMin, "limit_min", kService, kCount, s.limit_min)                                  \
+  X(kLimitMax, "limit_max", kService, kCount, s.limit_max)                                  \
+  X(kLimitEnd, "limit_end", kService, kCount, s.limit_end)                                  \
+  X(kInFlightMax, "in_flight_max", kService, kCount, s.in_flight_max)                       \
+  X(kQueueMax, "queue_max", kService, kCount, s.queue_max)                                  \
+  X(kMemoryMax, "memory_max", kService, kRatio, s.memory_max)                               \
+  X(kCrashes, "crashes", kService, kCount, static_cast<double>(s.crashes))                  \
+  X(kWastedRatio, "wasted_ratio", kService, kRatio, ratio(s.wasted_ns, s.busy_ns))          \
+  X(kDispatched, "dispatched", kService, kPerSecond, ratio(s.dispatched, seconds))          \
+  X(kReplicaTries, "replica_tries", kService, kRatio, ratio(s.replica_tries, s.dispatched)) \
+  X(kEjections, "ejections", kService, kCount, static_cast<double>(s.ejections))            \
+  X(kSuspicions, "suspicions", kService, kCount, static_cast<double>(s.suspicions))         \
+  X(kCriticalShed, "critical_shed", kRun, kCount, 0)                                        \
+  X(kRefused, "refused", kService, kCount, 0)                                               \
+  X(kRecoveryTime, "recovery_time", kCalls, kSeconds, 0)
+
+enum class Measure : std::uint8_t {
+#define WEIR_X(enumerator, name, of, unit, formula) enumerator,
+  WEIR_MEASURES(WEIR_X)
+#undef WEIR_X
+};
+
 struct MeasureFacts {
   std::string_view name;
   MeasureOf of = MeasureOf::kCalls;
   MeasureUnit unit = MeasureUnit::kRatio;
 };
-
-/// In the order of the enumerators; the only list of names.
 inline constexpr std::array kMeasures = {
-    MeasureFacts{"offered", MeasureOf::kCalls, MeasureUnit::kPerSecond},
-    MeasureFacts{"goodput", MeasureOf::kCalls, MeasureUnit::kPerSecond},
-    MeasureFacts{"success_ratio", MeasureOf::kCalls, MeasureUnit::kRatio},
-    MeasureFacts{"shed_ratio", MeasureOf::kCalls, MeasureUnit::kRatio},
-    MeasureFacts{"amplification", MeasureOf::kCalls, MeasureUnit::kRatio},
-    MeasureFacts{"slow_ratio", MeasureOf::kCalls, MeasureUnit::kRatio},
-    MeasureFacts{"latency_p50", MeasureOf::kCalls, MeasureUnit::kMillis},
-    MeasureFacts{"latency_p90", MeasureOf::kCalls, MeasureUnit::kMillis},
-    MeasureFacts{"latency_p99", MeasureOf::kCalls, MeasureUnit::kMillis},
-    MeasureFacts{"latency_p999", MeasureOf::kCalls, MeasureUnit::kMillis},
-    MeasureFacts{"latency_mean", MeasureOf::kCalls, MeasureUnit::kMillis},
-    MeasureFacts{"dispatch_p50", MeasureOf::kService, MeasureUnit::kMillis},
-    MeasureFacts{"dispatch_p99", MeasureOf::kService, MeasureUnit::kMillis},
-    MeasureFacts{"dispatch_mean", MeasureOf::kService, MeasureUnit::kMillis},
-    MeasureFacts{"queue_mean", MeasureOf::kService, MeasureUnit::kMillis},
-    MeasureFacts{"wait_p99", MeasureOf::kService, MeasureUnit::kMillis},
-    MeasureFacts{"limit_min", MeasureOf::kService, MeasureUnit::kCount},
-    MeasureFacts{"limit_max", MeasureOf::kService, MeasureUnit::kCount},
-    MeasureFacts{"limit_end", MeasureOf::kService, MeasureUnit::kCount},
-    MeasureFacts{"in_flight_max", MeasureOf::kService, MeasureUnit::kCount},
-    MeasureFacts{"queue_max", MeasureOf::kService, MeasureUnit::kCount},
-    MeasureFacts{"memory_max", MeasureOf::kService, MeasureUnit::kRatio},
-    MeasureFacts{"crashes", MeasureOf::kService, MeasureUnit::kCount},
-    MeasureFacts{"wasted_ratio", MeasureOf::kService, MeasureUnit::kRatio},
-    MeasureFacts{"dispatched", MeasureOf::kService, MeasureUnit::kPerSecond},
-    MeasureFacts{"replica_tries", MeasureOf::kService, MeasureUnit::kRatio},
-    MeasureFacts{"ejections", MeasureOf::kService, MeasureUnit::kCount},
-    MeasureFacts{"suspicions", MeasureOf::kService, MeasureUnit::kCount},
-    MeasureFacts{"critical_shed", MeasureOf::kRun, MeasureUnit::kCount},
-    MeasureFacts{"refused", MeasureOf::kService, MeasureUnit::kCount},
-    MeasureFacts{"recovery_time", MeasureOf::kCalls, MeasureUnit::kSeconds},
+#define WEIR_X(enumerator, name, of, unit, formula) \
+  MeasureFacts{name, MeasureOf::of, MeasureUnit::unit},
+    WEIR_MEASURES(WEIR_X)
+#undef WEIR_X
 };
 
 inline constexpr std::array<std::string_view, kMeasures.size()> kMeasureNames = [] {
@@ -65,12 +77,5 @@ inline constexpr std::array<std::string_view, kMeasures.size()> kMeasureNames = 
 [[nodiscard]] constexpr const MeasureFacts& facts_of(Measure measure) noexcept {
   return kMeasures[static_cast<std::size_t>(measure)];
 }
-
-[[nodiscard]] constexpr std::string_view suffix_of(MeasureUnit unit) noexcept {
-  constexpr std::array<std::string_view, 5> kSuffixes = {"/s", "", " ms", "", " s"};
-  return kSuffixes[static_cast<std::size_t>(unit)];
-}
-
-static_assert(kMeasures.size() == static_cast<std::size_t>(Measure::kRecoveryTime) + 1);
 
 }  // namespace weir::inline v0::sim

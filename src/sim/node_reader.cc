@@ -7,19 +7,12 @@
 #include "weir/base/config_check.h"
 #include "weir/base/duration_text.h"
 
+#include "config/option_codec.h"
+
 namespace weir::inline v0::sim {
 namespace {
 
 constexpr Duration kDurationMax = std::chrono::hours(24 * 365 * 100);  // sums of two still fit
-
-std::string joined(std::span<const std::string_view> names) {
-  std::string all;
-  for (const std::string_view name : names) {
-    if (!all.empty()) all += ", ";
-    all += name;
-  }
-  return all;
-}
 
 bool is_number(const ConfigNode& node) noexcept {
   return node.kind == ConfigNode::Kind::kInteger || node.kind == ConfigNode::Kind::kFloat;
@@ -56,25 +49,17 @@ void NodeReader::fault(std::string_view key, std::string value, std::string allo
                      overridden ? 0 : line});
 }
 
-void NodeReader::wrong_kind(std::string_view key, const ConfigNode& node, std::string_view wanted) {
-  fault(key, node.printed(), std::string(wanted));
-}
-
-void NodeReader::require(std::string_view key, std::string_view allowed) {
-  if (!has(key)) fault(key, "missing", std::string(allowed));
-}
-
 void NodeReader::text(std::string_view key, std::string& out) {
   const ConfigNode* node = raw(key);
   if (node == nullptr) return;
-  if (node->kind != ConfigNode::Kind::kString) return wrong_kind(key, *node, "a string");
+  if (node->kind != ConfigNode::Kind::kString) return fault(key, node->printed(), "a string");
   out = node->text;
 }
 
 void NodeReader::boolean(std::string_view key, bool& out) {
   const ConfigNode* node = raw(key);
   if (node == nullptr) return;
-  if (node->kind != ConfigNode::Kind::kBoolean) return wrong_kind(key, *node, "true or false");
+  if (node->kind != ConfigNode::Kind::kBoolean) return fault(key, node->printed(), "true or false");
   out = node->boolean;
 }
 
@@ -136,7 +121,7 @@ bool NodeReader::choice(std::string_view key, std::size_t& out,
   if (node == nullptr) return true;
   const auto found = std::find(names.begin(), names.end(), node->text);
   if (node->kind != ConfigNode::Kind::kString || found == names.end()) {
-    fault(key, node->printed(), "one of " + joined(names));
+    fault(key, node->printed(), config::one_of(names));
     return false;
   }
   out = static_cast<std::size_t>(found - names.begin());
@@ -146,7 +131,7 @@ bool NodeReader::choice(std::string_view key, std::size_t& out,
 void NodeReader::table(std::string_view key, const std::function<void(NodeReader&)>& body) {
   const ConfigNode* node = raw(key);
   if (node == nullptr) return;
-  if (node->kind != ConfigNode::Kind::kTable) return wrong_kind(key, *node, "a table");
+  if (node->kind != ConfigNode::Kind::kTable) return fault(key, node->printed(), "a table");
   NodeReader inner(*node, full(key), file_, errors_);
   body(inner);
   inner.done();
@@ -155,11 +140,12 @@ void NodeReader::table(std::string_view key, const std::function<void(NodeReader
 void NodeReader::each(std::string_view key, const std::function<void(NodeReader&)>& body) {
   const ConfigNode* node = raw(key);
   if (node == nullptr) return;
-  if (node->kind != ConfigNode::Kind::kArray) return wrong_kind(key, *node, "a list of tables");
+  if (node->kind != ConfigNode::Kind::kArray)
+    return fault(key, node->printed(), "a list of tables");
   for (std::size_t i = 0; i < node->items.size(); ++i) {
     const ConfigNode& item = node->items[i];
     if (item.kind != ConfigNode::Kind::kTable) {
-      wrong_kind(key, item, "a list of tables");
+      fault(key, item.printed(), "a list of tables");
       continue;
     }
     const ConfigNode* name = item.find("name");
@@ -171,19 +157,11 @@ void NodeReader::each(std::string_view key, const std::function<void(NodeReader&
   }
 }
 
-void NodeReader::adopt(ConfigErrors errors) {
-  for (ConfigError& error : errors) fault(error.key, std::move(error.value), error.allowed);
-}
-
-void NodeReader::skip_rest() {
-  for (const auto& [key, node] : table_.fields) known_.push_back(key);
-}
-
 void NodeReader::done() {
   for (const auto& [key, node] : table_.fields) {
     if (std::find(known_.begin(), known_.end(), key) != known_.end()) continue;
     std::vector<std::string_view> names(known_.begin(), known_.end());
-    fault(key, "unknown key", "one of " + joined(names));
+    fault(key, "unknown key", config::one_of(names));
   }
 }
 

@@ -56,11 +56,17 @@ class NodeReader {
 
   /// Reports a fault at a key, or at the table itself if the key is missing.
   void fault(std::string_view key, std::string value, std::string allowed);
-  void require(std::string_view key, std::string_view allowed);
+  void require(std::string_view key, std::string_view allowed) {
+    if (!has(key)) fault(key, "missing", std::string(allowed));
+  }
   /// Adds errors that a config struct's validate() found, with file and line.
-  void adopt(ConfigErrors errors);
+  void adopt(ConfigErrors errors) {
+    for (ConfigError& error : errors) fault(error.key, std::move(error.value), error.allowed);
+  }
   /// Accepts every key: the value that decides which keys are allowed is itself wrong.
-  void skip_rest();
+  void skip_rest() {
+    for (const auto& [key, node] : table_.fields) known_.push_back(key);
+  }
   void done();
 
   [[nodiscard]] int line() const noexcept { return table_.line; }
@@ -69,7 +75,6 @@ class NodeReader {
 
  private:
   [[nodiscard]] std::string full(std::string_view key) const;
-  void wrong_kind(std::string_view key, const ConfigNode& node, std::string_view wanted);
 
   const ConfigNode& table_;
   std::string path_;

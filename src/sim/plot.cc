@@ -1,5 +1,3 @@
-#include "plot.h"
-
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -9,6 +7,7 @@
 #include "weir/base/duration_text.h"
 
 #include "chart.h"
+#include "report.h"
 
 namespace weir::inline v0::sim {
 namespace {

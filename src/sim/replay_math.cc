@@ -5,15 +5,11 @@
 #include <cstdint>
 
 namespace weir::inline v0::sim {
-namespace {
-
 constexpr double kLn2High = 0x1.62e42fefa38p-1;  // the low bits are zero: k × this is exact
 constexpr double kLn2Low = 0x1.ef35793c7673p-45;
 constexpr double kSqrt2 = 1.4142135623730951;
 constexpr std::uint64_t kMantissa = (std::uint64_t{1} << 52U) - 1U;
 constexpr std::uint64_t kExponentOfOne = std::uint64_t{1023} << 52U;
-
-}  // namespace
 
 // x = m × 2^e with m in [1/√2, √2]; log m = 2 atanh((m-1)/(m+1)) as a power series.
 double replay_log(double x) noexcept {

@@ -1,4 +1,3 @@
-#include <array>
 #include <string>
 #include <utility>
 
@@ -10,9 +9,7 @@ namespace weir::inline v0::sim {
 namespace {
 
 void read_rules(NodeReader& reader, ReplicasSpec& out) {
-  constexpr std::array<std::string_view, 4> kBalances = {"peak_ewma", "round_robin",
-                                                         "least_requests", "hash"};
-  reader.choice("balance", out.balance, kBalances);
+  reader.choice("balance", out.balance, policy::kBalanceNames);
   reader.whole("attempts", out.attempts_max, 1U, 10U);
   reader.duration("timeout", out.timeout);
   reader.duration("hold_max", out.hold_max);

@@ -2,9 +2,8 @@
 
 #include <algorithm>
 #include <bit>
-#include <utility>
 
-#include "measure.h"
+#include "weir/base/assert.h"
 
 namespace weir::inline v0::sim {
 namespace {
@@ -53,12 +52,8 @@ std::uint64_t digest_of(const Recorder& recorder, const Balance& balance) {
   return digest.value();
 }
 
-double ratio(double part, double whole) noexcept {
-  return whole > 0 ? part / whole : 0;
-}
-
-double millis_at(const LatencyHistogram& histogram, double q) noexcept {
-  return to_millis(histogram.quantile(q));
+double ratio(auto part, auto whole) noexcept {
+  return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
 }
 
 bool selects(const VerdictSpec& verdict, const Cohort& cohort) noexcept {
@@ -66,8 +61,8 @@ bool selects(const VerdictSpec& verdict, const Cohort& cohort) noexcept {
          (!verdict.load || *verdict.load == cohort.load);
 }
 
-double slow_ratio(const VerdictSpec& verdict, const CallTotals& calls) noexcept {
-  const std::uint64_t in_time = calls.latency.count() - calls.latency.above(verdict.above);
+double slow_ratio(const CallTotals& calls, Duration above) noexcept {
+  const std::uint64_t in_time = calls.latency.count() - calls.latency.above(above);
   const auto ended = static_cast<double>(calls.ended_all());
   return ratio(ended - static_cast<double>(in_time), ended);
 }
@@ -91,79 +86,15 @@ std::optional<double> recovery_time(const VerdictSpec& verdict, const Recorder& 
   return std::nullopt;
 }
 
-std::optional<double> measure_calls(const VerdictSpec& verdict, const SpanTotals& span,
-                                    const Recorder& recorder) {
-  const CallTotals calls = select(span, recorder.cohorts(), verdict.priority, verdict.load);
-  const double seconds = span.seconds();
-  const bool none = calls.latency.count() == 0;
-  const auto latency = [&](double value) { return none ? std::nullopt : std::optional(value); };
-  switch (verdict.measure) {
-    case Measure::kOffered:
-      return static_cast<double>(calls.offered) / seconds;
-    case Measure::kGoodput:
-      return static_cast<double>(calls.ok()) / seconds;
-    case Measure::kSuccessRatio:
-      return ratio(static_cast<double>(calls.ok()), static_cast<double>(calls.ended_all()));
-    case Measure::kShedRatio:
-      return ratio(static_cast<double>(calls.refused), static_cast<double>(calls.arrived));
-    case Measure::kAmplification:
-      return ratio(static_cast<double>(calls.attempts), static_cast<double>(calls.offered));
-    case Measure::kSlowRatio:
-      return slow_ratio(verdict, calls);
-    case Measure::kLatencyP50:
-      return latency(millis_at(calls.latency, 0.5));
-    case Measure::kLatencyP90:
-      return latency(millis_at(calls.latency, 0.9));
-    case Measure::kLatencyP99:
-      return latency(millis_at(calls.latency, 0.99));
-    case Measure::kLatencyP999:
-      return latency(millis_at(calls.latency, 0.999));
-    case Measure::kLatencyMean:
-      return latency(to_millis(calls.latency.mean()));
-    default:
-      return recovery_time(verdict, recorder);
+double measured(const VerdictSpec& v, const CallTotals& c, const ServiceTotals& s, double seconds) {
+  switch (v.measure) {
+#define WEIR_X(enumerator, name, of, unit, formula) \
+  case Measure::enumerator:                         \
+    return formula;
+    WEIR_MEASURES(WEIR_X)
+#undef WEIR_X
   }
-}
-
-double measure_service(const VerdictSpec& verdict, const ServiceTotals& s, double seconds) {
-  switch (verdict.measure) {
-    case Measure::kDispatchP50:
-      return millis_at(s.dispatch, 0.5);
-    case Measure::kDispatchP99:
-      return millis_at(s.dispatch, 0.99);
-    case Measure::kDispatchMean:
-      return to_millis(s.dispatch.mean());
-    case Measure::kQueueMean:
-      return to_millis(s.queue.mean());
-    case Measure::kWaitP99:
-      return millis_at(s.wait, 0.99);
-    case Measure::kLimitMin:
-      return s.limit_min;
-    case Measure::kLimitMax:
-      return s.limit_max;
-    case Measure::kLimitEnd:
-      return s.limit_end;
-    case Measure::kInFlightMax:
-      return s.in_flight_max;
-    case Measure::kQueueMax:
-      return s.queue_max;
-    case Measure::kMemoryMax:
-      return s.memory_max;
-    case Measure::kCrashes:
-      return static_cast<double>(s.crashes);
-    case Measure::kWastedRatio:
-      return ratio(s.wasted_ns, s.busy_ns);
-    case Measure::kDispatched:
-      return static_cast<double>(s.dispatched) / seconds;
-    case Measure::kReplicaTries:
-      return ratio(static_cast<double>(s.replica_tries), static_cast<double>(s.dispatched));
-    case Measure::kEjections:
-      return static_cast<double>(s.ejections);
-    case Measure::kSuspicions:
-      return static_cast<double>(s.suspicions);
-    default:
-      return static_cast<double>(s.refused[verdict.reason]);
-  }
+  WEIR_UNREACHABLE();
 }
 
 VerdictResult judge(const VerdictSpec& spec, const Recorder& recorder, const Balance& balance) {
@@ -191,14 +122,18 @@ CallTotals select(const SpanTotals& span, const std::vector<Cohort>& cohorts,
 
 std::optional<double> measure(const VerdictSpec& verdict, const Recorder& recorder,
                               const Balance& balance) {
-  if (verdict.measure == Measure::kCriticalShed) {
-    return static_cast<double>(balance.critical_shed);
-  }
   const SpanTotals& span = recorder.span({verdict.from, verdict.to});
-  if (facts_of(verdict.measure).of == MeasureOf::kCalls) {
-    return measure_calls(verdict, span, recorder);
+  const ServiceTotals& service = span.services[verdict.service];
+  if (verdict.measure == Measure::kCriticalShed) return static_cast<double>(balance.critical_shed);
+  if (verdict.measure == Measure::kRecoveryTime) return recovery_time(verdict, recorder);
+  if (verdict.measure == Measure::kRefused) {
+    return static_cast<double>(service.refused[verdict.reason]);
   }
-  return measure_service(verdict, span.services[verdict.service], span.seconds());
+  const CallTotals calls = select(span, recorder.cohorts(), verdict.priority, verdict.load);
+  const MeasureFacts& facts = facts_of(verdict.measure);
+  const bool latency = facts.of == MeasureOf::kCalls && facts.unit == MeasureUnit::kMillis;
+  if (latency && calls.latency.count() == 0) return std::nullopt;
+  return measured(verdict, calls, service, span.seconds());
 }
 
 bool RunResult::passed() const noexcept {

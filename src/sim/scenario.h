@@ -11,6 +11,7 @@
 #include "weir/policy/priority.h"
 
 #include "distribution.h"
+#include "measure.h"
 #include "policy/redundancy_budget.h"
 #include "policy/replica_choice.h"
 #include "rate_profile.h"
@@ -149,40 +150,6 @@ struct ServiceSpec {
   std::optional<ReplicasSpec> replicas{};  // then it is a gateway, and `calls` has one per replica
   std::optional<MemorySpec> memory{};
   std::optional<AdmissionConfig> admission{};  // unset: every request is let in and queued
-};
-
-enum class Measure : std::uint8_t {
-  kOffered,        // calls per second
-  kGoodput,        // calls per second that succeeded
-  kSuccessRatio,   // of the calls that ended
-  kShedRatio,      // of the attempts that arrived, refused
-  kAmplification,  // attempts per call
-  kSlowRatio,      // of the calls that ended, without a good answer within `above`
-  kLatencyP50,     // of calls that succeeded, as the caller sees them, all attempts included
-  kLatencyP90,
-  kLatencyP99,
-  kLatencyP999,
-  kLatencyMean,
-  kDispatchP50,  // from the permit to the answer, in one service
-  kDispatchP99,
-  kDispatchMean,
-  kQueueMean,  // time in the service's own queue
-  kWaitP99,    // in the waiting room of those that were admitted
-  kLimitMin,
-  kLimitMax,
-  kLimitEnd,
-  kInFlightMax,
-  kQueueMax,  // requests inside a service that no worker serves
-  kMemoryMax,
-  kCrashes,
-  kWastedRatio,   // part of the work done for callers that had left
-  kDispatched,    // requests per second that were given to a service or replica
-  kReplicaTries,  // attempts at replicas per request
-  kEjections,     // replicas that were ejected
-  kSuspicions,    // replicas that became suspect
-  kCriticalShed,
-  kRefused,       // attempts refused, for one reason
-  kRecoveryTime,  // from `after` until goodput stays above `level`
 };
 
 /// A requirement of the scenario: a measure stays within bounds.

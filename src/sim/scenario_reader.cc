@@ -5,8 +5,6 @@
 
 #include "weir/policy/reason.h"
 
-#include "measure.h"
-
 namespace weir::inline v0::sim {
 namespace {
 
@@ -113,10 +111,8 @@ void read_verdict(NodeReader& reader, const ScenarioNames& names, const Scenario
   if (out.name.empty()) out.name = facts.name;
   if (facts.of == MeasureOf::kCalls) {
     if (reader.has("class")) {
-      constexpr std::array<std::string_view, kPriorityCount> kClasses = {"critical", "high",
-                                                                         "normal", "low"};
       out.priority = Priority::kNormal;
-      reader.choice("class", *out.priority, kClasses);
+      reader.choice("class", *out.priority, kPriorityNames);
     }
     if (reader.has("load")) {
       out.load = 0;

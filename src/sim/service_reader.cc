@@ -1,5 +1,4 @@
 #include <array>
-#include <utility>
 
 #include "weir/experimental/config/load.h"
 #include "weir/experimental/config/weir_config.h"

@@ -13,11 +13,9 @@
 #include "weir/base/errno_text.h"
 
 #include "compare.h"
-#include "json_report.h"
-#include "plot.h"
+#include "report.h"
 #include "run.h"
 #include "scenario_reader.h"
-#include "text_report.h"
 
 namespace weir::inline v0::sim {
 namespace {

@@ -1,12 +1,11 @@
-#include "text_report.h"
-
+#include <array>
 #include <iterator>
 
 #include <fmt/format.h>
 
 #include "weir/base/duration_text.h"
 
-#include "measure.h"
+#include "report.h"
 
 namespace weir::inline v0::sim {
 namespace {
@@ -76,19 +75,11 @@ void add_services(Out out, const Scenario& scenario, const RunResult& result) {
 }  // namespace
 
 std::string printed(const VerdictSpec& verdict, double value) {
-  const MeasureUnit unit = facts_of(verdict.measure).unit;
-  switch (unit) {
-    case MeasureUnit::kRatio:
-      return fmt::format("{:.4f}", value);
-    case MeasureUnit::kCount:
-      return fmt::format("{:.0f}", value);
-    case MeasureUnit::kPerSecond:
-      return fmt::format("{:.1f}/s", value);
-    case MeasureUnit::kMillis:
-    case MeasureUnit::kSeconds:
-      break;
-  }
-  return fmt::format("{:.2f}{}", value, suffix_of(unit));
+  // In the order of MeasureUnit.
+  constexpr std::array<const char*, 5> kFormats = {"{:.1f}/s", "{:.4f}", "{:.2f} ms", "{:.0f}",
+                                                   "{:.2f} s"};
+  const auto unit = static_cast<std::size_t>(facts_of(verdict.measure).unit);
+  return fmt::format(fmt::runtime(kFormats[unit]), value);
 }
 
 std::string described(const Scenario& scenario, const VerdictSpec& verdict) {

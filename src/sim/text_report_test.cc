@@ -1,7 +1,6 @@
-#include "text_report.h"
-
 #include <gtest/gtest.h>
 
+#include "report.h"
 #include "scenario_test_support.h"
 
 namespace weir::sim {

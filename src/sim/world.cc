@@ -1,7 +1,6 @@
 #include "world.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "weir/base/assert.h"
 

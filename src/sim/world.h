@@ -160,6 +160,8 @@ class World {
   void attempt_failed(Attempt& attempt, CallEnd end);
   void end_call(Attempt& attempt, CallEnd end);
   void give_up(Attempt& attempt);
+  void add_timeout(TimeoutLane& lane, const Attempt& attempt, Duration timeout, Kind kind,
+                   std::uint32_t subject);
   void run_lane(TimeoutLane& lane, Kind kind, std::uint32_t subject);
   [[nodiscard]] Duration retry_wait(Attempt& attempt);
 

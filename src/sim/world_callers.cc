@@ -1,18 +1,13 @@
 #include <algorithm>
-#include <cmath>
-#include <limits>
+#include <utility>
 
 #include "world.h"
 
 // The callers: loads that make calls, timeouts, retries, and the end of every call.
 
 namespace weir::inline v0::sim {
-namespace {
-
 // Without delays, an answer arrives at the instant of its request; a retry must still come later.
 constexpr Duration kRetryMin = std::chrono::microseconds(1);
-
-}  // namespace
 
 void World::schedule_arrival(std::uint32_t index) {
   Load& load = loads_[index];
@@ -104,11 +99,7 @@ void World::send(Attempt& attempt) {
   attempt.fails = attempt.turned_away = false;
   if (attempt.cohort != kNoAttempt) ++recorder_.calls(attempt.cohort).attempts;
   if (spec.timeout.count() > 0) {
-    caller.lane.push({now_ + spec.timeout, attempt.index, attempt.life});
-    if (!caller.lane.scheduled) {
-      caller.lane.scheduled = true;
-      schedule(caller.lane.front().at, Kind::kTimeouts, attempt.caller);
-    }
+    add_timeout(caller.lane, attempt, spec.timeout, Kind::kTimeouts, attempt.caller);
     if (spec.sends_deadline) attempt.deadline = now_ + spec.timeout;
   }
   if (spec.link.loss > 0 && caller.rng.chance(spec.link.loss)) {
@@ -192,6 +183,12 @@ void World::give_up(Attempt& attempt) {
   abandon(attempt);
   attempt_failed(attempt, CallEnd::kTimedOut);
   collect_ready();
+}
+
+void World::add_timeout(TimeoutLane& lane, const Attempt& attempt, Duration timeout, Kind kind,
+                        std::uint32_t subject) {
+  lane.push({now_ + timeout, attempt.index, attempt.life});
+  if (!std::exchange(lane.scheduled, true)) schedule(lane.front().at, kind, subject);
 }
 
 void World::run_lane(TimeoutLane& lane, Kind kind, std::uint32_t subject) {

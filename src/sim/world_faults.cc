@@ -5,12 +5,8 @@
 // Faults of services: pauses, slowness, crashes, errors, memory; and their periodic events.
 
 namespace weir::inline v0::sim {
-namespace {
-
 constexpr Duration kTickEvery = std::chrono::milliseconds(50);
 constexpr std::uint32_t kTicksPerMemoryRead = 10;
-
-}  // namespace
 
 void World::begin_fault(Service& service, std::uint32_t index) {
   const FaultSpec& fault = service.spec->faults[index];

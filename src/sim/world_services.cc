@@ -9,11 +9,7 @@
 // The services: admission, the queue for the workers, the work, and its end.
 
 namespace weir::inline v0::sim {
-namespace {
-
 constexpr Duration kConnectRefused = std::chrono::microseconds(200);
-
-}  // namespace
 
 void World::on_ready(Waiter& waiter) noexcept {
   auto* attempt = static_cast<Attempt*>(waiter.context());
@@ -98,11 +94,7 @@ void World::dispatch(Attempt& attempt) {
   ++totals.dispatched;
   totals.in_flight_max = std::max(totals.in_flight_max, ++service.in_flight);
   if (spec.timeout.count() > 0) {
-    service.late.push({now_ + spec.timeout, attempt.index, attempt.life});
-    if (!service.late.scheduled) {
-      service.late.scheduled = true;
-      schedule(service.late.front().at, Kind::kServiceLate, service.index);
-    }
+    add_timeout(service.late, attempt, spec.timeout, Kind::kServiceLate, service.index);
   }
   if (now_ < service.down_until) {
     attempt.state = AttemptState::kTurnedAway;

@@ -19,7 +19,7 @@ DIRECT = {
     "grpc": ("control",),
 }
 # The structs that `config` fills live with their layers, in headers of this name.
-CONFIG_HEADER_SUFFIX = "_config.h"
+CONFIG_HEADERS = ("_config.h", "http/limits.h")  # how the names of headers with config structs end
 CONFIG_HEADER_LAYERS = {"base", "policy"}
 
 # Third-party headers by prefix, and the layers that may see them.
@@ -142,8 +142,8 @@ def _check_weir(tree, file, line, name):
         yield file.finding(line, f'"{name}" is internal: an installed header cannot include it')
     if file.is_stable and is_experimental:
         yield file.finding(line, f'"{name}" is experimental: a stable header cannot include it')
-    is_config = name.endswith(CONFIG_HEADER_SUFFIX)
-    if file.is_public and file.name.endswith(CONFIG_HEADER_SUFFIX) and file.layer != "config":
+    is_config = name.endswith(CONFIG_HEADERS)
+    if file.is_public and file.name.endswith(CONFIG_HEADERS) and file.layer != "config":
         if layer not in CONFIG_HEADER_LAYERS and not is_config:
             yield file.finding(line, f'"{name}": a *_config.h sees std, base and policy only')
         return

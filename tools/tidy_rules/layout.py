@@ -7,7 +7,11 @@ _WIDE_SUFFIXES = {"cc", "h", "py", "sh", "cmake"}
 _BLAND_NAMES = {"util", "utils", "common", "helper", "helpers", "misc"}
 _BARE_NOLINT = re.compile(r"\bNOLINT(?:NEXTLINE|BEGIN|END)?\b(?!\()")
 _NAMESPACE = re.compile(r"^namespace\s+(weir\b[^{;=]*?)\s*\{", re.MULTILINE)
-_NOT_USING = re.compile(r"^(?!using |\s*$)", re.MULTILINE)
+# What embedders use: inline, so that weir::Name works too.
+_INLINE_LAYERS = ("policy", "control", "server")
+# clang refuses an inline namespace that is opened again without the word; g++ does not.
+_NOT_INLINE = re.compile(r"^namespace\s+weir::(?:inline v0::)?(%s)\b" % "|".join(_INLINE_LAYERS),
+                         re.MULTILINE)
 _SNAKE = re.compile(r"[a-z0-9]+(_[a-z0-9]+)*")
 
 
@@ -44,6 +48,9 @@ def _check_cpp(file):
     if file.stem in _BLAND_NAMES:
         yield file.finding(0, f"`{file.stem}` says nothing: name the file after its one idea")
     if file.suffix != "h":
+        for match in _NOT_INLINE.finditer(file.code):
+            yield file.finding(file.line_of(match.start()),
+                               f"write `namespace weir::inline v0::inline {match.group(1)}`")
         return
     if file.code.lstrip().startswith("#pragma once") is False:
         yield file.finding(1, "a header starts with #pragma once")
@@ -52,13 +59,10 @@ def _check_cpp(file):
 
 
 def _check_namespace(file):
-    """One namespace per layer, so that two layers cannot define one entity differently; the part
-    that embedders use is also named in weir itself, by using-declarations only."""
-    own = "weir::inline v0" + ("" if file.layer == "base" else f"::{file.layer}")
+    """One namespace per layer, so that two layers cannot define one entity differently."""
+    layer = f"::inline {file.layer}" if file.layer in _INLINE_LAYERS else f"::{file.layer}"
+    own = "weir::inline v0" + ("" if file.layer == "base" else layer)
     for match in _NAMESPACE.finditer(file.code):
         name = " ".join(match.group(1).split())
-        is_own = name == own or name.startswith(own + "::")
-        body = file.code[match.end():file.code.find("}", match.end())]
-        is_export = name == "weir::inline v0" and not _NOT_USING.search(body)
-        if not is_own and not is_export:
+        if name != own and not name.startswith(own + "::"):
             yield file.finding(file.line_of(match.start()), f"write `namespace {own}`")

@@ -36,17 +36,18 @@ def check(tree):
 
 
 def private_names(file):
-    """(line, (namespace, name), alias): what stands at column 0 inside `namespace {`."""
+    """(line, (namespace, name), alias): what stands at column 0 inside `namespace {`, and constants
+    outside of it, which are private too."""
     inside, around = False, ""
     for number, line in enumerate(file.code.split("\n"), 1):
         line = line.rstrip()
-        if not inside:
-            inside = bool(_OPEN.match(line))
-            if match := _AROUND.match(line):
-                around = match.group(1).replace("::inline v0", "")
-        elif _CLOSE.match(line) and "namespace" in file.lines[number - 1]:
+        if _OPEN.match(line):
+            inside = True
+        elif match := _AROUND.match(line):
+            around = match.group(1).replace("::inline v0", "")
+        elif inside and _CLOSE.match(line) and "namespace" in file.lines[number - 1]:
             inside = False
-        elif not _NO_DEFINITION.match(line):
+        elif (inside and not _NO_DEFINITION.match(line)) or line.startswith("constexpr "):
             name, alias = _name_of(line)
             if name:
                 yield number, (around, name), alias

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "weir/base/enum_names.h"
 #include "weir/base/result.h"
 
 namespace weir::inline v0 {
@@ -65,7 +66,7 @@ enum class ByteSizeFault : std::uint8_t {
   kUnknownUnit,  // also "4K", which may mean 1000 or 1024: write kB or KiB
   kOverflow,     // 2^64 bytes or more
 };
-[[nodiscard]] std::string_view name_of(ByteSizeFault fault) noexcept;
+WEIR_ENUM_NAMES(ByteSizeFault, "empty", "not_a_number", "not_whole", "unknown_unit", "overflow")
 
 /// What parse_byte_size() accepts, for the `allowed` field of a ConfigError.
 inline constexpr std::string_view kByteSizeSyntax =

@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "weir/base/enum_names.h"
 #include "weir/base/result.h"
 #include "weir/base/time.h"
 
@@ -18,7 +19,8 @@ enum class DurationFault : std::uint8_t {
   kUnknownUnit,  // also "1m30s": one number, one unit
   kOverflow,     // beyond 2^63 - 1 ns, about 292 years
 };
-[[nodiscard]] std::string_view name_of(DurationFault fault) noexcept;
+WEIR_ENUM_NAMES(DurationFault, "empty", "not_a_number", "not_whole", "missing_unit", "unknown_unit",
+                "overflow")
 
 /// What parse_duration() accepts, for the `allowed` field of a ConfigError.
 inline constexpr std::string_view kDurationSyntax =

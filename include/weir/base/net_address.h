@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "weir/base/enum_names.h"
 #include "weir/base/ip_range.h"
 #include "weir/base/result.h"
 
@@ -41,7 +42,7 @@ enum class NetAddressFault : std::uint8_t {
   kBadHost,  // neither an address nor a host name; a v6 address without brackets
   kBadPath,  // empty, relative, with a NUL, or longer than 107 bytes
 };
-[[nodiscard]] std::string_view name_of(NetAddressFault fault) noexcept;
+WEIR_ENUM_NAMES(NetAddressFault, "empty", "no_port", "bad_port", "bad_host", "bad_path", "unknown")
 
 /// What parse_net_address() accepts, for the `allowed` field of a ConfigError.
 inline constexpr std::string_view kNetAddressSyntax =

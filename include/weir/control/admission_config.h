@@ -1,18 +1,16 @@
 #pragma once
 
-#include <array>
-#include <cstddef>
 #include <cstdint>
-#include <string_view>
 
 #include "weir/base/config_check.h"
 #include "weir/base/config_error.h"
+#include "weir/base/enum_names.h"
 #include "weir/base/time.h"
 #include "weir/policy/class_admission.h"
 #include "weir/policy/limit_config.h"
 #include "weir/policy/memory_shedding.h"
 
-namespace weir::inline v0::control {
+namespace weir::inline v0::inline control {
 
 /// What a rule does when its condition holds.
 ///   kOff      the rule is not evaluated
@@ -20,7 +18,7 @@ namespace weir::inline v0::control {
 ///   kEnforce  the rule refuses
 enum class RuleMode : std::uint8_t { kOff, kShadow, kEnforce };
 
-inline constexpr std::array<std::string_view, 3> kRuleModeNames = {"off", "shadow", "enforce"};
+WEIR_ENUM_NAMES(RuleMode, "off", "shadow", "enforce")
 
 /// The modes of all rules in one word, so that a decision reads all of them at once.
 struct alignas(8) RuleModes {
@@ -40,7 +38,7 @@ struct alignas(8) RuleModes {
 ///   kActor  by turns among actors; requests without an actor share one turn
 enum class Fairness : std::uint8_t { kOff, kActor };
 
-inline constexpr std::array<std::string_view, 2> kFairnessNames = {"off", "actor"};
+WEIR_ENUM_NAMES(Fairness, "off", "actor")
 
 /// The most bytes that can be charged to one actor: 42 bits of its budget word.
 inline constexpr std::uint64_t kActorBytesMax = (std::uint64_t{1} << 42U) - 1U;
@@ -106,15 +104,4 @@ inline ConfigErrors AdmissionConfig::validate() const {
   return errors;
 }
 
-}  // namespace weir::inline v0::control
-
-namespace weir::inline v0 {
-using control::AdmissionConfig;
-using control::Fairness;
-using control::kActorBytesMax;
-using control::kActorTableMax;
-using control::kFairnessNames;
-using control::kRuleModeNames;
-using control::RuleMode;
-using control::RuleModes;
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::inline control

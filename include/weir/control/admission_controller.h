@@ -21,7 +21,7 @@
 #include "weir/control/waiter.h"
 #include "weir/policy/reason.h"
 
-namespace weir::inline v0::control {
+namespace weir::inline v0::inline control {
 
 /// The result of enter(): admitted, refused, or waiting.
 struct Entered {
@@ -145,9 +145,4 @@ class AdmissionController {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace weir::inline v0::control
-
-namespace weir::inline v0 {
-using control::AdmissionController;
-using control::Entered;
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::inline control

@@ -9,7 +9,7 @@
 #include "weir/policy/priority.h"
 #include "weir/policy/reason.h"
 
-namespace weir::inline v0::control {
+namespace weir::inline v0::inline control {
 
 /// The limit of a scope changed.
 struct LimitChange {
@@ -67,12 +67,4 @@ class EventSink {
   virtual void on_memory(const MemoryNotice&) noexcept {}
 };
 
-}  // namespace weir::inline v0::control
-
-namespace weir::inline v0 {
-using control::ClassWarning;
-using control::EventSink;
-using control::LimitChange;
-using control::MemoryNotice;
-using control::RefusalNotice;
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::inline control

@@ -7,7 +7,7 @@
 #include "weir/base/time.h"
 #include "weir/policy/priority.h"
 
-namespace weir::inline v0::control {
+namespace weir::inline v0::inline control {
 
 /// The scope of a request: what one limit protects, usually one service. Made by add_scope().
 enum class ScopeId : std::uint16_t { kFirst = 0 };
@@ -44,11 +44,4 @@ struct AdmissionRequest {
 ///   kError     the request failed for another reason: no sample
 enum class Outcome : std::uint8_t { kOk, kIgnored, kOverload, kError };
 
-}  // namespace weir::inline v0::control
-
-namespace weir::inline v0 {
-using control::AdmissionRequest;
-using control::Identity;
-using control::Outcome;
-using control::ScopeId;
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::inline control

@@ -1,11 +1,9 @@
 #pragma once
 
 #include <array>
-#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "weir/base/time.h"
 #include "weir/policy/limit_policy.h"
@@ -13,7 +11,7 @@
 #include "weir/policy/priority.h"
 #include "weir/policy/reason.h"
 
-namespace weir::inline v0::control {
+namespace weir::inline v0::inline control {
 
 /// Upper bounds of the waiting-time histogram, in milliseconds; the last bucket is open.
 inline constexpr std::array<std::uint32_t, 7> kWaitBucketsMs = {1, 2, 5, 10, 20, 50, 100};
@@ -79,13 +77,4 @@ struct BudgetRow {
   std::uint64_t refused = 0;
 };
 
-}  // namespace weir::inline v0::control
-
-namespace weir::inline v0 {
-using control::AdmissionStats;
-using control::BudgetRow;
-using control::ClassStats;
-using control::kWaitBucketsMs;
-using control::ScopeStats;
-using control::WaitHistogram;
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::inline control

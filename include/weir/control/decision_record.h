@@ -9,7 +9,7 @@
 #include "weir/control/admission_config.h"
 #include "weir/policy/reason.h"
 
-namespace weir::inline v0::control {
+namespace weir::inline v0::inline control {
 
 /// One check of a decision, and what it found.
 struct DecisionStep {
@@ -40,9 +40,4 @@ struct DecisionRecord {
   std::array<DecisionStep, kReasonCount> storage{};  // at most one step per reason
 };
 
-}  // namespace weir::inline v0::control
-
-namespace weir::inline v0 {
-using control::DecisionRecord;
-using control::DecisionStep;
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::inline control

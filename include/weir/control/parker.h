@@ -2,7 +2,7 @@
 
 #include "weir/base/time.h"
 
-namespace weir::inline v0::control {
+namespace weir::inline v0::inline control {
 
 /// Blocks a thread until it is woken or a time is reached. Control reads no clock and blocks no
 /// thread by itself: callers of the blocking form of admission supply a Parker
@@ -23,8 +23,4 @@ class Parker {
   virtual void unpark() noexcept = 0;
 };
 
-}  // namespace weir::inline v0::control
-
-namespace weir::inline v0 {
-using control::Parker;
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::inline control

@@ -8,7 +8,7 @@
 #include "weir/control/admission_request.h"
 #include "weir/policy/reason.h"
 
-namespace weir::inline v0::control {
+namespace weir::inline v0::inline control {
 
 class AdmissionController;
 
@@ -104,8 +104,4 @@ class [[nodiscard]] Permit {
   Taken taken_;
 };
 
-}  // namespace weir::inline v0::control
-
-namespace weir::inline v0 {
-using control::Permit;
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::inline control

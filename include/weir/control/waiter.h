@@ -10,7 +10,7 @@
 #include "weir/control/permit.h"
 #include "weir/policy/reason.h"
 
-namespace weir::inline v0::control {
+namespace weir::inline v0::inline control {
 
 /// A request that waits for a permit. The caller owns the memory (a field of its request object),
 /// so waiting does not allocate.
@@ -70,8 +70,4 @@ class Waiter {
   bool entering_ = false;  // enter() is still running and returns the result: no on_ready
 };
 
-}  // namespace weir::inline v0::control
-
-namespace weir::inline v0 {
-using control::Waiter;
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::inline control

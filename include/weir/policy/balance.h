@@ -1,11 +1,11 @@
 #pragma once
 
-#include <array>
-#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
-namespace weir::inline v0::policy {
+#include "weir/base/enum_names.h"
+
+namespace weir::inline v0::inline policy {
 
 /// How the endpoint of an attempt is chosen.
 enum class Balance : std::uint8_t {
@@ -14,10 +14,6 @@ enum class Balance : std::uint8_t {
   kLeastRequests,  // the least (in flight + 1) ÷ weight: of all up to 16 endpoints, else of two
   kHash,           // by a key, with bounded load
 };
-inline constexpr std::array<std::string_view, 4> kBalanceNames = {"peak_ewma", "round_robin",
-                                                                  "least_requests", "hash"};
-[[nodiscard]] constexpr std::string_view name_of(Balance balance) noexcept {
-  return kBalanceNames[static_cast<std::size_t>(balance)];
-}
+WEIR_ENUM_NAMES(Balance, "peak_ewma", "round_robin", "least_requests", "hash")
 
-}  // namespace weir::inline v0::policy
+}  // namespace weir::inline v0::inline policy

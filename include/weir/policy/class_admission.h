@@ -8,7 +8,7 @@
 #include "weir/policy/priority.h"
 #include "weir/policy/reason.h"
 
-namespace weir::inline v0::policy {
+namespace weir::inline v0::inline policy {
 
 /// The largest count of one class: a count has 14 bits of a word.
 inline constexpr std::uint32_t kClassUnitsMax = (1U << 14U) - 1U;
@@ -89,16 +89,4 @@ struct ClassRequest {
   return Reason::kAdmitted;
 }
 
-}  // namespace weir::inline v0::policy
-
-namespace weir::inline v0 {
-using policy::charged_cost;
-using policy::ClassCounts;
-using policy::ClassRequest;
-using policy::ClassRules;
-using policy::decide_class;
-using policy::kClassUnitsMax;
-using policy::over_bound;
-using policy::over_class_cap;
-using policy::share_bound;
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::inline policy

@@ -1,17 +1,17 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string_view>
 
 #include "weir/base/config_error.h"
+#include "weir/base/enum_names.h"
 #include "weir/base/rng.h"
 #include "weir/base/time.h"
 #include "weir/policy/limit_policy.h"
 
-namespace weir::inline v0::policy {
+namespace weir::inline v0::inline policy {
 
 // Every limiter, once: enumerator and name. src/policy/<name>_limit.cc defines its factory,
 // make_<name>_limit(config, rng).
@@ -28,19 +28,11 @@ enum class LimitKind : std::uint8_t {
 #undef WEIR_X
 };
 
-inline constexpr auto kLimitKindNames = std::to_array<std::string_view>({
 #define WEIR_X(enumerator, name) #name,
-    WEIR_LIMITERS(WEIR_X)
+WEIR_ENUM_NAMES(LimitKind, WEIR_LIMITERS(WEIR_X))
 #undef WEIR_X
-});
-[[nodiscard]] constexpr std::string_view name_of(LimitKind kind) noexcept {
-  return kLimitKindNames[static_cast<std::size_t>(kind)];
-}
 [[nodiscard]] constexpr std::optional<LimitKind> limit_kind_named(std::string_view name) noexcept {
-  for (std::size_t i = 0; i < kLimitKindNames.size(); ++i) {
-    if (kLimitKindNames[i] == name) return static_cast<LimitKind>(i);
-  }
-  return std::nullopt;
+  return named<LimitKind>(name);
 }
 
 /// How the concurrency limit of one scope is set. The smaller of this limit and max_concurrent
@@ -76,13 +68,4 @@ struct LimitConfig {
 /// replayed.
 [[nodiscard]] std::unique_ptr<LimitPolicy> make_limit_policy(const LimitConfig& config, Rng rng);
 
-}  // namespace weir::inline v0::policy
-
-namespace weir::inline v0 {
-using policy::kLimitKindNames;
-using policy::limit_kind_named;
-using policy::LimitConfig;
-using policy::LimitKind;
-using policy::make_limit_policy;
-using policy::name_of;
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::inline policy

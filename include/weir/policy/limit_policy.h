@@ -1,12 +1,12 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <string_view>
 
+#include "weir/base/enum_names.h"
 #include "weir/base/time.h"
 
-namespace weir::inline v0::policy {
+namespace weir::inline v0::inline policy {
 
 /// One closed measurement window of one scope, the input of a limiter. Control's SampleWindow makes
 /// it; tests and scenarios replay it.
@@ -42,8 +42,9 @@ enum class LimitReason : std::uint8_t {
   kPeakBound,   // at most a multiple of the recent peak in flight
   kConfigured,  // set by configuration
 };
-
-[[nodiscard]] std::string_view name_of(LimitReason reason) noexcept;
+WEIR_ENUM_NAMES(LimitReason, "hold", "no_samples", "grow", "not_used", "queueing", "overload",
+                "at_floor", "at_ceiling", "starting", "probe", "probe_ended", "peak_bound",
+                "configured")
 
 struct LimitDecision {
   std::uint32_t limit = 0;
@@ -90,14 +91,4 @@ class LimitPolicy {
   [[nodiscard]] virtual std::string_view name() const noexcept = 0;
 };
 
-}  // namespace weir::inline v0::policy
-
-namespace weir::inline v0 {
-using policy::LimitBounds;
-using policy::LimitDecision;
-using policy::LimitPolicy;
-using policy::LimitReason;
-using policy::LimitSample;
-using policy::name_of;
-using policy::WindowRules;
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::inline policy

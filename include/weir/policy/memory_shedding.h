@@ -1,15 +1,13 @@
 #pragma once
 
-#include <array>
-#include <cstddef>
 #include <cstdint>
-#include <string_view>
 
 #include "weir/base/config_error.h"
+#include "weir/base/enum_names.h"
 #include "weir/policy/priority.h"
 #include "weir/policy/reason.h"
 
-namespace weir::inline v0::policy {
+namespace weir::inline v0::inline policy {
 
 /// How full the memory of the machine or cgroup is.
 ///   kNormal     all classes are admitted
@@ -18,10 +16,7 @@ namespace weir::inline v0::policy {
 /// Critical and high are never refused because of memory.
 enum class MemoryLevel : std::uint8_t { kNormal, kPressured, kCritical };
 
-[[nodiscard]] constexpr std::string_view name_of(MemoryLevel level) noexcept {
-  constexpr std::array<std::string_view, 3> kNames = {"normal", "pressured", "critical"};
-  return kNames[static_cast<std::size_t>(level)];
-}
+WEIR_ENUM_NAMES(MemoryLevel, "normal", "pressured", "critical")
 
 /// The thresholds, as fractions of the memory that may be used.
 struct MemoryRules {
@@ -98,14 +93,4 @@ class ShedShare {
   return Reason::kAdmitted;
 }
 
-}  // namespace weir::inline v0::policy
-
-namespace weir::inline v0 {
-using policy::counts_low_request;
-using policy::decide_memory;
-using policy::MemoryLevel;
-using policy::MemoryRules;
-using policy::name_of;
-using policy::next_memory_level;
-using policy::ShedShare;
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::inline policy

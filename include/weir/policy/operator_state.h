@@ -1,12 +1,11 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <string_view>
 
+#include "weir/base/enum_names.h"
 #include "weir/policy/class_admission.h"
 
-namespace weir::inline v0::policy {
+namespace weir::inline v0::inline policy {
 
 /// The state of a scope as operators see it.
 ///   kHealthy     every class has room
@@ -14,10 +13,7 @@ namespace weir::inline v0::policy {
 ///   kOverloaded  normal is at its bound; only high and critical get through
 enum class OperatorState : std::uint8_t { kHealthy, kPressured, kOverloaded };
 
-[[nodiscard]] constexpr std::string_view name_of(OperatorState state) noexcept {
-  constexpr std::array<std::string_view, 3> kNames = {"healthy", "pressured", "overloaded"};
-  return kNames[static_cast<std::size_t>(state)];
-}
+WEIR_ENUM_NAMES(OperatorState, "healthy", "pressured", "overloaded")
 
 /// The bounds and caps of normal and low, from which the state of a scope is computed for a new
 /// request of cost 1.
@@ -49,11 +45,4 @@ struct StateBounds {
                                  .low_cap = rules.caps[index_of(Priority::kLow)]});
 }
 
-}  // namespace weir::inline v0::policy
-
-namespace weir::inline v0 {
-using policy::name_of;
-using policy::operator_state;
-using policy::OperatorState;
-using policy::StateBounds;
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::inline policy

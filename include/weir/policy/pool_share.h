@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
-namespace weir::inline v0::policy {
+namespace weir::inline v0::inline policy {
 
 /// How full a pool shared by all connections is.
 struct PoolFill {
@@ -40,11 +40,4 @@ struct WriteShareAsk {
   return std::min<std::uint32_t>(ask.quota, 5 * pool.free > 3 * pool.capacity ? 2 : 1);
 }
 
-}  // namespace weir::inline v0::policy
-
-namespace weir::inline v0 {
-using policy::body_lease_share;
-using policy::PoolFill;
-using policy::write_buffer_share;
-using policy::WriteShareAsk;
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::inline policy

@@ -1,32 +1,23 @@
 #pragma once
 
-#include <array>
-#include <cstddef>
 #include <cstdint>
-#include <string_view>
 
 #include "weir/base/config_error.h"
+#include "weir/base/enum_names.h"
 #include "weir/base/time.h"
 
-namespace weir::inline v0::policy {
+namespace weir::inline v0::inline policy {
 
 /// How close the server's fixed pools are to their bounds. Ordered: a higher level never accepts
 /// what a lower level refuses.
 enum class PressureLevel : std::uint8_t { kNormal, kElevated, kHigh, kCritical };
 
-[[nodiscard]] constexpr std::string_view name_of(PressureLevel level) noexcept {
-  constexpr std::array<std::string_view, 4> kNames = {"normal", "elevated", "high", "critical"};
-  return kNames[static_cast<std::size_t>(level)];
-}
+WEIR_ENUM_NAMES(PressureLevel, "normal", "elevated", "high", "critical")
 
 /// The reason for a level: the fullest pool.
 enum class PressureSource : std::uint8_t { kNone, kWriteSlab, kArenas, kPendingStreams, kHandles };
 
-[[nodiscard]] constexpr std::string_view name_of(PressureSource source) noexcept {
-  constexpr std::array<std::string_view, 5> kNames = {"none", "write_slab", "arenas",
-                                                      "pending_streams", "handles"};
-  return kNames[static_cast<std::size_t>(source)];
-}
+WEIR_ENUM_NAMES(PressureSource, "none", "write_slab", "arenas", "pending_streams", "handles")
 
 /// What the server measured. A usage is used / capacity, clamped to [0, 1]. A usage that is not a
 /// number counts as 1: a pool with unknown usage is treated as full.
@@ -52,7 +43,9 @@ struct PressureConfig {
   Duration backpressure_timeout = std::chrono::seconds(30);
   std::uint32_t pending_stream_pool_size = 64;
   Duration pending_stream_timeout = std::chrono::seconds(10);
-  Duration stall_grace{};  // at CRITICAL, a client that moved bytes within this time is not closed
+  // At CRITICAL, a client that moved bytes within this time is not closed; in the server, a
+  // connection whose head takes longer counts as idle.
+  Duration stall_grace{};
 
   /// Where ELEVATED begins: 0.595 by default.
   [[nodiscard]] constexpr double elevated_watermark() const noexcept {
@@ -117,15 +110,4 @@ struct PressureDecision {
 [[nodiscard]] PressureDecision evaluate_pressure(const PressureState& state,
                                                  const PressureConfig& config) noexcept;
 
-}  // namespace weir::inline v0::policy
-
-namespace weir::inline v0 {
-using policy::evaluate_pressure;
-using policy::kJustAnswered;
-using policy::name_of;
-using policy::PressureConfig;
-using policy::PressureDecision;
-using policy::PressureLevel;
-using policy::PressureSource;
-using policy::PressureState;
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::inline policy

@@ -6,7 +6,9 @@
 #include <optional>
 #include <string_view>
 
-namespace weir::inline v0::policy {
+#include "weir/base/enum_names.h"
+
+namespace weir::inline v0::inline policy {
 
 /// How important a request is. Lower values are more important; kCritical is never refused.
 ///   kCritical  health probes, leader election, failure detection: set only by trusted peers or by
@@ -24,28 +26,11 @@ inline constexpr std::array<Priority, kPriorityCount> kPriorities = {
   return static_cast<std::size_t>(p);
 }
 
-/// The stable name, used in headers, metrics and configuration.
-[[nodiscard]] constexpr std::string_view name_of(Priority p) noexcept {
-  constexpr std::array<std::string_view, kPriorityCount> kNames = {"critical", "high", "normal",
-                                                                   "low"};
-  return kNames[index_of(p)];
-}
+WEIR_ENUM_NAMES(Priority, "critical", "high", "normal", "low")
 
 /// The class with that name, or nullopt. Callers treat nullopt as normal.
 [[nodiscard]] constexpr std::optional<Priority> priority_named(std::string_view name) noexcept {
-  for (const Priority p : kPriorities) {
-    if (name == name_of(p)) return p;
-  }
-  return std::nullopt;
+  return named<Priority>(name);
 }
 
-}  // namespace weir::inline v0::policy
-
-namespace weir::inline v0 {
-using policy::index_of;
-using policy::kPriorities;
-using policy::kPriorityCount;
-using policy::name_of;
-using policy::Priority;
-using policy::priority_named;
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::inline policy

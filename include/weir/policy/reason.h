@@ -6,7 +6,7 @@
 #include <optional>
 #include <string_view>
 
-namespace weir::inline v0::policy {
+namespace weir::inline v0::inline policy {
 
 /// The properties of a reason to refuse.
 struct ReasonFacts {
@@ -73,15 +73,4 @@ inline constexpr std::size_t kReasonCount = kReasonFacts.size();
   return std::nullopt;
 }
 
-}  // namespace weir::inline v0::policy
-
-namespace weir::inline v0 {
-using policy::facts_of;
-using policy::index_of;
-using policy::kReasonCount;
-using policy::kReasonFacts;
-using policy::name_of;
-using policy::Reason;
-using policy::reason_named;
-using policy::ReasonFacts;
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::inline policy

@@ -7,7 +7,7 @@
 #include "weir/base/rng.h"
 #include "weir/base/time.h"
 
-namespace weir::inline v0::policy {
+namespace weir::inline v0::inline policy {
 
 /// How many requests finish per second, and how many must finish before a new request is served.
 struct DrainState {
@@ -57,13 +57,4 @@ struct RetryHintRules {
   return ns / kMilli + (ns % kMilli != 0 ? 1 : 0);
 }
 
-}  // namespace weir::inline v0::policy
-
-namespace weir::inline v0 {
-using policy::DrainState;
-using policy::expected_wait;
-using policy::retry_after_millis;
-using policy::retry_after_seconds;
-using policy::retry_hint;
-using policy::RetryHintRules;
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::inline policy

@@ -1,13 +1,11 @@
 #pragma once
 
-#include <array>
-#include <cstddef>
 #include <cstdint>
-#include <string_view>
 
+#include "weir/base/enum_names.h"
 #include "weir/policy/priority.h"
 
-namespace weir::inline v0::policy {
+namespace weir::inline v0::inline policy {
 
 /// Whether the sender of a request expects an answer.
 enum class Transport : std::uint8_t {
@@ -22,11 +20,7 @@ enum class ShedAction : std::uint8_t {
   kReplyWithHint,  // refuse now, with a retry hint
 };
 
-[[nodiscard]] constexpr std::string_view name_of(ShedAction action) noexcept {
-  constexpr std::array<std::string_view, 3> kNames = {"execute", "drop_silently",
-                                                      "reply_with_hint"};
-  return kNames[static_cast<std::size_t>(action)];
-}
+WEIR_ENUM_NAMES(ShedAction, "execute", "drop_silently", "reply_with_hint")
 
 /// Promises: total and pure; critical always gets kExecute, with any transport.
 [[nodiscard]] constexpr ShedAction shed_action(Priority priority, Transport transport) noexcept {
@@ -34,11 +28,4 @@ enum class ShedAction : std::uint8_t {
   return transport == Transport::kDatagram ? ShedAction::kDropSilently : ShedAction::kReplyWithHint;
 }
 
-}  // namespace weir::inline v0::policy
-
-namespace weir::inline v0 {
-using policy::name_of;
-using policy::shed_action;
-using policy::ShedAction;
-using policy::Transport;
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::inline policy

@@ -5,7 +5,7 @@
 #include "weir/base/time.h"
 #include "weir/policy/priority.h"
 
-namespace weir::inline v0::policy {
+namespace weir::inline v0::inline policy {
 
 /// The state of an upload when another request finds no free place.
 struct UploadState {
@@ -46,11 +46,4 @@ enum class UploadVerdict : std::uint8_t {
                                                                 : UploadVerdict::kTooSlow;
 }
 
-}  // namespace weir::inline v0::policy
-
-namespace weir::inline v0 {
-using policy::judge_upload;
-using policy::SlowUploadRule;
-using policy::UploadState;
-using policy::UploadVerdict;
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::inline policy

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -25,37 +27,12 @@ enum class ErrorCode : std::uint32_t {
 
 /// "protocol_error"; "unknown" for a code that the RFC does not define.
 [[nodiscard]] constexpr std::string_view name_of(ErrorCode code) noexcept {
-  switch (code) {
-    case ErrorCode::kNoError:
-      return "no_error";
-    case ErrorCode::kProtocolError:
-      return "protocol_error";
-    case ErrorCode::kInternalError:
-      return "internal_error";
-    case ErrorCode::kFlowControlError:
-      return "flow_control_error";
-    case ErrorCode::kSettingsTimeout:
-      return "settings_timeout";
-    case ErrorCode::kStreamClosed:
-      return "stream_closed";
-    case ErrorCode::kFrameSizeError:
-      return "frame_size_error";
-    case ErrorCode::kRefusedStream:
-      return "refused_stream";
-    case ErrorCode::kCancel:
-      return "cancel";
-    case ErrorCode::kCompressionError:
-      return "compression_error";
-    case ErrorCode::kConnectError:
-      return "connect_error";
-    case ErrorCode::kEnhanceYourCalm:
-      return "enhance_your_calm";
-    case ErrorCode::kInadequateSecurity:
-      return "inadequate_security";
-    case ErrorCode::kHttp11Required:
-      return "http_1_1_required";
-  }
-  return "unknown";
+  constexpr auto kNames = std::to_array<std::string_view>(
+      {"no_error", "protocol_error", "internal_error", "flow_control_error", "settings_timeout",
+       "stream_closed", "frame_size_error", "refused_stream", "cancel", "compression_error",
+       "connect_error", "enhance_your_calm", "inadequate_security", "http_1_1_required"});
+  const auto index = static_cast<std::size_t>(code);
+  return index < kNames.size() ? kNames[index] : "unknown";
 }
 
 }  // namespace weir::inline v0::http::h2

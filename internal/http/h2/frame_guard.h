@@ -1,6 +1,6 @@
 #pragma once
 
-#include <array>
+#include <algorithm>
 #include <cstdint>
 #include <span>
 
@@ -54,7 +54,9 @@ class FrameGuard {
 
   /// The worst verdict of the score so far.
   [[nodiscard]] GlitchVerdict verdict() const noexcept { return verdict_; }
-  void glitch(H2Glitch glitch, TimePoint now) noexcept;
+  void glitch(H2Glitch glitch, TimePoint now) noexcept {
+    verdict_ = std::max(verdict_, score_.add(glitch, now));
+  }
 
   /// A client's new stream. nullptr if every place is taken.
   [[nodiscard]] Stream* open_own(StreamId id) noexcept;

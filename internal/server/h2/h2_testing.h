@@ -18,7 +18,7 @@
 #include "http/h2/header_reader_testing.h"
 #include "server/server_testing.h"
 
-namespace weir::inline v0::server::testkit {
+namespace weir::inline v0::inline server::testkit {
 
 namespace wire = http::h2::wire;
 
@@ -190,4 +190,4 @@ class H2Client {
   std::uint32_t next_id_ = 1;
 };
 
-}  // namespace weir::inline v0::server::testkit
+}  // namespace weir::inline v0::inline server::testkit

@@ -20,7 +20,7 @@
 #include "io/tls_context.h"
 #include "server/server_testing.h"
 
-namespace weir::inline v0::server::testkit {
+namespace weir::inline v0::inline server::testkit {
 
 /// One certificate authority for all tests of a program, because making keys takes time.
 inline const io::MadeCertificate& authority() {
@@ -220,4 +220,4 @@ inline RunningServer::Make answer_path() {
   });
 }
 
-}  // namespace weir::inline v0::server::testkit
+}  // namespace weir::inline v0::inline server::testkit

@@ -1,9 +1,14 @@
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 
+#include "weir/base/assert.h"
 #include "weir/experimental/http/h1/message.h"
 #include "weir/experimental/http/h1/request_parser.h"
+#include "weir/experimental/http/limits.h"
 
 namespace weir::inline v0::http::h1 {
 
@@ -40,5 +45,37 @@ struct HeadBytes {
 /// more. On kComplete, cursor.pos is behind the empty line.
 [[nodiscard]] HeadResult scan_fields(HeadBytes bytes, HeadCursor& cursor, std::uint32_t count_max,
                                      HeaderList* out) noexcept;
+
+/// Scans a whole head: its start line with `scan_line(bytes, cursor)`, then its fields, which go to
+/// `out`. kNeedMore, with the cursor where to go on, is returned only below the head's limit.
+template <class ScanLine>
+[[nodiscard]] HeadResult scan_head(std::span<const char> bytes, HeadCursor& cursor,
+                                   const HttpLimits& limits, std::span<HeaderView> storage,
+                                   HeaderList& out, ScanLine scan_line) noexcept {
+  WEIR_ASSERT(storage.size() >= limits.header_count_max);
+  const std::size_t visible = std::min<std::size_t>(bytes.size(), limits.head_bytes_max);
+  const HeadBytes view{bytes.data(), bytes.data() + visible};
+  const auto scan = [&](HeaderList* fields) {
+    if (cursor.state < kLineStart) {
+      const HeadResult result = scan_line(view, cursor);
+      if (result.status != ParseStatus::kComplete) return result;
+    }
+    return scan_fields(view, cursor, limits.header_count_max, fields);
+  };
+  const bool resumed = cursor.pos != 0;
+  if (!resumed) out.reset(storage);
+  HeadResult result = scan(resumed ? nullptr : &out);
+  if (result.status == ParseStatus::kNeedMore) {
+    return bytes.size() < limits.head_bytes_max ? result : refuse(ParseError::kHeadTooLarge);
+  }
+  if (result.status == ParseStatus::kComplete && resumed) {
+    // The head is complete and valid: scan it again from the first byte to record the views.
+    cursor = {};
+    out.reset(storage);
+    result = scan(&out);
+  }
+  cursor = {};
+  return result;
+}
 
 }  // namespace weir::inline v0::http::h1

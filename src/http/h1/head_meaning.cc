@@ -1,15 +1,11 @@
 #include "http/h1/head_meaning.h"
 
+#include "weir/base/ascii.h"
+
 #include "scan.h"
 
 namespace weir::inline v0::http::h1 {
 namespace {
-
-[[nodiscard]] std::string_view trimmed(std::string_view s) noexcept {
-  while (!s.empty() && (s.front() == ' ' || s.front() == '\t')) s.remove_prefix(1);
-  while (!s.empty() && (s.back() == ' ' || s.back() == '\t')) s.remove_suffix(1);
-  return s;
-}
 
 /// Removes the next element from a comma-separated list; false at its end. Elements may be empty.
 [[nodiscard]] bool next_element(std::string_view& rest, std::string_view& element) noexcept {

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "weir/base/assert.h"
-
 #include "h1/field_scan.h"
 #include "http/h1/head_meaning.h"
 #include "scan.h"
@@ -225,33 +223,14 @@ constexpr std::size_t kVersionBytes = 8;  // "HTTP/1.1"
 
 HeadResult RequestParser::parse_head(std::span<const char> bytes, std::span<HeaderView> storage,
                                      RequestHead& head) noexcept {
-  WEIR_ASSERT(storage.size() >= limits_->header_count_max);
-  const std::size_t visible = std::min<std::size_t>(bytes.size(), limits_->head_bytes_max);
-  const HeadBytes view{bytes.data(), bytes.data() + visible};
   RequestLine line;
-  const bool resumed = cursor_.pos != 0;
-  const auto scan = [&](HeaderList* out) {
-    if (cursor_.state < kLineStart) {
-      const HeadResult result = scan_request_line(view, cursor_, *limits_, line);
-      if (result.status != ParseStatus::kComplete) return result;
-    }
-    return scan_fields(view, cursor_, limits_->header_count_max, out);
-  };
-
-  if (!resumed) head.headers.reset(storage);
-  HeadResult result = scan(resumed ? nullptr : &head.headers);
-  if (result.status == ParseStatus::kNeedMore) {
-    if (bytes.size() < limits_->head_bytes_max) return result;
-    return refuse(cursor_.state == kTarget ? ParseError::kTargetTooLong
-                                           : ParseError::kHeadTooLarge);
+  const HeadResult result = scan_head(bytes, cursor_, *limits_, storage, head.headers,
+                                      [&](HeadBytes view, HeadCursor& cursor) {
+                                        return scan_request_line(view, cursor, *limits_, line);
+                                      });
+  if (result.error == ParseError::kHeadTooLarge && cursor_.state == kTarget) {
+    return refuse(ParseError::kTargetTooLong);
   }
-  if (result.status == ParseStatus::kComplete && resumed) {
-    // The head is complete and valid: scan it again from the first byte to record the views.
-    cursor_ = {};
-    head.headers.reset(storage);
-    result = scan(&head.headers);
-  }
-  cursor_ = {};
   if (result.status != ParseStatus::kComplete) return result;
   head.meta.scheme = scheme_;
   if (const ParseError error = understand_request(line, head); error != ParseError::kNone)

@@ -410,9 +410,9 @@ TEST(RequestParser, LimitsAreChecked) {
   limits.header_count_max = 251;
   limits.uri_bytes_max = 0;
   limits.informational_max = 0;
-  const ConfigErrors errors = limits.validate(32 * 1024, "x.");
+  const ConfigErrors errors = limits.validate(32 * 1024);
   ASSERT_EQ(errors.size(), 4U);
-  EXPECT_EQ(errors[0].key, "x.head_bytes_max");
+  EXPECT_EQ(errors[0].key, "head_bytes_max");
   EXPECT_EQ(errors[0].value, "40960");
   EXPECT_EQ(errors[0].allowed, "256 to 32768");
 }

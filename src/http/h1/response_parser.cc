@@ -1,9 +1,6 @@
 #include "weir/experimental/http/h1/response_parser.h"
 
-#include <algorithm>
 #include <cstring>
-
-#include "weir/base/assert.h"
 
 #include "h1/field_scan.h"
 #include "http/h1/head_meaning.h"
@@ -121,29 +118,10 @@ constexpr std::size_t kFixedBytes = 13;  // "HTTP/1.1 200" and the byte behind i
 
 HeadResult ResponseParser::parse_head(std::span<const char> bytes, std::span<HeaderView> storage,
                                       ResponseHead& head) noexcept {
-  WEIR_ASSERT(storage.size() >= limits_->header_count_max);
-  const std::size_t visible = std::min<std::size_t>(bytes.size(), limits_->head_bytes_max);
-  const HeadBytes view{bytes.data(), bytes.data() + visible};
   StatusLine line;
-  const bool resumed = cursor_.pos != 0;
-  const auto scan = [&](HeaderList* out) {
-    if (cursor_.state < kLineStart) {
-      const HeadResult result = scan_status_line(view, cursor_, line);
-      if (result.status != ParseStatus::kComplete) return result;
-    }
-    return scan_fields(view, cursor_, limits_->header_count_max, out);
-  };
-
-  if (!resumed) head.headers.reset(storage);
-  HeadResult result = scan(resumed ? nullptr : &head.headers);
-  if (result.status == ParseStatus::kNeedMore)
-    return bytes.size() < limits_->head_bytes_max ? result : refuse(ParseError::kHeadTooLarge);
-  if (result.status == ParseStatus::kComplete && resumed) {
-    cursor_ = {};
-    head.headers.reset(storage);
-    result = scan(&head.headers);
-  }
-  cursor_ = {};
+  const HeadResult result = scan_head(
+      bytes, cursor_, *limits_, storage, head.headers,
+      [&](HeadBytes view, HeadCursor& cursor) { return scan_status_line(view, cursor, line); });
   if (result.status != ParseStatus::kComplete) return result;
   if (const ParseError error = understand_response(line, context_, head);
       error != ParseError::kNone)

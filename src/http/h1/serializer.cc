@@ -1,9 +1,9 @@
 #include "weir/experimental/http/h1/serializer.h"
 
-#include <charconv>
 #include <cstring>
 
 #include "weir/base/assert.h"
+#include "weir/base/number_text.h"
 
 #include "scan.h"
 
@@ -159,9 +159,7 @@ void HeadWriter::put_line(std::string_view name, std::string_view value) noexcep
 }
 
 void HeadWriter::field(std::string_view name, std::uint64_t value) noexcept {
-  char digits[20];
-  const auto [end, error] = std::to_chars(digits, digits + sizeof digits, value);
-  field(name, std::string_view(digits, static_cast<std::size_t>(end - digits)));
+  field(name, NumberText(value).view());
 }
 
 void HeadWriter::fields(FieldBlock block) noexcept {
@@ -172,23 +170,13 @@ void HeadWriter::fields(FieldBlock block) noexcept {
 void HeadWriter::content_length(std::uint64_t bytes) noexcept {
   if (framed_ || !may_frame_) return fail(WriteError::kBadFraming);
   framed_ = true;
-  char digits[20];
-  const auto [end, error] = std::to_chars(digits, digits + sizeof digits, bytes);
-  put_line("content-length", std::string_view(digits, static_cast<std::size_t>(end - digits)));
+  put_line("content-length", NumberText(bytes).view());
 }
 
 void HeadWriter::chunked() noexcept {
   if (framed_ || !may_frame_ || version_ == Version::k10) return fail(WriteError::kBadFraming);
   framed_ = true;
   put_line("transfer-encoding", "chunked");
-}
-
-void HeadWriter::connection_close() noexcept {
-  put_line("connection", "close");
-}
-
-void HeadWriter::connection_keep_alive() noexcept {
-  put_line("connection", "keep-alive");
 }
 
 Result<std::size_t, WriteError> HeadWriter::end() noexcept {

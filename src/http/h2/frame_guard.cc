@@ -61,10 +61,6 @@ std::uint32_t FrameGuard::prefix_bytes(const FrameHeader& h) noexcept {
   return std::min(bytes, h.length);
 }
 
-void FrameGuard::glitch(H2Glitch glitch, TimePoint now) noexcept {
-  verdict_ = std::max(verdict_, score_.add(glitch, now));
-}
-
 void FrameGuard::on_data_sent() noexcept {
   ping_.on_frame_sent();
   window_update_.on_frame_sent();

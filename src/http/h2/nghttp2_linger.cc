@@ -1,12 +1,8 @@
 #include "http/h2/nghttp2_session.h"
 
 namespace weir::inline v0::http::h2 {
-namespace {
-
 /// The rest of a request may arrive for one to two times this long after its response.
 constexpr Duration kLinger = std::chrono::milliseconds(250);
-
-}  // namespace
 
 /// The response is complete, but the request is not: the rest of it is not needed (RFC 9113 §8.1),
 /// and the owner is notified of the end. Most of the rest has usually been sent already, so the

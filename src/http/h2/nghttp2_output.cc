@@ -2,8 +2,6 @@
 #include <array>
 #include <utility>
 
-#include "weir/base/assert.h"
-
 #include "h2/nghttp2_callbacks.h"
 #include "h2/nv_list.h"
 

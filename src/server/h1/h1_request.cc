@@ -1,7 +1,5 @@
-#include <algorithm>
 #include <array>
 #include <span>
-#include <utility>
 
 #include "weir/base/assert.h"
 #include "weir/experimental/http/h1/serializer.h"
@@ -11,7 +9,7 @@
 #include "h1/h1_session.h"
 #include "shard.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 namespace {
 
 /// The handler of a request that is refused before a handler sees it.
@@ -36,7 +34,7 @@ bool names_no_http(std::span<const char> bytes, http::ParseError error) {
 H1Session::H1Session(Connection& connection, LoopShard& shard) noexcept
     : connection_(connection),
       shard_(shard),
-      parser_(shard.shared().limits),
+      parser_(shard.shared().config),
       arena_(shard, *this) {}
 
 void H1Session::enter(State next) noexcept {
@@ -129,7 +127,7 @@ bool H1Session::read_head(TimePoint now) {
 void H1Session::begin(const http::h1::RequestHead& head, TimePoint now) {
   ++requests_;
   id_ = shard_.shared().next_stream_id.fetch_add(1, std::memory_order_relaxed);
-  decoder_ = http::h1::BodyDecoder(head.body, shard_.shared().limits);
+  decoder_ = http::h1::BodyDecoder(head.body, shard_.shared().config);
   body_received_ = body_sent_ = response_length_ = drained_ = 0;
   enter(Response::kNone);
   framing_ = Framing::kNone;
@@ -395,4 +393,4 @@ void H1Session::release_stream() noexcept {
   if (handler_ != &no_handler) shard_.shared().streams.give();
 }
 
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

@@ -10,16 +10,12 @@
 #include "h1/h1_session.h"
 #include "shard.h"
 
-namespace weir::inline v0::server {
-namespace {
-
+namespace weir::inline v0::inline server {
 constexpr std::size_t kHeadOverhead = 192;  // status line, date, framing, connection
 constexpr std::size_t kFieldOverhead = 4;   // ": ", CRLF
 constexpr std::size_t kChunkOverhead = http::h1::kChunkHeadRoom + http::h1::kChunkTailRoom;
 constexpr std::size_t kChunkWorthIt = 512;  // with less room, a new buffer is taken
 constexpr std::size_t kCopyMax = 2048;      // a body up to this size is copied behind its head
-
-}  // namespace
 
 /// For calls from outside a round: the connection runs later in this turn.
 void H1Session::touch() noexcept {
@@ -391,4 +387,4 @@ io::Loop& H1Session::loop() const noexcept {
   return shard_.loop();
 }
 
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

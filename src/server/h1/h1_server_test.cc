@@ -7,7 +7,7 @@
 
 #include "server/server_testing.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 namespace {
 
 using testkit::Answer;
@@ -492,4 +492,4 @@ TEST(H1Server, DrainFinishesWhatIsInFlightAndRefusesNewcomers) {
 }
 
 }  // namespace
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

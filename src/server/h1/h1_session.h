@@ -16,7 +16,7 @@
 #include "rate_guard.h"
 #include "session.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 
 class Connection;
 class LoopShard;
@@ -199,4 +199,4 @@ class H1Session final : public Session, public ServerStream, private ArenaWaiter
   bool blocked_on_output_ = false;  // the handler of an open response is blocked on the output
 };
 
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

@@ -10,7 +10,7 @@
 #include "weir/base/assert.h"
 #include "weir/experimental/http/header_view.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 
 /// What a stream has received while its handler has paused: body bytes, then perhaps trailers, in
 /// one leased block.
@@ -109,4 +109,4 @@ class BodyLease {
   std::uint32_t trailer_count_ = 0;
 };
 
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

@@ -10,7 +10,7 @@
 #include "breakable_testing.h"
 #include "server/h2/h2_testing.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 namespace {
 
 using testkit::BreakableCalls;
@@ -142,4 +142,4 @@ TEST(H2Fault, ASocketThatFailsAtAnyCallEndsItsConnectionAndNothingElse) {
 }
 
 }  // namespace
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

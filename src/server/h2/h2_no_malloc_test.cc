@@ -9,7 +9,7 @@
 #include "memory/malloc_probe_testing.h"
 #include "server/server_testing.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 namespace {
 
 using testkit::Client;
@@ -152,4 +152,4 @@ TEST(NoMalloc, NewHttp2ConnectionsAfterWarmUpAllocateNothing) {
 }
 
 }  // namespace
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

@@ -2,22 +2,16 @@
 #include <cstring>
 #include <utility>
 
-#include "weir/base/assert.h"
-
 #include "connection.h"
 #include "h2/h2_session.h"
 #include "shard.h"
 
 // What an HTTP/2 session appends to its connection's output, and in which order.
 
-namespace weir::inline v0::server {
-namespace {
-
+namespace weir::inline v0::inline server {
 constexpr std::size_t kFrameRoom = 64;         // with less room, a new buffer is taken
 constexpr std::size_t kPayloadWorthIt = 1024;  // with less room, a new buffer is taken
 constexpr std::size_t kDataRoom = http::h2::kFrameHeaderBytes + kPayloadWorthIt;
-
-}  // namespace
 
 bool H2Session::put_frames(TimePoint now) {
   Outbox& output = connection_.output();
@@ -147,10 +141,6 @@ void H2Session::leave_ring(H2Stream& stream) noexcept {
   }
 }
 
-void H2Session::wait_for_drain(H2Stream& stream) {
-  if (!stream.drain_hook.linked()) drains_.push_back(stream);
-}
-
 void H2Session::add_work(H2Stream& stream) {
   if (!stream.work_hook.linked()) work_.push_back(stream);
   touch();
@@ -232,4 +222,4 @@ bool H2Session::on_flushed(TimePoint now) {
   return waiting && !output.blocked() && !output.contiguous(kDataRoom, access()).empty();
 }
 
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

@@ -7,7 +7,7 @@
 
 #include "server/h2/h2_testing.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 namespace {
 
 using testkit::every_loop;
@@ -339,4 +339,4 @@ TEST(H2Request, AResetByTheClientReachesTheHandler) {
 }
 
 }  // namespace
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

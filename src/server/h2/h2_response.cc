@@ -1,10 +1,9 @@
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstring>
 #include <utility>
 
-#include "weir/base/assert.h"
+#include "weir/base/number_text.h"
 #include "weir/experimental/http/response_framing.h"
 
 #include "connection.h"
@@ -12,7 +11,7 @@
 #include "h2/h2_stream.h"
 #include "shard.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 namespace {
 
 constexpr std::size_t kFieldsMax = 160;
@@ -46,12 +45,9 @@ SendResult H2Stream::submit(const ResponseHead& head, bool end) {
   if (head.fields.size() + 2 > fields.size()) return SendResult::kInvalid;
   std::size_t size = 0;
   for (const ResponseField& field : head.fields) fields[size++] = {field.name, field.value};
-  std::array<char, 20> digits;
+  const NumberText length(head.content_length.value_or(0));
   if (head.content_length && !http::never_has_body(head.status)) {
-    const auto text =
-        std::to_chars(digits.data(), digits.data() + digits.size(), *head.content_length);
-    fields[size++] = {"content-length",
-                      {digits.data(), static_cast<std::size_t>(text.ptr - digits.data())}};
+    fields[size++] = {"content-length", length.view()};
   }
   if (!head.dated && head.status >= 200) {
     fields[size++] = {"date", session_.shard().date(session_.now())};
@@ -351,4 +347,4 @@ std::size_t H2Stream::writable_bytes() const noexcept {
   return room <= lost ? 0 : std::min(window, room - lost);
 }
 
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

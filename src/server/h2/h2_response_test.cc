@@ -8,7 +8,7 @@
 
 #include "server/h2/h2_testing.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 namespace {
 
 using testkit::every_loop;
@@ -406,4 +406,4 @@ TEST(H2Response, WithoutWriteBuffersShortAnswersStillGoOut) {
 }
 
 }  // namespace
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

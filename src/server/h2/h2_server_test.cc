@@ -4,7 +4,7 @@
 
 #include "server/h2/h2_testing.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 namespace {
 
 using testkit::Client;
@@ -82,4 +82,4 @@ TEST(H2Server, ManyStreamsOnOneConnection) {
 }
 
 }  // namespace
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

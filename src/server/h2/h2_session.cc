@@ -4,13 +4,12 @@
 #include <new>
 #include <utility>
 
-#include "weir/base/assert.h"
 #include "weir/policy/pool_share.h"
 
 #include "connection.h"
 #include "shard.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 namespace {
 
 /// Time between the first GOAWAY, which names no stream, and the one that does: requests that the
@@ -164,14 +163,6 @@ ServerRequest H2Session::request_of(const http::h2::RequestHead& head) const {
   return request;
 }
 
-void H2Session::on_body(http::h2::StreamId, void* user, const http::BodyChunk& chunk) {
-  static_cast<H2Stream*>(user)->receive(chunk);
-}
-
-void H2Session::on_trailers(http::h2::StreamId, void* user, const http::HeaderList& trailers) {
-  static_cast<H2Stream*>(user)->receive(trailers);
-}
-
 void H2Session::on_stream_end(http::h2::StreamId, void* user, http::h2::StreamEnd end,
                               http::h2::ErrorCode) {
   H2Stream& stream = *static_cast<H2Stream*>(user);
@@ -290,10 +281,6 @@ void H2Session::on_end_of_input(TimePoint) {
   connection_.fail(idle() ? CloseReason::kClient : CloseReason::kClientAbort);
 }
 
-void H2Session::on_disconnected(TimePoint) {
-  connection_.fail(idle() ? CloseReason::kClient : CloseReason::kClientAbort);
-}
-
 void H2Session::end_streams(CloseReason reason) {
   for (H2Stream& stream : streams_) add_abort(stream, reason);
   static_cast<void>(tell_ends());
@@ -352,10 +339,6 @@ void H2Session::touch() noexcept {
   connection_.schedule();
 }
 
-void H2Session::watch_deadline(TimePoint at) noexcept {
-  next_check_ = std::min(next_check_, at);
-}
-
 TimePoint H2Session::idle_deadline() const noexcept {
   return streams_.empty() ? last_activity_ + shard_.config().idle_timeout : TimePoint::max();
 }
@@ -399,4 +382,4 @@ void H2Session::on_drain() {
   touch();
 }
 
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -17,7 +18,7 @@
 #include "http/h2/session_kit.h"
 #include "session.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 
 class Connection;
 class LoopShard;
@@ -53,7 +54,7 @@ class H2Session final : public Session, private http::h2::SessionEvents {
   bool advance(TimePoint now) override;
   bool on_flushed(TimePoint now) override;
   void on_end_of_input(TimePoint now) override;
-  void on_disconnected(TimePoint now) override;
+  void on_disconnected(TimePoint now) override { on_end_of_input(now); }
   void end_streams(CloseReason reason) override;
   bool wants_input() const noexcept override { return !backlog_; }
   bool idle() const noexcept override { return streams_.empty(); }
@@ -101,13 +102,15 @@ class H2Session final : public Session, private http::h2::SessionEvents {
   void wait_for_turn(H2Stream& stream);
   void wait_for_window(H2Stream& stream);
   void stop_waiting(H2Stream& stream) noexcept;
-  void wait_for_drain(H2Stream& stream);
+  void wait_for_drain(H2Stream& stream) {
+    if (!stream.drain_hook.linked()) drains_.push_back(stream);
+  }
   void add_work(H2Stream& stream);
   /// Aborts the stream: on_abort() follows when no call into it is active.
   void add_abort(H2Stream& stream, CloseReason reason);
   /// The response is complete, and the stream has ended on the wire.
   void add_finished(H2Stream& stream);
-  void watch_deadline(TimePoint at) noexcept;
+  void watch_deadline(TimePoint at) noexcept { next_check_ = std::min(next_check_, at); }
   [[nodiscard]] ServerRequest request_of(const http::h2::RequestHead& head) const;
   void give_back_lease(H2Stream& stream) noexcept;
   void touch() noexcept;
@@ -128,8 +131,12 @@ class H2Session final : public Session, private http::h2::SessionEvents {
 
   // h2::SessionEvents
   void* on_request(http::h2::StreamId id, const http::h2::RequestHead& head) override;
-  void on_body(http::h2::StreamId id, void* user, const http::BodyChunk& chunk) override;
-  void on_trailers(http::h2::StreamId id, void* user, const http::HeaderList& trailers) override;
+  void on_body(http::h2::StreamId, void* user, const http::BodyChunk& chunk) override {
+    static_cast<H2Stream*>(user)->receive(chunk);
+  }
+  void on_trailers(http::h2::StreamId, void* user, const http::HeaderList& trailers) override {
+    static_cast<H2Stream*>(user)->receive(trailers);
+  }
   void on_stream_end(http::h2::StreamId id, void* user, http::h2::StreamEnd end,
                      http::h2::ErrorCode code) override;
   void on_windows_opened() override { windows_opened_ = true; }
@@ -188,4 +195,4 @@ class H2Session final : public Session, private http::h2::SessionEvents {
   bool had_output_ = false;  // before the flush
 };
 
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

@@ -8,7 +8,7 @@
 
 #include "server/h2/h2_testing.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 namespace {
 
 using testkit::every_loop;
@@ -281,4 +281,4 @@ TEST(H2Session, OneConnectionsRequestsDoNotStarveAnother) {
 }
 
 }  // namespace
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

@@ -10,13 +10,9 @@
 
 // The request side of an HTTP/2 stream, and its end. The response side: h2_response.cc.
 
-namespace weir::inline v0::server {
-namespace {
-
+namespace weir::inline v0::inline server {
 constexpr std::size_t kPieceMax =
     http::h2::kFramePayloadMax;  // of kept bytes, between checks of pause()
-
-}  // namespace
 
 H2Stream::H2Stream(H2Session& session, http::h2::StreamId wire_id) noexcept
     : session_(session),
@@ -171,15 +167,7 @@ void H2Stream::resume() {
   if (std::exchange(paused_, false) && open()) session_.add_work(*this);
 }
 
-void H2Stream::tell_drained() {
-  if (open() && paused_) handler_->on_writable(*this);
-}
-
 // ---- Time --------------------------------------------------------------------------------------
-
-TimePoint H2Stream::deadline() const noexcept {
-  return std::min(body_guard_.deadline(), write_guard_.deadline());
-}
 
 void H2Stream::watch_writing() {
   if (write_guard_.running()) return;
@@ -286,4 +274,4 @@ void H2StreamPool::release(H2Stream& stream) {
   places_.give();
 }
 
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
@@ -19,7 +20,7 @@
 #include "rate_guard.h"
 #include "stream_places.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 
 class H2Session;
 
@@ -101,14 +102,18 @@ class H2Stream final : public ServerStream, private ArenaWaiter::Owner {
   };
   [[nodiscard]] Turn take_turn(TimePoint now);
   /// Calls on_writable() of a paused handler: its output is nearly sent.
-  void tell_drained();
+  void tell_drained() {
+    if (open() && paused_) handler_->on_writable(*this);
+  }
   [[nodiscard]] bool wants_turn() const noexcept {
     return blocked_on_output_ || tail_pending() || wire_ == Wire::kEndDue ||
            wire_ == Wire::kRefusalDue;
   }
 
   /// When one of its rates must be checked; TimePoint::max() for never.
-  [[nodiscard]] TimePoint deadline() const noexcept;
+  [[nodiscard]] TimePoint deadline() const noexcept {
+    return std::min(body_guard_.deadline(), write_guard_.deadline());
+  }
   void on_deadline(TimePoint now);
 
   [[nodiscard]] http::h2::StreamId wire_id() const noexcept { return wire_id_; }
@@ -207,4 +212,4 @@ class H2StreamPool {
   Slab<H2Stream> slab_;
 };
 
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

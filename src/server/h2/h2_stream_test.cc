@@ -14,7 +14,7 @@
 
 #include "server/h2/h2_testing.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 namespace {
 
 using testkit::every_loop;
@@ -275,4 +275,4 @@ TEST(H2Stream, TrailersThatWouldBreakFramingAreInvalid) {
 }
 
 }  // namespace
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

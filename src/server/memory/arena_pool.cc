@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "weir/base/assert.h"
-
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 
 ArenaPool::ArenaPool(const Shape& shape)
     : blocks_(shape.blocks),
@@ -18,10 +16,6 @@ void ArenaPool::attach(std::uint32_t loop, io::Loop& on, io::Task& answers) noex
   const std::lock_guard lock(mutex_);
   places_[loop].loop = &on;
   places_[loop].answers = &answers;
-}
-
-std::byte* ArenaPool::acquire(std::uint32_t loop, io::Access access) noexcept {
-  return blocks_.acquire(loop, access);
 }
 
 void ArenaPool::release(std::uint32_t loop, std::byte* arena) noexcept {
@@ -103,4 +97,4 @@ Duration ArenaPool::oldest_wait(TimePoint now) const noexcept {
   return waiting_.empty() ? Duration::zero() : now - waiting_.front()->since;
 }
 
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

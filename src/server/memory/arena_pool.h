@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
-#include <vector>
 
 #include "weir/base/intrusive_list.h"
 #include "weir/base/time.h"
@@ -11,7 +10,7 @@
 
 #include "io/shared_blocks.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 
 /// A pending stream. Embedded in the stream; in the queue at most once.
 struct ArenaWaiter {
@@ -49,7 +48,9 @@ class ArenaPool {
   /// Where the answers for a loop's streams are posted.
   void attach(std::uint32_t loop, io::Loop& on, io::Task& answers) noexcept;
 
-  [[nodiscard]] std::byte* acquire(std::uint32_t loop, io::Access access) noexcept;
+  [[nodiscard]] std::byte* acquire(std::uint32_t loop, io::Access access) noexcept {
+    return blocks_.acquire(loop, access);
+  }
   void release(std::uint32_t loop, std::byte* arena) noexcept;
 
   /// False if the queue is full, which is counted.
@@ -64,7 +65,6 @@ class ArenaPool {
   [[nodiscard]] PoolStats stats() const noexcept { return blocks_.stats(); }
   [[nodiscard]] PoolStats pending_stats() const noexcept;
   [[nodiscard]] Duration oldest_wait(TimePoint now) const noexcept;
-  [[nodiscard]] std::size_t arena_bytes() const noexcept { return blocks_.block_bytes(); }
   std::uint32_t trim(std::uint32_t arenas_max) noexcept { return blocks_.trim(arenas_max); }
 
  private:
@@ -85,4 +85,4 @@ class ArenaPool {
   PoolStats pending_;
 };
 
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

@@ -9,7 +9,7 @@
 #include "weir/base/rng.h"
 #include "weir/experimental/io/loop_threads.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 namespace {
 
 using std::chrono::seconds;
@@ -180,4 +180,4 @@ TEST(ArenaPoolLoops, NoArenaIsLostBetweenLoops) {
 }
 
 }  // namespace
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 
 bool BodyBuffer::append(const http::BodyChunk& chunk) {
   if (chunk.len == 0) return true;
@@ -11,10 +11,6 @@ bool BodyBuffer::append(const http::BodyChunk& chunk) {
   std::memcpy(data_ + size_, chunk.data, chunk.len);
   size_ += chunk.len;
   return true;
-}
-
-bool BodyBuffer::reserve(std::size_t size) {
-  return size <= capacity_ || grow(size);
 }
 
 /// Doubles the block, or takes exactly what is needed if doubling does not fit.
@@ -40,4 +36,4 @@ std::string_view BodyBuffer::get() const noexcept {
   return {reinterpret_cast<const char*>(data_), size_};
 }
 
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 namespace {
 
 http::BodyChunk chunk_of(std::string_view text) {
@@ -127,4 +127,4 @@ TEST(Arena, AlignsGivesNothingWhenFullAndCopies) {
 }
 
 }  // namespace
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

@@ -22,7 +22,7 @@
 #include "server/h2/h2_testing.h"
 #include "server/tls/tls_testing.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 namespace {
 
 using testkit::Client;
@@ -300,4 +300,4 @@ INSTANTIATE_TEST_SUITE_P(Transports, Ceiling, testing::Bool(),
                          [](const auto& shown) { return shown.param ? "Tls" : "Clear"; });
 
 }  // namespace
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 
 std::size_t ReadSpan::compact() noexcept {
   const std::size_t left = len_ - consumed_;
@@ -13,4 +13,4 @@ std::size_t ReadSpan::compact() noexcept {
   return left;
 }
 
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

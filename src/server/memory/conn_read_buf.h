@@ -1,12 +1,11 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <span>
 
 #include "weir/base/assert.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 
 /// One contiguous part of a read buffer: committed bytes [consumed, len) of a fixed span.
 class ReadSpan {
@@ -97,4 +96,4 @@ class ConnReadBuf {
   bool attached_ = false;
 };
 
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 namespace {
 
 constexpr std::size_t kPart = 32 * 1024;
@@ -174,4 +174,4 @@ TEST_F(ConnReadBufTest, DetachNeedsAnEmptyBuffer) {
 }
 
 }  // namespace
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

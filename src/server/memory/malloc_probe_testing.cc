@@ -46,7 +46,7 @@ void* aligned_alloc(std::size_t alignment, std::size_t size) {
 }
 #endif
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 
 std::size_t mallocs_so_far() noexcept {
   return calls.load(std::memory_order_relaxed);
@@ -56,4 +56,4 @@ bool mallocs_are_counted() noexcept {
   return WEIR_OWN_MALLOC != 0;
 }
 
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

@@ -8,7 +8,7 @@
 #include "shard.h"
 #include "tls/tls_shared.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 namespace {
 
 constexpr std::uint64_t kPage = 4096;
@@ -103,19 +103,16 @@ void add_http2(MemoryBudget& budget, const ServerConfig& c) {
 
 /// In addition to ours: memory that the kernel may hold for the sockets.
 void add_kernel(MemoryBudget& budget, const ServerConfig& c) {
-  const auto kernel = [&](std::string_view holder, std::uint64_t each, std::string_view note) {
-    budget.kernel.push_back({holder, c.max_connections, each, note});
-  };
   // The kernel doubles the given size; if unset, its own maximum for TCP (6 MB, 4 MB) applies.
-  kernel("receive buffers",
-         c.socket_receive_buffer_size == 0 ? 6 * kMega
-                                           : 2 * std::uint64_t{c.socket_receive_buffer_size},
-         c.socket_receive_buffer_size == 0 ? "not set: net.ipv4.tcp_rmem"
-                                           : "2 × socket_receive_buffer_size");
-  kernel("send buffers",
-         c.socket_send_buffer_size == 0 ? 4 * kMega : 2 * std::uint64_t{c.socket_send_buffer_size},
-         c.socket_send_buffer_size == 0 ? "not set: net.ipv4.tcp_wmem"
-                                        : "2 × socket_send_buffer_size");
+  const auto kernel = [&](std::string_view holder, std::uint64_t given, std::string_view by,
+                          std::uint64_t otherwise, std::string_view unset) {
+    budget.kernel.push_back(
+        {holder, c.max_connections, given == 0 ? otherwise : 2 * given, given == 0 ? unset : by});
+  };
+  kernel("receive buffers", c.socket_receive_buffer_size, "2 × socket_receive_buffer_size",
+         6 * kMega, "not set: net.ipv4.tcp_rmem");
+  kernel("send buffers", c.socket_send_buffer_size, "2 × socket_send_buffer_size", 4 * kMega,
+         "not set: net.ipv4.tcp_wmem");
 }
 
 }  // namespace
@@ -195,4 +192,4 @@ MemoryBudget paper_budget(const ServerConfig& c) {
   return budget;
 }
 
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

@@ -6,7 +6,7 @@
 #include "weir/experimental/server/server.h"
 #include "weir/experimental/server/stats_json.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 namespace {
 
 constexpr std::uint64_t kMega = 1024 * 1024;
@@ -142,4 +142,4 @@ TEST(Reasons, NamesAreCompleteAndDistinct) {
 }
 
 }  // namespace
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

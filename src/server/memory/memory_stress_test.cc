@@ -17,7 +17,7 @@
 
 #include "server/server_testing.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 namespace {
 
 using std::chrono::milliseconds;
@@ -305,4 +305,4 @@ TEST_F(MemoryStress, ConnectionChurn) {
 }
 
 }  // namespace
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

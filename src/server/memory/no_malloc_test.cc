@@ -10,7 +10,7 @@
 #include "memory/malloc_probe_testing.h"
 #include "server/server_testing.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 namespace {
 
 using testkit::Client;
@@ -157,4 +157,4 @@ TEST(NoMalloc, NewConnectionsAfterWarmUpAllocateNothing) {
 }
 
 }  // namespace
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

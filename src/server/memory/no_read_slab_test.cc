@@ -7,7 +7,7 @@
 
 #include "server/server_testing.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 namespace {
 
 using testkit::Client;
@@ -114,4 +114,4 @@ TEST(NoReadSlab, ConnBufferBackpressure) {
 }
 
 }  // namespace
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

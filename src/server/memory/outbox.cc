@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "weir/base/assert.h"
 #include "weir/policy/pool_share.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 
 bool Outbox::grow(io::Access access, std::uint32_t quota) noexcept {
   if (held_ >= quota) return false;
@@ -109,12 +110,7 @@ bool Outbox::reserve(std::size_t size, io::Access access) noexcept {
   (before == nullptr ? first_ : before->next) = nullptr;
   last_ = before;
   if (before == nullptr) fill_ = nullptr;
-  while (extra != nullptr) {
-    WriteBuffer* next = extra->next;
-    pool_->release(loop_, extra);
-    --held_;
-    extra = next;
-  }
+  for (; extra != nullptr; --held_) pool_->release(loop_, std::exchange(extra, extra->next));
   return false;
 }
 
@@ -198,4 +194,4 @@ std::size_t Outbox::room() const noexcept {
          std::size_t{std::min(more, pool_->blocks().takeable(loop_))} * pool_->buffer_bytes();
 }
 
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

@@ -10,7 +10,7 @@
 
 #include "memory/write_pool.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 
 /// The output of one connection that the kernel has not accepted yet: a chain of write buffers,
 /// then up to four views of memory that stays valid long enough (literals, an arena).
@@ -100,4 +100,4 @@ class Outbox {
   bool others_wait_ = false;
 };
 
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

@@ -8,7 +8,7 @@
 
 #include "weir/base/rng.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 namespace {
 
 constexpr std::uint32_t kBuffer = 4096;
@@ -208,4 +208,4 @@ TEST_F(OutboxTest, RandomUseLosesAndReordersNothing) {
 }
 
 }  // namespace
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

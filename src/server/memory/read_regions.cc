@@ -6,7 +6,7 @@
 
 #include "weir/base/assert.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 
 std::uint32_t RegionPool::take() noexcept {
   const std::lock_guard lock(mutex_);
@@ -79,4 +79,4 @@ std::uint32_t RegionStack::sweep() noexcept {
   return returned;
 }
 
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

@@ -7,9 +7,8 @@
 #include <vector>
 
 #include "weir/base/block_pool.h"
-#include "weir/base/pool_stats.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 
 /// The read regions of a server: one per possible connection.
 ///
@@ -79,4 +78,4 @@ class RegionStack {
   std::uint32_t free_min_ = 0;  // this many at the bottom were not used since the last sweep
 };
 
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 namespace {
 
 constexpr BlockPool::Shape kShape = {.block_count = 16, .block_bytes = 32 * 1024};
@@ -105,4 +105,4 @@ TEST(RegionStack, ChurnOfConnectionsKeepsCounts) {
 }
 
 }  // namespace
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-namespace weir::inline v0::server::testkit {
+namespace weir::inline v0::inline server::testkit {
 
 /// Resident bytes of the calling thread's stack; 0 if unknown.
 inline std::uint64_t touched_stack_bytes() {
@@ -28,4 +28,4 @@ inline std::uint64_t touched_stack_bytes() {
   return static_cast<std::uint64_t>(pages) * page;
 }
 
-}  // namespace weir::inline v0::server::testkit
+}  // namespace weir::inline v0::inline server::testkit

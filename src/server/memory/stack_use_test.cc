@@ -9,7 +9,7 @@
 #include "memory/stack_testing.h"
 #include "server/tls/tls_testing.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 namespace {
 
 using testkit::Client;
@@ -96,4 +96,4 @@ TEST_F(StackUse, TlsHandshakesAndHttpTwoTouchLessThanTheirAddend) {
 }
 
 }  // namespace
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

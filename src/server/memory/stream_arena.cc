@@ -4,7 +4,7 @@
 
 #include "shard.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 
 StreamArena::StreamArena(LoopShard& shard, ArenaWaiter::Owner& owner) noexcept : shard_(shard) {
   waiter_.owner = &owner;
@@ -41,4 +41,4 @@ void StreamArena::take(std::byte* memory) noexcept {
   arena_ = Arena({memory, shard_.config().arena_size});
 }
 
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

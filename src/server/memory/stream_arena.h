@@ -7,7 +7,7 @@
 
 #include "memory/arena_pool.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 
 class LoopShard;
 
@@ -39,4 +39,4 @@ class StreamArena {
   bool waiting_ = false;
 };
 
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

@@ -6,7 +6,7 @@
 #include "shard.h"
 #include "shared.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 
 WriteBufferQueue::WriteBufferQueue(ServerShared& shared, io::Loop& loop, std::uint32_t index,
                                    LoopCounters& counters)
@@ -44,11 +44,7 @@ void WriteBufferQueue::set_waiting(Connection& connection, bool waits) {
 }
 
 void WriteBufferQueue::enter_line(Connection& connection) {
-  if (connection.critical()) {
-    line_.push_front(connection);
-  } else {
-    line_.push_back(connection);
-  }
+  connection.critical() ? line_.push_front(connection) : line_.push_back(connection);
 }
 
 /// The longest blocked connection becomes the collector, if the server has none. A loop whose
@@ -118,4 +114,4 @@ void WriteBufferQueue::tell() {
   shared_.writes.blocks().set_waiting(index_, wanted);
 }
 
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

@@ -10,7 +10,7 @@
 #include "counters.h"
 #include "memory/write_pool.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 
 struct ServerShared;
 
@@ -73,4 +73,4 @@ class WriteBufferQueue {
   io::Task flush_task_;
 };
 
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

@@ -11,7 +11,7 @@
 #include "memory/write_slab_testing.h"
 #include "server/h2/h2_testing.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 namespace {
 
 using testkit::Client;
@@ -206,4 +206,4 @@ TEST(WriteBufferQueue, ResponseThatThePoolCanNeverHoldIsInvalidNotStuck) {
 }
 
 }  // namespace
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

@@ -7,7 +7,7 @@
 
 #include "io/shared_blocks.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 
 /// One write buffer and how much of it is filled and sent. It is stored separately from the memory.
 struct WriteBuffer {
@@ -62,4 +62,4 @@ class WritePool {
   std::uint32_t size_;
 };
 
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::server {
+namespace weir::inline v0::inline server {
 namespace {
 
 TEST(WritePool, BuffersStartEmptyEachTime) {
@@ -21,4 +21,4 @@ TEST(WritePool, BuffersStartEmptyEachTime) {
 }
 
 }  // namespace
-}  // namespace weir::server
+}  // namespace weir::inline v0::inline server

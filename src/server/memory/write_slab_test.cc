@@ -10,7 +10,7 @@
 
 #include "memory/write_slab_testing.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 namespace {
 
 using testkit::Answer;
@@ -313,4 +313,4 @@ TEST(WriteSlabExhaustion, ResponseLargerThanTheQuotaIsInvalidNotStuck) {
 }
 
 }  // namespace
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

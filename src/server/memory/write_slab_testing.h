@@ -11,7 +11,7 @@
 
 #include "server/server_testing.h"
 
-namespace weir::inline v0::server::testkit {
+namespace weir::inline v0::inline server::testkit {
 
 /// Sends as many bytes as the path says, as fast as there is room. Byte i is 'a' + i % 23.
 inline void send_many(ScriptedHandler& h) {
@@ -101,4 +101,4 @@ inline ServerConfig hoarded_config() {
   return config;
 }
 
-}  // namespace weir::inline v0::server::testkit
+}  // namespace weir::inline v0::inline server::testkit

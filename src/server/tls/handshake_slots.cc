@@ -2,7 +2,7 @@
 
 #include "weir/base/assert.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 
 HandshakeSlots::HandshakeSlots(Shape shape) : reserved_(shape.reserved), places_(shape.loops) {
   stats_.capacity = shape.count;
@@ -12,10 +12,6 @@ void HandshakeSlots::attach(std::uint32_t loop, io::Loop& on, io::Task& granted)
   const std::lock_guard lock(mutex_);
   places_[loop].loop = &on;
   places_[loop].task = &granted;
-}
-
-void HandshakeSlots::take() noexcept {
-  if (++stats_.used > stats_.peak) stats_.peak = stats_.used;
 }
 
 bool HandshakeSlots::enter(Entrant& entrant) {
@@ -93,4 +89,4 @@ std::uint32_t HandshakeSlots::waiting() const {
   return static_cast<std::uint32_t>(critical_.size() + ordinary_.size());
 }
 
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

@@ -8,7 +8,7 @@
 #include "weir/base/pool_stats.h"
 #include "weir/experimental/io/loop.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 
 /// The slots for concurrent TLS handshakes over all loops, and the queue for them.
 ///
@@ -76,7 +76,9 @@ class HandshakeSlots {
   [[nodiscard]] bool room_for(bool critical) const noexcept {
     return stats_.capacity - stats_.used > (critical ? 0 : reserved_);
   }
-  void take() noexcept;
+  void take() noexcept {
+    if (++stats_.used > stats_.peak) stats_.peak = stats_.used;
+  }
   void hand_out();
 
   mutable std::mutex mutex_;
@@ -87,4 +89,4 @@ class HandshakeSlots {
   std::vector<Place> places_;
 };
 
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 namespace {
 
 struct Guest final : HandshakeSlots::Entrant {
@@ -116,4 +116,4 @@ TEST(HandshakeSlots, OneWhoLeavesBeforeItIsToldPassesItsSlotOn) {
 }
 
 }  // namespace
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

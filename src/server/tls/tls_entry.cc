@@ -9,7 +9,7 @@
 #include "shard.h"
 #include "tls/tls_shared.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 namespace {
 
 constexpr std::string_view kSpeaksTls =
@@ -125,25 +125,13 @@ void TlsEntry::over(HandshakeResult result) noexcept {
   shard_.shared().tls->slots.leave(*this);
 }
 
-bool TlsEntry::wants_input() const noexcept {
-  return state_ == State::kHello || state_ == State::kShaking;
-}
-
 bool TlsEntry::critical() const noexcept {
   return connection_.access() == io::Access::kCritical;
-}
-
-bool TlsEntry::on_flushed(TimePoint) {
-  return false;
 }
 
 void TlsEntry::on_end_of_input(TimePoint) {
   over(HandshakeResult::kAborted);
   connection_.fail(CloseReason::kHandshake);
-}
-
-void TlsEntry::on_disconnected(TimePoint now) {
-  on_end_of_input(now);
 }
 
 TimePoint TlsEntry::deadline() const noexcept {
@@ -171,4 +159,4 @@ void TlsEntry::end_streams(CloseReason reason) {
   over(left ? HandshakeResult::kAborted : HandshakeResult::kSacrificed);
 }
 
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

@@ -9,7 +9,7 @@
 #include "session.h"
 #include "tls/handshake_slots.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 
 class Connection;
 class LoopShard;
@@ -33,11 +33,13 @@ class TlsEntry final : public Session, private HandshakeSlots::Entrant {
   ~TlsEntry() override = default;
 
   bool advance(TimePoint now) override;
-  bool on_flushed(TimePoint now) override;
+  bool on_flushed(TimePoint) override { return false; }
   void on_end_of_input(TimePoint now) override;
-  void on_disconnected(TimePoint now) override;
+  void on_disconnected(TimePoint now) override { on_end_of_input(now); }
   void end_streams(CloseReason reason) override;
-  bool wants_input() const noexcept override;
+  bool wants_input() const noexcept override {
+    return state_ == State::kHello || state_ == State::kShaking;
+  }
   /// A connection with an incomplete ClientHello counts as idle under pressure.
   bool idle() const noexcept override { return state_ == State::kHello; }
   bool unused() const noexcept override { return true; }
@@ -67,4 +69,4 @@ class TlsEntry final : public Session, private HandshakeSlots::Entrant {
   bool granted_ = false;
 };
 
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

@@ -11,7 +11,7 @@
 #include "server/tls/tls_testing.h"
 #include "tls/tls_shared.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 namespace {
 
 using testkit::Answer;
@@ -351,4 +351,4 @@ TEST(TlsEntry, ADrainClosesThoseWhoHaveNotBegun) {
 }
 
 }  // namespace
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

@@ -8,7 +8,7 @@
 #include "breakable_testing.h"
 #include "server/tls/tls_testing.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 namespace {
 
 using testkit::answer_path;
@@ -82,4 +82,4 @@ TEST_P(TlsFault, ASocketThatFailsAtAnyCallEndsItsConnectionAndNothingElse) {
 INSTANTIATE_TEST_SUITE_P(Errors, TlsFault, testing::Values(ECONNRESET, EIO, EPIPE, ENOBUFS));
 
 }  // namespace
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

@@ -9,7 +9,7 @@
 
 #include "server/tls/tls_testing.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 namespace {
 
 using testkit::answer_path;
@@ -143,4 +143,4 @@ TEST_F(TlsServerMemory, AnIdleConnectionHoldsLessThanTheBudgetCounts) {
 }
 
 }  // namespace
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

@@ -5,7 +5,7 @@
 
 #include "weir/experimental/server/tls_check.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 
 io::TlsSetup tls_setup(const io::TlsConfig& config, bool http2_spoken) {
   io::TlsSetup setup = io::TlsSetup::server(config);
@@ -42,4 +42,4 @@ ConfigErrors check_tls_files(const io::TlsConfig& config) {
   return {};
 }
 
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

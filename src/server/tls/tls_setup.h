@@ -5,7 +5,7 @@
 
 #include "io/tls_context.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 
 /// The inputs of a server's TLS context.
 [[nodiscard]] io::TlsSetup tls_setup(const io::TlsConfig& config, bool http2_spoken);
@@ -13,4 +13,4 @@ namespace weir::inline v0::server {
 /// An error of a certificate or key for the operator: key, file, and what is wrong.
 [[nodiscard]] ConfigError tls_fault(const io::TlsConfig& config, const io::TlsSetupError& error);
 
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

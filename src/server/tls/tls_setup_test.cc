@@ -10,7 +10,7 @@
 
 #include "server/tls/tls_testing.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 namespace {
 
 std::string file_with(const std::string& name, const std::string& text) {
@@ -95,4 +95,4 @@ TEST(TlsSetup, ServersDoNotStartWithABadCertificateAndSayWhy) {
 }
 
 }  // namespace
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

@@ -4,7 +4,7 @@
 
 #include "weir/base/assert.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 
 TlsShared::TlsShared(const ServerConfig& config, std::uint32_t loops, io::TlsContext::Ptr made)
     : slots({.count = config.handshake_slots,
@@ -36,4 +36,4 @@ void TlsShared::release(TlsEntry& entry) {
   entries_.release(entries_.handle_of(&entry));
 }
 
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

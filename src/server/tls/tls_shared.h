@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <mutex>
-#include <string>
 
 #include "weir/base/slab.h"
 #include "weir/experimental/server/server_config.h"
@@ -13,7 +12,7 @@
 #include "tls/handshake_slots.h"
 #include "tls/tls_entry.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 
 /// The TLS state that all loops share: certificates, handshake slots, a stage buffer per
 /// connection.
@@ -41,4 +40,4 @@ struct TlsShared {
   Slab<TlsEntry> entries_;
 };
 
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

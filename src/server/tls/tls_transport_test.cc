@@ -10,7 +10,7 @@
 
 #include "server/tls/tls_testing.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 namespace {
 
 using testkit::answer_path;
@@ -258,4 +258,4 @@ TEST(TlsTransport, ABadCertificateIsRefusedAndTheOldOneStays) {
 }
 
 }  // namespace
-}  // namespace weir::inline v0::server
+}  // namespace weir::inline v0::inline server

@@ -1,15 +1,13 @@
 #pragma once
 
-#include <array>
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "weir/base/config_check.h"
 #include "weir/base/config_error.h"
+#include "weir/base/enum_names.h"
 #include "weir/base/ip_range.h"
 #include "weir/base/net_address.h"
 #include "weir/base/time.h"
@@ -20,17 +18,13 @@ namespace weir::inline v0::gateway {
 
 /// Which requests are written to the access log.
 enum class AccessLog : std::uint8_t { kOff, kErrors, kSampled, kAll };
-inline constexpr std::array<std::string_view, 4> kAccessLogNames = {"off", "errors", "sampled",
-                                                                    "all"};
-[[nodiscard]] constexpr std::string_view name_of(AccessLog log) noexcept {
-  return kAccessLogNames[static_cast<std::size_t>(log)];
-}
+WEIR_ENUM_NAMES(AccessLog, "off", "errors", "sampled", "all")
 
 /// The client address that the gateway sends to an upstream.
 ///   kOff     nothing; the client's own forwarding headers are removed
 ///   kSet     the client's address; earlier addresses are kept only from trust.proxies
 enum class Forwarded : std::uint8_t { kOff, kSet };
-inline constexpr std::array<std::string_view, 2> kForwardedNames = {"off", "set"};
+WEIR_ENUM_NAMES(Forwarded, "off", "set")
 
 /// Settings for the operator: the admin endpoint, the access log, the drain.
 struct AdminConfig {

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <array>
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -10,6 +8,7 @@
 
 #include "weir/base/config_check.h"
 #include "weir/base/config_error.h"
+#include "weir/base/enum_names.h"
 #include "weir/base/time.h"
 #include "weir/policy/class_admission.h"
 #include "weir/policy/priority.h"
@@ -25,17 +24,13 @@ namespace weir::inline v0::gateway {
 ///   kAddress      the client's address (v6: the /64); behind NAT many users share one
 enum class IdentityKind : std::uint8_t { kCertificate, kBearer, kApiKey, kHeader, kAddress };
 
-inline constexpr std::array<std::string_view, 5> kIdentityKindNames = {
-    "certificate", "bearer", "api_key", "header", "address"};
-[[nodiscard]] constexpr std::string_view name_of(IdentityKind kind) noexcept {
-  return kIdentityKindNames[static_cast<std::size_t>(kind)];
-}
+WEIR_ENUM_NAMES(IdentityKind, "certificate", "bearer", "api_key", "header", "address")
 
 /// Which bytes of a request count against the budgets of its actor and of the process.
 ///   kHeld       what the gateway itself now holds of the request and its response
 ///   kAnnounced  the whole request body, to the end of the request: for services that buffer bodies
 enum class BytesCharged : std::uint8_t { kHeld, kAnnounced };
-inline constexpr std::array<std::string_view, 2> kBytesChargedNames = {"held", "announced"};
+WEIR_ENUM_NAMES(BytesCharged, "held", "announced")
 
 /// Which requests go to which upstream, and with which settings. The first match is used.
 struct RouteConfig {

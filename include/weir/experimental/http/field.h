@@ -5,70 +5,76 @@
 
 namespace weir::inline v0::http {
 
-/// The field names that Weir reads, writes or removes; all others are kOther. Codecs recognise them
-/// while parsing, so names are compared only once.
+// Every field name that Weir reads, writes or removes: enumerator and name in lower case.
+#define WEIR_FIELDS(X)                              \
+  /* message framing and routing */                 \
+  X(kHost, "host")                                  \
+  X(kContentLength, "content-length")               \
+  X(kTransferEncoding, "transfer-encoding")         \
+  X(kConnection, "connection")                      \
+  X(kKeepAlive, "keep-alive")                       \
+  X(kProxyConnection, "proxy-connection")           \
+  X(kUpgrade, "upgrade")                            \
+  X(kTe, "te")                                      \
+  X(kTrailer, "trailer")                            \
+  X(kExpect, "expect")                              \
+  X(kHttp2Settings, "http2-settings")               \
+  X(kMaxForwards, "max-forwards")                   \
+  /* content */                                     \
+  X(kContentType, "content-type")                   \
+  X(kContentEncoding, "content-encoding")           \
+  X(kContentRange, "content-range")                 \
+  X(kRange, "range")                                \
+  X(kCacheControl, "cache-control")                 \
+  X(kDate, "date")                                  \
+  X(kServer, "server")                              \
+  X(kRetryAfter, "retry-after")                     \
+  X(kLocation, "location")                          \
+  X(kUserAgent, "user-agent")                       \
+  X(kAccept, "accept")                              \
+  X(kAcceptEncoding, "accept-encoding")             \
+  X(kVary, "vary")                                  \
+  X(kAge, "age")                                    \
+  /* identity */                                    \
+  X(kAuthorization, "authorization")                \
+  X(kProxyAuthorization, "proxy-authorization")     \
+  X(kProxyAuthenticate, "proxy-authenticate")       \
+  X(kWwwAuthenticate, "www-authenticate")           \
+  X(kCookie, "cookie")                              \
+  X(kSetCookie, "set-cookie")                       \
+  X(kXApiKey, "x-api-key")                          \
+  /* the path of a request through proxies */       \
+  X(kForwarded, "forwarded")                        \
+  X(kVia, "via")                                    \
+  X(kXForwardedFor, "x-forwarded-for")              \
+  X(kXForwardedHost, "x-forwarded-host")            \
+  X(kXForwardedProto, "x-forwarded-proto")          \
+  X(kXRealIp, "x-real-ip")                          \
+  X(kXRequestId, "x-request-id")                    \
+  X(kTraceparent, "traceparent")                    \
+  X(kTracestate, "tracestate")                      \
+  /* gRPC */                                        \
+  X(kGrpcTimeout, "grpc-timeout")                   \
+  X(kGrpcStatus, "grpc-status")                     \
+  X(kGrpcMessage, "grpc-message")                   \
+  X(kGrpcRetryPushbackMs, "grpc-retry-pushback-ms") \
+  /* Weir */                                        \
+  X(kXWeirPriority, "x-weir-priority")              \
+  X(kXWeirPeer, "x-weir-peer")                      \
+  X(kXWeirActor, "x-weir-actor")                    \
+  X(kXWeirAttempt, "x-weir-attempt")                \
+  X(kXWeirDeadlineMs, "x-weir-deadline-ms")         \
+  X(kXWeirRetryAfterMs, "x-weir-retry-after-ms")    \
+  X(kXWeirReason, "x-weir-reason")
+
+/// A field name of the table; all others are kOther. Codecs recognise them while parsing, so names
+/// are compared only once.
 enum class FieldId : std::uint8_t {
-  kOther = 0,
-  // message framing and routing
-  kHost,
-  kContentLength,
-  kTransferEncoding,
-  kConnection,
-  kKeepAlive,
-  kProxyConnection,
-  kUpgrade,
-  kTe,
-  kTrailer,
-  kExpect,
-  kHttp2Settings,
-  kMaxForwards,
-  // content
-  kContentType,
-  kContentEncoding,
-  kContentRange,
-  kRange,
-  kCacheControl,
-  kDate,
-  kServer,
-  kRetryAfter,
-  kLocation,
-  kUserAgent,
-  kAccept,
-  kAcceptEncoding,
-  kVary,
-  kAge,
-  // identity
-  kAuthorization,
-  kProxyAuthorization,
-  kProxyAuthenticate,
-  kWwwAuthenticate,
-  kCookie,
-  kSetCookie,
-  kXApiKey,
-  // the path of a request through proxies
-  kForwarded,
-  kVia,
-  kXForwardedFor,
-  kXForwardedHost,
-  kXForwardedProto,
-  kXRealIp,
-  kXRequestId,
-  kTraceparent,
-  kTracestate,
-  // gRPC
-  kGrpcTimeout,
-  kGrpcStatus,
-  kGrpcMessage,
-  kGrpcRetryPushbackMs,
-  // Weir
-  kXWeirPriority,
-  kXWeirPeer,
-  kXWeirActor,
-  kXWeirAttempt,
-  kXWeirDeadlineMs,
-  kXWeirRetryAfterMs,
-  kXWeirReason,
-  kCount,
+  kOther,
+#define WEIR_X(enumerator, name) enumerator,
+  WEIR_FIELDS(WEIR_X)
+#undef WEIR_X
+      kCount,
 };
 
 static_assert(static_cast<unsigned>(FieldId::kCount) <= 64, "a set of fields is one 64-bit word");

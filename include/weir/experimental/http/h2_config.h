@@ -8,6 +8,7 @@
 
 #include "weir/base/config_check.h"
 #include "weir/base/config_error.h"
+#include "weir/base/enum_names.h"
 #include "weir/base/time.h"
 
 namespace weir::inline v0::http {
@@ -37,20 +38,12 @@ enum class H2Glitch : std::uint8_t {
   kCount,
 };
 inline constexpr std::size_t kH2GlitchCount = static_cast<std::size_t>(H2Glitch::kCount);
-inline constexpr std::array<std::string_view, kH2GlitchCount> kH2GlitchNames = {
-    "early_reset",         "refused_stream",
-    "closed_stream_frame", "window_update_zero",
-    "window_overflow",     "bad_priority",
-    "self_dependency",     "flow_control",
-    "malformed_message",   "content_length_mismatch",
-    "headers_too_large",   "small_fragment",
-    "empty_frame",         "priority_flood",
-    "settings_flood",      "ping_flood",
-    "window_update_flood", "unknown_frame",
-    "ungranted_data"};
-[[nodiscard]] constexpr std::string_view name_of(H2Glitch glitch) noexcept {
-  return kH2GlitchNames[static_cast<std::size_t>(glitch)];
-}
+WEIR_ENUM_NAMES(H2Glitch, "early_reset", "refused_stream", "closed_stream_frame",
+                "window_update_zero", "window_overflow", "bad_priority", "self_dependency",
+                "flow_control", "malformed_message", "content_length_mismatch", "headers_too_large",
+                "small_fragment", "empty_frame", "priority_flood", "settings_flood", "ping_flood",
+                "window_update_flood", "unknown_frame", "ungranted_data")
+static_assert(kH2GlitchNames.size() == kH2GlitchCount);
 
 /// How many frames of one kind are free: `burst` at once, then more with time or with work done.
 struct H2FrameBudget {

@@ -1,9 +1,9 @@
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <string_view>
+
+#include "weir/base/enum_names.h"
 
 namespace weir::inline v0::http::h2 {
 
@@ -28,13 +28,10 @@ enum class SessionEnd : std::uint8_t {
   kCount,
 };
 inline constexpr std::size_t kSessionEndCount = static_cast<std::size_t>(SessionEnd::kCount);
-inline constexpr std::array<std::string_view, kSessionEndCount> kSessionEndNames = {
-    "none",         "finished",         "bad_preface",    "protocol_error",
-    "frame_size",   "stream_closed",    "compression",    "flow_control",
-    "header_block", "settings",         "glitches",       "outbound_queue",
-    "memory",       "settings_timeout", "header_timeout", "internal"};
-[[nodiscard]] constexpr std::string_view name_of(SessionEnd end) noexcept {
-  return kSessionEndNames[static_cast<std::size_t>(end)];
-}
+WEIR_ENUM_NAMES(SessionEnd, "none", "finished", "bad_preface", "protocol_error", "frame_size",
+                "stream_closed", "compression", "flow_control", "header_block", "settings",
+                "glitches", "outbound_queue", "memory", "settings_timeout", "header_timeout",
+                "internal")
+static_assert(kSessionEndNames.size() == kSessionEndCount);
 
 }  // namespace weir::inline v0::http::h2

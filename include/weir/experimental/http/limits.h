@@ -2,8 +2,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string>
 
+#include "weir/base/config_check.h"
 #include "weir/base/config_error.h"
 
 namespace weir::inline v0::http {
@@ -27,29 +27,20 @@ struct HttpLimits {
   std::uint32_t trailer_count_max = 32;              // fields in a trailer section: 431
   std::uint32_t informational_max = 8;               // 1xx before one final response: 502
 
-  /// All errors, keys with a prefix ("server." by default). `region_bytes` is the size of the read
-  /// region, which must hold a whole head or a whole trailer section.
-  [[nodiscard]] ConfigErrors validate(std::size_t region_bytes,
-                                      const std::string& prefix = "server.") const {
+  /// All errors. `region_bytes` is the size of the read region, which must hold a whole head or a
+  /// whole trailer section.
+  [[nodiscard]] ConfigErrors validate(std::size_t region_bytes) const {
     ConfigErrors errors;
     const auto within = [&](const char* key, std::uint64_t value, std::uint64_t low,
-                            std::uint64_t high) {
-      if (value >= low && value <= high) return;
-      errors.push_back({prefix + key,
-                        std::to_string(value),
-                        std::to_string(low) + " to " + std::to_string(high),
-                        {},
-                        0});
-    };
+                            std::uint64_t high) { check_range(errors, key, value, low, high); };
     const std::uint64_t head_cap =
         region_bytes < kHeadBytesCap ? std::uint64_t{region_bytes} : std::uint64_t{kHeadBytesCap};
     within("head_bytes_max", head_bytes_max, 256, head_cap);
     within("header_count_max", header_count_max, 1, kHeaderCountCap);
     within("uri_bytes_max", uri_bytes_max, 16, head_bytes_max);
     within("method_bytes_max", method_bytes_max, 7, 256);
-    within("chunk_extension_bytes_max", chunk_extension_bytes_max, 0, head_cap);
-    within("message_extension_bytes_max", message_extension_bytes_max, chunk_extension_bytes_max,
-           std::uint64_t{1} << 30U);
+    within("chunk_extension_bytes_max", chunk_extension_bytes_max, 0, kHeadBytesCap);
+    within("message_extension_bytes_max", message_extension_bytes_max, 0, std::uint64_t{1} << 30U);
     within("trailer_bytes_max", trailer_bytes_max, 2, head_cap);
     within("trailer_count_max", trailer_count_max, 0, kHeaderCountCap);
     within("informational_max", informational_max, 1, 1000);

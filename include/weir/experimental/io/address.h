@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "weir/base/net_address.h"
 #include "weir/base/result.h"
 #include "weir/experimental/io/error.h"
 
@@ -32,11 +33,15 @@ struct SocketName {
   std::string path;  // Unix sockets only; a leading '@' means the abstract namespace
 
   bool operator==(const SocketName&) const = default;
-  [[nodiscard]] std::string to_string() const;
+  [[nodiscard]] std::string to_string() const {
+    return address.family == Family::kUnix ? "unix:" + path : address.to_string();
+  }
 };
 
 /// Reads "127.0.0.1:80", "[::1]:80", ":80" and "*:80" (all v6 and v4 addresses),
 /// "unix:/run/x.sock", "unix:@name". Numeric addresses only; resolve.h resolves host names.
 [[nodiscard]] Result<SocketName, IoError> parse_socket_name(std::string_view text);
+/// The same from an address that was read before; it must not be a host name.
+[[nodiscard]] SocketName socket_name_of(const NetAddress& address);
 
 }  // namespace weir::inline v0::io

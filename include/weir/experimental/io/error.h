@@ -1,8 +1,8 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <string_view>
+
+#include "weir/base/enum_names.h"
 
 namespace weir::inline v0::io {
 
@@ -23,13 +23,8 @@ enum class IoError : std::uint8_t {
   kOther,
 };
 
-inline constexpr std::array<std::string_view, 13> kIoErrorNames = {
-    "again",     "eof",    "reset",  "timed_out", "refused", "unreachable", "no_fds",
-    "no_memory", "in_use", "denied", "invalid",   "tls",     "other"};
-
-[[nodiscard]] constexpr std::string_view name_of(IoError error) noexcept {
-  return kIoErrorNames[static_cast<std::size_t>(error)];
-}
+WEIR_ENUM_NAMES(IoError, "again", "eof", "reset", "timed_out", "refused", "unreachable", "no_fds",
+                "no_memory", "in_use", "denied", "invalid", "tls", "other")
 
 /// The IoError for an errno value.
 [[nodiscard]] IoError io_error_of(int error_number) noexcept;

@@ -69,6 +69,8 @@ class Loop {
   void post(Task& task) noexcept;
   /// The same for a closure. It allocates: use it to start and stop, not for requests.
   void post(std::function<void()> work);
+  /// Runs `work` on the loop's thread, which runs, and returns when it is done.
+  void call(const std::function<void()>& work);
   /// Runs `task` later in this turn, after the callback that is running now. Own thread only.
   void defer(Task& task) noexcept;
 

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -8,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "weir/base/enum_names.h"
 #include "weir/base/time.h"
 #include "weir/experimental/io/fd.h"
 
@@ -15,11 +15,7 @@ namespace weir::inline v0::io {
 
 /// Where a memory figure came from.
 enum class MemoryOrigin : std::uint8_t { kNone, kCgroup2, kCgroup1, kHost };
-inline constexpr std::array<std::string_view, 4> kMemoryOriginNames = {"none", "cgroup2", "cgroup1",
-                                                                       "host"};
-[[nodiscard]] constexpr std::string_view name_of(MemoryOrigin origin) noexcept {
-  return kMemoryOriginNames[static_cast<std::size_t>(origin)];
-}
+WEIR_ENUM_NAMES(MemoryOrigin, "none", "cgroup2", "cgroup1", "host")
 
 /// Where to read. The prefix is put before /proc and /sys, so that tests can use a fake tree.
 struct MemorySource {

@@ -1,14 +1,12 @@
 #pragma once
 
-#include <array>
-#include <cstddef>
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "weir/base/config_check.h"
 #include "weir/base/config_error.h"
+#include "weir/base/enum_names.h"
 #include "weir/base/time.h"
 
 namespace weir::inline v0::io {
@@ -19,11 +17,7 @@ enum class ClientCertificate : std::uint8_t {
   kOptional,  // requested; a client without one has no identity by it
   kRequired,  // a client without one is refused
 };
-inline constexpr std::array<std::string_view, 3> kClientCertificateNames = {"off", "optional",
-                                                                            "required"};
-[[nodiscard]] constexpr std::string_view name_of(ClientCertificate mode) noexcept {
-  return kClientCertificateNames[static_cast<std::size_t>(mode)];
-}
+WEIR_ENUM_NAMES(ClientCertificate, "off", "optional", "required")
 
 /// The measured memory of OpenSSL 3.0 with a margin: an idle connection (14 KB), a handshake
 /// (109 KB), and the whole process (algorithms, certificates, buffers that threads keep for reuse).

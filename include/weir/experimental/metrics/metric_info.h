@@ -4,21 +4,12 @@
 #include <cstdint>
 #include <string_view>
 
+#include "weir/base/enum_names.h"
+
 namespace weir::inline v0::metrics {
 
 enum class MetricType : std::uint8_t { kCounter, kGauge, kHistogram };
-
-[[nodiscard]] constexpr std::string_view name_of(MetricType type) noexcept {
-  switch (type) {
-    case MetricType::kCounter:
-      return "counter";
-    case MetricType::kGauge:
-      return "gauge";
-    case MetricType::kHistogram:
-      return "histogram";
-  }
-  return "untyped";
-}
+WEIR_ENUM_NAMES(MetricType, "counter", "gauge", "histogram")
 
 /// One metric family: its name, its labels, its meaning.
 ///

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <cstring>
 #include <memory>
 #include <new>
@@ -9,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 
 /// A fixed piece of memory for one request, allocated from front to back and freed as a whole.
 ///
@@ -64,8 +63,4 @@ class Arena {
   std::size_t used_ = 0;
 };
 
-}  // namespace weir::inline v0::server
-
-namespace weir::inline v0 {
-using server::Arena;
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::inline server

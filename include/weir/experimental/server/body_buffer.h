@@ -7,7 +7,7 @@
 #include "weir/experimental/http/header_view.h"
 #include "weir/experimental/server/arena.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 
 /// Collects the pieces of a body into one contiguous block inside an arena.
 ///
@@ -22,7 +22,7 @@ class BodyBuffer {
 
   [[nodiscard]] bool append(const http::BodyChunk& chunk);
   /// Makes room for `size` bytes in total, for a body whose length is known.
-  [[nodiscard]] bool reserve(std::size_t size);
+  [[nodiscard]] bool reserve(std::size_t size) { return size <= capacity_ || grow(size); }
 
   /// All bytes so far; a null view if there are none.
   [[nodiscard]] std::string_view get() const noexcept;
@@ -43,8 +43,4 @@ class BodyBuffer {
   std::size_t capacity_ = 0;
 };
 
-}  // namespace weir::inline v0::server
-
-namespace weir::inline v0 {
-using server::BodyBuffer;
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::inline server

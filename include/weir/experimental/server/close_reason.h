@@ -1,11 +1,10 @@
 #pragma once
 
-#include <array>
-#include <cstddef>
 #include <cstdint>
-#include <string_view>
 
-namespace weir::inline v0::server {
+#include "weir/base/enum_names.h"
+
+namespace weir::inline v0::inline server {
 
 /// Why a connection and its streams ended. The names are stable: they are metric labels.
 enum class CloseReason : std::uint8_t {
@@ -34,18 +33,12 @@ enum class CloseReason : std::uint8_t {
   kProtocol,          // HTTP/2: the peer violated the protocol or a bound
   kCount,
 };
-inline constexpr std::array<std::string_view, static_cast<std::size_t>(CloseReason::kCount)>
-    kCloseReasonNames = {"none",         "client",        "finished",
-                         "idle",         "idle_pressure", "header_timeout",
-                         "body_timeout", "write_timeout", "tunnel_idle",
-                         "backpressure", "parse_error",   "read_error",
-                         "write_error",  "client_abort",  "unread_body",
-                         "reset",        "tunnel_end",    "shutdown",
-                         "tls",          "handshake",     "handshake_timeout",
-                         "not_tls",      "protocol"};
-[[nodiscard]] constexpr std::string_view name_of(CloseReason reason) noexcept {
-  return kCloseReasonNames[static_cast<std::size_t>(reason)];
-}
+WEIR_ENUM_NAMES(CloseReason, "none", "client", "finished", "idle", "idle_pressure",
+                "header_timeout", "body_timeout", "write_timeout", "tunnel_idle", "backpressure",
+                "parse_error", "read_error", "write_error", "client_abort", "unread_body", "reset",
+                "tunnel_end", "shutdown", "tls", "handshake", "handshake_timeout", "not_tls",
+                "protocol")
+static_assert(kCloseReasonNames.size() == static_cast<std::size_t>(CloseReason::kCount));
 
 /// Why the server itself refused something, before a handler saw it or because a pool was empty.
 enum class RefuseReason : std::uint8_t {
@@ -65,21 +58,9 @@ enum class RefuseReason : std::uint8_t {
   kSessions,       // no place for an HTTP/2 session
   kCount,
 };
-inline constexpr std::array<std::string_view, static_cast<std::size_t>(RefuseReason::kCount)>
-    kRefuseReasonNames = {"connections", "pressure",  "pressure_share", "no_fds",
-                          "no_memory",   "arena",     "arena_timeout",  "overload_503",
-                          "bad_request", "handshake", "streams",        "body_lease",
-                          "source",      "sessions"};
-[[nodiscard]] constexpr std::string_view name_of(RefuseReason reason) noexcept {
-  return kRefuseReasonNames[static_cast<std::size_t>(reason)];
-}
+WEIR_ENUM_NAMES(RefuseReason, "connections", "pressure", "pressure_share", "no_fds", "no_memory",
+                "arena", "arena_timeout", "overload_503", "bad_request", "handshake", "streams",
+                "body_lease", "source", "sessions")
+static_assert(kRefuseReasonNames.size() == static_cast<std::size_t>(RefuseReason::kCount));
 
-}  // namespace weir::inline v0::server
-
-namespace weir::inline v0 {
-using server::CloseReason;
-using server::kCloseReasonNames;
-using server::kRefuseReasonNames;
-using server::name_of;
-using server::RefuseReason;
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::inline server

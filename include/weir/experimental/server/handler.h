@@ -11,7 +11,7 @@
 #include "weir/experimental/server/arena.h"
 #include "weir/experimental/server/close_reason.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 
 class ServerStream;
 
@@ -61,29 +61,25 @@ class Handler {
 
   /// Asked before on_headers() when only places reserved for critical work are left: whether this
   /// request may take one. By default it may if its peer is critical (Server::set_critical_peers).
-  [[nodiscard]] virtual bool is_critical(const ServerRequest& request, bool critical_peer);
+  [[nodiscard]] virtual bool is_critical(const ServerRequest&, bool critical_peer) {
+    return critical_peer;
+  }
   virtual void on_headers(ServerStream& stream, const ServerRequest& request) = 0;
-  virtual void on_header(ServerStream& stream, const http::HeaderView& header);
-  virtual void on_body(ServerStream& stream, const http::BodyChunk& chunk);
-  virtual void on_trailers(ServerStream& stream, const http::HeaderList& trailers);
+  virtual void on_header(ServerStream&, const http::HeaderView&) {}
+  virtual void on_body(ServerStream&, const http::BodyChunk&) {}
+  virtual void on_trailers(ServerStream&, const http::HeaderList&) {}
   /// The request is complete.
-  virtual void on_complete(ServerStream& stream);
+  virtual void on_complete(ServerStream&) {}
   /// There is room again after kBlocked, or after send_data() took less than it was given. Also
   /// called when the output of a paused stream is almost sent, so that its source can be resumed.
-  virtual void on_writable(ServerStream& stream);
+  virtual void on_writable(ServerStream&) {}
   /// The result of acquire_arena(ArenaWait::kQueue): the arena, or nullptr if the stream was
   /// pending for too long (the default implementation then answers 503).
   virtual void on_arena(ServerStream& stream, Arena* arena);
   /// The kernel has accepted the last byte of the response, and the request has ended.
-  virtual void on_finished(ServerStream& stream);
+  virtual void on_finished(ServerStream&) {}
   /// The stream ended earlier: client disconnected, timeout, invalid request, reset(), shutdown.
-  virtual void on_abort(ServerStream& stream, CloseReason reason);
+  virtual void on_abort(ServerStream&, CloseReason) {}
 };
 
-}  // namespace weir::inline v0::server
-
-namespace weir::inline v0 {
-using server::Handler;
-using server::HttpVersion;
-using server::ServerRequest;
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::inline server

@@ -1,11 +1,10 @@
 #pragma once
 
-#include <array>
-#include <cstddef>
 #include <cstdint>
-#include <string_view>
 
-namespace weir::inline v0::server {
+#include "weir/base/enum_names.h"
+
+namespace weir::inline v0::inline server {
 
 /// The result of a TLS handshake on a listener.
 enum class HandshakeResult : std::uint8_t {
@@ -20,17 +19,8 @@ enum class HandshakeResult : std::uint8_t {
   kSacrificed,  // closed by the server: pressure, drain, shutdown
   kCount,
 };
-inline constexpr std::array<std::string_view, static_cast<std::size_t>(HandshakeResult::kCount)>
-    kHandshakeResultNames = {"full",    "resumed", "failed",    "aborted",   "timeout",
-                             "no_slot", "not_tls", "no_memory", "sacrificed"};
-[[nodiscard]] constexpr std::string_view name_of(HandshakeResult result) noexcept {
-  return kHandshakeResultNames[static_cast<std::size_t>(result)];
-}
+WEIR_ENUM_NAMES(HandshakeResult, "full", "resumed", "failed", "aborted", "timeout", "no_slot",
+                "not_tls", "no_memory", "sacrificed")
+static_assert(kHandshakeResultNames.size() == static_cast<std::size_t>(HandshakeResult::kCount));
 
-}  // namespace weir::inline v0::server
-
-namespace weir::inline v0 {
-using server::HandshakeResult;
-using server::kHandshakeResultNames;
-using server::name_of;
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::inline server

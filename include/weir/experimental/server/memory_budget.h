@@ -6,7 +6,7 @@
 
 #include "weir/experimental/server/server_config.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 
 /// One holder of memory and the most it can hold.
 struct MemoryAddend {
@@ -45,14 +45,4 @@ inline constexpr std::string_view kFixedHolder = "fixed";
 /// backpressure list) with round sizes per place, for capacity planning.
 [[nodiscard]] MemoryBudget paper_budget(const ServerConfig& config);
 
-}  // namespace weir::inline v0::server
-
-namespace weir::inline v0 {
-using server::kFixedHolder;
-using server::memory_budget;
-using server::MemoryAddend;
-using server::MemoryBudget;
-using server::paper_budget;
-using server::tls_memory_bytes;
-using server::worst_case_bytes;
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::inline server

@@ -17,7 +17,7 @@
 #include "weir/experimental/server/stats.h"
 #include "weir/experimental/server/stream.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 
 /// The loop that a handler belongs to.
 struct HandlerPlace {
@@ -99,13 +99,4 @@ class Server {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace weir::inline v0::server
-
-namespace weir::inline v0 {
-using server::CriticalPeer;
-using server::HandlerFactory;
-using server::HandlerPlace;
-using server::RotatedCertificate;
-using server::Server;
-using server::StartError;
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::inline server

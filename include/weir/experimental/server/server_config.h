@@ -9,14 +9,19 @@
 #include "weir/base/config_error.h"
 #include "weir/base/time.h"
 #include "weir/experimental/http/h2_config.h"
+#include "weir/experimental/http/limits.h"
 #include "weir/experimental/io/tls_config.h"
+#include "weir/policy/pressure.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 
-/// All bounds of the server. All sizes are fixed at start; the defaults suit a 1 GB machine.
+/// All bounds of the server: those of one message, when pressure begins, and the others. All sizes
+/// are fixed at start; the defaults suit a 1 GB machine.
 ///
 /// Thread-safety: a value. validate() returns all errors, with the keys of the configuration file.
-struct ServerConfig {
+struct ServerConfig : http::HttpLimits, PressureConfig {
+  ServerConfig() noexcept { stall_grace = std::chrono::seconds(1); }
+
   std::vector<std::string> listen;  // "127.0.0.1:8080", "[::]:8080", ":0", "unix:/run/weir.sock"
   std::uint32_t loops = 0;          // threads; 0: one per core
   io::TlsConfig tls;                // further addresses, for TLS
@@ -39,19 +44,6 @@ struct ServerConfig {
   std::uint32_t streams_max = 2048;           // requests at once, of every protocol
   std::uint32_t body_lease_pool_size = 256;   // HTTP/2 stream windows need a lease …
   std::uint32_t body_lease_size = 64 * 1024;  // … of this size
-  std::uint32_t pending_stream_pool_size = 64;
-  Duration pending_stream_timeout = std::chrono::seconds(10);
-
-  // Clients that do not read.
-  std::uint32_t backpressure_list_max = 1000;
-  Duration backpressure_timeout = std::chrono::seconds(30);
-  // At CRITICAL a connection with progress within this time is not closed; one whose head takes
-  // longer counts as idle.
-  Duration stall_grace = std::chrono::seconds(1);
-
-  // Pressure: ELEVATED begins at 0.7 × high.
-  double high_watermark = 0.85;
-  double critical_watermark = 0.95;
 
   // Reserved for critical requests.
   std::uint32_t reserved_connections = 8;
@@ -77,16 +69,6 @@ struct ServerConfig {
   bool http2_enabled = true;
   std::uint32_t http2_sessions_max = 0;  // 0: as many as connections
   http::H2Limits http2;
-
-  // Bounds of one message.
-  std::uint32_t head_bytes_max = 16 * 1024;
-  std::uint32_t header_count_max = 100;
-  std::uint32_t uri_bytes_max = 8 * 1024;
-  std::uint32_t trailer_bytes_max = 4 * 1024;
-  std::uint32_t trailer_count_max = 32;
-  std::uint32_t method_bytes_max = 32;
-  std::uint32_t chunk_extension_bytes_max = 256;     // of one chunk
-  std::uint32_t message_extension_bytes_max = 4096;  // of all chunks of a message
 
   // Sockets.
   std::uint32_t socket_receive_buffer_size = 0;  // 0: the kernel's choice
@@ -156,13 +138,8 @@ inline ConfigErrors ServerConfig::validate() const {
   count("server.arena_size", arena_size, 4 * kKilo, 1024 * kMega);
   count("server.streams_max", streams_max, 1, kCountMax);
   count("server.body_lease_pool_size", body_lease_pool_size, 0, kCountMax);
-  count("server.pending_stream_pool_size", pending_stream_pool_size, 0, kCountMax);
-  time("server.pending_stream_timeout_ms", pending_stream_timeout);
-  count("server.backpressure_list_max", backpressure_list_max, 1, kCountMax);
-  time("server.backpressure_timeout_ms", backpressure_timeout);
+  append_errors(errors, "server.", PressureConfig::validate());
   time("server.stall_grace_ms", stall_grace);
-  check_range(errors, "server.critical_watermark", critical_watermark, 0.01, 1.0);
-  check_range(errors, "server.high_watermark", high_watermark, 0.01, critical_watermark);
   count("server.reserved_connections", reserved_connections, 0, max_connections - 1);
   count("server.reserved_write_buffers", reserved_write_buffers, 0, tcp_write_buffer_pool_size - 1);
   count("server.reserved_arenas", reserved_arenas, 0, arena_pool_size);
@@ -174,14 +151,7 @@ inline ConfigErrors ServerConfig::validate() const {
   time("server.idle_timeout_ms", idle_timeout);
   time("server.tunnel_idle_timeout_ms", tunnel_idle_timeout);
   time("server.linger_timeout_ms", linger_timeout);
-  count("server.head_bytes_max", head_bytes_max, 256, conn_decrypted_buf_size);
-  count("server.header_count_max", header_count_max, 1, 250);
-  count("server.uri_bytes_max", uri_bytes_max, 16, head_bytes_max);
-  count("server.trailer_bytes_max", trailer_bytes_max, 2, conn_decrypted_buf_size);
-  count("server.trailer_count_max", trailer_count_max, 0, 250);
-  count("server.method_bytes_max", method_bytes_max, 7, 256);
-  count("server.chunk_extension_bytes_max", chunk_extension_bytes_max, 0, kMega);
-  count("server.message_extension_bytes_max", message_extension_bytes_max, 0, 1024 * kMega);
+  append_errors(errors, "server.", HttpLimits::validate(conn_decrypted_buf_size));
   count("server.listen_backlog", listen_backlog, 1, 65535);
   count("server.accept_budget", accept_budget, 1, 65535);
   time("server.tick_ms", tick);
@@ -210,8 +180,4 @@ inline ConfigErrors ServerConfig::warnings() const {
   return found;
 }
 
-}  // namespace weir::inline v0::server
-
-namespace weir::inline v0 {
-using server::ServerConfig;
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::inline server

@@ -2,7 +2,6 @@
 
 #include <array>
 #include <cstdint>
-#include <string_view>
 
 #include "weir/base/pool_stats.h"
 #include "weir/experimental/http/h2_config.h"
@@ -11,7 +10,7 @@
 #include "weir/experimental/server/handshake_result.h"
 #include "weir/policy/pressure.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 
 /// TLS statistics of a server. The memory figures are those of the whole process.
 struct TlsStats {
@@ -79,9 +78,4 @@ struct ServerStats {
   }
 };
 
-}  // namespace weir::inline v0::server
-
-namespace weir::inline v0 {
-using server::ServerStats;
-using server::TlsStats;
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::inline server

@@ -3,20 +3,16 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <initializer_list>
 #include <new>
 #include <optional>
 #include <span>
 #include <string_view>
-#include <utility>
 
-#include "weir/base/time.h"
-#include "weir/experimental/http/header_view.h"
 #include "weir/experimental/io/loop.h"
 #include "weir/experimental/server/arena.h"
 #include "weir/experimental/server/handler.h"
 
-namespace weir::inline v0::server {
+namespace weir::inline v0::inline server {
 
 /// A field of a response. The name is in lower case, as HTTP/2 requires.
 struct ResponseField {
@@ -141,15 +137,4 @@ class ServerStream {
   alignas(std::max_align_t) std::array<std::byte, kStateBytes> state_;
 };
 
-}  // namespace weir::inline v0::server
-
-namespace weir::inline v0 {
-using server::ArenaAnswer;
-using server::ArenaStatus;
-using server::ArenaWait;
-using server::BodyLife;
-using server::ResponseField;
-using server::ResponseHead;
-using server::SendResult;
-using server::ServerStream;
-}  // namespace weir::inline v0
+}  // namespace weir::inline v0::inline server

@@ -1,8 +1,6 @@
 #pragma once
 
-#include <array>
 #include <chrono>
-#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -10,6 +8,7 @@
 #include "weir/base/config_check.h"
 #include "weir/base/config_error.h"
 #include "weir/base/duration_text.h"
+#include "weir/base/enum_names.h"
 #include "weir/base/time.h"
 
 namespace weir::inline v0::upstream {
@@ -21,11 +20,7 @@ enum class HealthCheckKind : std::uint8_t {
   kTcp,   // a connection can be opened
   kGrpc,  // grpc.health.v1.Health/Check
 };
-inline constexpr std::array<std::string_view, 4> kHealthCheckKindNames = {"off", "http", "tcp",
-                                                                          "grpc"};
-[[nodiscard]] constexpr std::string_view name_of(HealthCheckKind kind) noexcept {
-  return kHealthCheckKindNames[static_cast<std::size_t>(kind)];
-}
+WEIR_ENUM_NAMES(HealthCheckKind, "off", "http", "tcp", "grpc")
 
 /// Active checks of the endpoints of one upstream: the section [upstream.health].
 ///

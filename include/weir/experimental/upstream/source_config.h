@@ -1,12 +1,12 @@
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "weir/base/enum_names.h"
 #include "weir/base/net_address.h"
 #include "weir/base/result.h"
 #include "weir/experimental/upstream/endpoint_attributes_config.h"
@@ -20,11 +20,7 @@ enum class SourceKind : std::uint8_t {
   kSrv,      // "srv:_http._tcp.name": the SRV records, and the addresses of their targets
   kFile,     // "file:/path": one endpoint per line, watched
 };
-inline constexpr std::array<std::string_view, 4> kSourceKindNames = {"address", "dns", "srv",
-                                                                     "file"};
-[[nodiscard]] constexpr std::string_view name_of(SourceKind kind) noexcept {
-  return kSourceKindNames[static_cast<std::size_t>(kind)];
-}
+WEIR_ENUM_NAMES(SourceKind, "address", "dns", "srv", "file")
 
 /// One entry of `endpoints`, as an operator writes it: a source, and attributes for all endpoints
 /// that it has ("dns:api:8080 zone=b"). Nothing is resolved here.

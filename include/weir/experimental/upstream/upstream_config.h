@@ -1,8 +1,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -12,6 +10,7 @@
 #include "weir/base/config_check.h"
 #include "weir/base/config_error.h"
 #include "weir/base/duration_text.h"
+#include "weir/base/enum_names.h"
 #include "weir/base/time.h"
 #include "weir/experimental/io/tls_client_config.h"
 #include "weir/experimental/upstream/hash_by_config.h"
@@ -46,10 +45,7 @@ enum class Protocol : std::uint8_t {
   kHttp1,
   kHttp2,  // over TLS by ALPN, in cleartext with prior knowledge
 };
-inline constexpr std::array<std::string_view, 3> kProtocolNames = {"auto", "http1", "http2"};
-[[nodiscard]] constexpr std::string_view name_of(Protocol protocol) noexcept {
-  return kProtocolNames[static_cast<std::size_t>(protocol)];
-}
+WEIR_ENUM_NAMES(Protocol, "auto", "http1", "http2")
 
 /// A set of endpoints that serve the same requests, and their timeouts and bounds.
 struct UpstreamConfig {

@@ -71,8 +71,8 @@ class HeadWriter {
 
   void content_length(std::uint64_t bytes) noexcept;
   void chunked() noexcept;
-  void connection_close() noexcept;
-  void connection_keep_alive() noexcept;
+  void connection_close() noexcept { put_line("connection", "close"); }
+  void connection_keep_alive() noexcept { put_line("connection", "keep-alive"); }
 
   /// The bytes written so far.
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
