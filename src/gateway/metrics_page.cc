@@ -23,11 +23,15 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 class Scrape {
  public:
   Scrape(const GatewayView& view, TimePoint now, std::span<char> buffer)
-      : view_(view), core_(view.core), page_(buffer), server_(view.server_stats()) {
-    for (std::size_t i = 0; i < core_.upstreams.size(); ++i) {
-      scopes_.push_back(core_.controller.scope_stats(core_.scope_of(i), now));
-      totals_.push_back(core_.upstreams[i]->totals());
-      sets_.push_back(core_.upstreams[i]->endpoints());
+      : view_(view),
+        core_(view.core),
+        page_(buffer),
+        server_(view.server_stats()),
+        upstreams_(view.core.upstreams.in_force()) {
+    for (const auto& one : upstreams_->all) {
+      scopes_.push_back(core_.controller.scope_stats(one->scope(), now));
+      totals_.push_back(one->upstream.totals());
+      sets_.push_back(one->upstream.endpoints());
     }
     now_ = now;
   }
@@ -62,23 +66,34 @@ class Scrape {
       }
     }
   }
-  /// A sum over the loops' counters of one upstream; the last index means "none".
+  /// The counters of one loop for one upstream; the last index means "none".
+  [[nodiscard]] const UpstreamCounters& counters(std::size_t upstream, std::size_t loop) const {
+    return upstream < count() ? *upstreams_->all[upstream]->place.counters[loop]
+                              : core_.counters[loop]->none;
+  }
+  /// A sum over the loops.
   template <class Pick>
   [[nodiscard]] std::uint64_t sum(std::size_t upstream, Pick pick) const {
     std::uint64_t total = 0;
-    for (const auto& loop : core_.counters) total += pick(*loop->upstreams[upstream]).get();
+    for (std::size_t i = 0; i < core_.counters.size(); ++i) {
+      total += pick(counters(upstream, i)).get();
+    }
     return total;
   }
   template <class Pick>
   [[nodiscard]] metrics::HistogramSnapshot merged(std::size_t upstream, Pick pick) const {
-    metrics::HistogramSnapshot all = pick(*core_.counters[0]->upstreams[upstream]).snapshot();
+    metrics::HistogramSnapshot all = pick(counters(upstream, 0)).snapshot();
     for (std::size_t i = 1; i < core_.counters.size(); ++i) {
-      all.merge(pick(*core_.counters[i]->upstreams[upstream]).snapshot());
+      all.merge(pick(counters(upstream, i)).snapshot());
     }
     return all;
   }
+  [[nodiscard]] std::size_t count() const { return upstreams_->all.size(); }
+  [[nodiscard]] upstream::Upstream& upstream_at(std::size_t index) const {
+    return upstreams_->all[index]->upstream;
+  }
   [[nodiscard]] std::string_view upstream_name(std::size_t index) const {
-    return index < core_.names.size() ? std::string_view(core_.names[index]) : kNone;
+    return index < count() ? std::string_view(upstreams_->all[index]->name()) : kNone;
   }
   struct Connections {
     std::uint64_t open = 0;
@@ -112,6 +127,7 @@ class Scrape {
   GatewayCore& core_;
   metrics::MetricsPage page_;
   ServerStats server_;
+  const std::shared_ptr<const UpstreamSet> upstreams_;
   std::vector<Scope> scopes_;
   std::vector<upstream::EndpointTotals> totals_;                    // of each upstream
   std::vector<std::shared_ptr<const upstream::EndpointSet>> sets_;  // the same
@@ -158,7 +174,7 @@ void Scrape::admission() {
             [](const Scope& s) { return s.queue_estimate; });
   page_.family(metrics::Metric::kAdmissionLimitChanges);
   for (std::size_t i = 0; i < scopes_.size(); ++i) {
-    const OperatorLog::Moves moves = view_.log.moves(i);
+    const OperatorLog::Moves moves = view_.log.moves(scopes_[i].name);
     page_.sample({scopes_[i].name, "up"}, moves.up);
     page_.sample({scopes_[i].name, "down"}, moves.down);
   }
@@ -232,7 +248,7 @@ void Scrape::actors() {
   page_.single(metrics::Metric::kAdmissionPeers, all.peers);
   page_.single(metrics::Metric::kAdmissionStreaming, all.streaming);
   page_.single(metrics::Metric::kAdmissionCriticalShed,
-               all.critical_shed + server_.critical_shed + totals_of(core_.counters).critical_shed);
+               all.critical_shed + server_.critical_shed + core_.totals().critical_shed);
   page_.single(metrics::Metric::kAdmissionMemoryUsage, all.memory_usage);
   page_.single(metrics::Metric::kAdmissionMemoryReadable, all.memory_readable ? 1U : 0U);
   const MemoryRules memory = core_.controller.config().memory;
@@ -323,11 +339,10 @@ void Scrape::tls() {
 }
 
 void Scrape::requests() {
-  const RequestTotals totals = totals_of(core_.counters);
-  const std::size_t count = core_.upstreams.size();
+  const RequestTotals totals = core_.totals();
   page_.single(metrics::Metric::kRequestsReceived, totals.received);
   page_.family(metrics::Metric::kRequestsAnswered);
-  for (std::size_t i = 0; i < count; ++i) {
+  for (std::size_t i = 0; i < count(); ++i) {
     for (std::size_t k = 0; k < kStatusNames.size(); ++k) {
       page_.sample(
           {upstream_name(i), kStatusNames[k]},
@@ -335,14 +350,14 @@ void Scrape::requests() {
     }
   }
   page_.family(metrics::Metric::kRequestsRefused);
-  for (std::size_t i = 0; i <= count; ++i) {
+  for (std::size_t i = 0; i <= count(); ++i) {
     for (std::size_t k = 1; k < GatewayReason::kCount; ++k) {
       page_.sample({upstream_name(i), GatewayReason::at(k).name()},
                    sum(i, [k](const UpstreamCounters& c) -> const Count& { return c.refused[k]; }));
     }
   }
   page_.family(metrics::Metric::kRequestsAborted);
-  for (std::size_t i = 0; i < count; ++i) {
+  for (std::size_t i = 0; i < count(); ++i) {
     for (std::size_t k = 0; k < kEndedByNames.size(); ++k) {
       page_.sample({upstream_name(i), kEndedByNames[k]},
                    sum(i, [k](const UpstreamCounters& c) -> const Count& { return c.aborted[k]; }));
@@ -350,7 +365,7 @@ void Scrape::requests() {
   }
   page_.single(metrics::Metric::kRequestsActive, totals.active());
   page_.family(metrics::Metric::kRequestDuration);
-  for (std::size_t i = 0; i < count; ++i) {
+  for (std::size_t i = 0; i < count(); ++i) {
     const auto all = merged(
         i, [](const UpstreamCounters& c) -> const metrics::Histogram& { return c.duration; });
     page_.sample({upstream_name(i)}, all.view());
@@ -366,37 +381,37 @@ void Scrape::requests() {
 void Scrape::upstreams() {
   const auto each = [this](metrics::Metric metric, auto value) {
     page_.family(metric);
-    for (std::size_t i = 0; i < core_.upstreams.size(); ++i) {
-      page_.sample({core_.names[i]}, value(i));
+    for (std::size_t i = 0; i < count(); ++i) {
+      page_.sample({upstream_name(i)}, value(i));
     }
   };
   each(metrics::Metric::kUpstreamAttempts, [&](std::size_t i) { return totals_[i].attempts; });
   each(metrics::Metric::kUpstreamRetries, [&](std::size_t i) { return totals_[i].retries; });
   each(metrics::Metric::kUpstreamConnects, [&](std::size_t i) { return totals_[i].connects; });
   page_.family(metrics::Metric::kUpstreamConnections);
-  for (std::size_t i = 0; i < core_.upstreams.size(); ++i) {
+  for (std::size_t i = 0; i < count(); ++i) {
     const upstream::EndpointTotals& all = totals_[i];
     for (const ByState& one : by_state({all.connections, all.idle, all.connecting})) {
-      page_.sample({core_.names[i], one.state}, one.connections);
+      page_.sample({upstream_name(i), one.state}, one.connections);
     }
   }
   page_.family(metrics::Metric::kUpstreamFailures);
-  for (std::size_t i = 0; i < core_.upstreams.size(); ++i) {
+  for (std::size_t i = 0; i < count(); ++i) {
     for (std::size_t k = 1; k < upstream::kUpstreamFailureCount; ++k) {
-      page_.sample({core_.names[i], upstream::kUpstreamFailureNames[k]}, totals_[i].failures[k]);
+      page_.sample({upstream_name(i), upstream::kUpstreamFailureNames[k]}, totals_[i].failures[k]);
     }
   }
   page_.family(metrics::Metric::kUpstreamLatency);
-  for (std::size_t i = 0; i < core_.upstreams.size(); ++i) {
+  for (std::size_t i = 0; i < count(); ++i) {
     const auto all =
         merged(i, [](const UpstreamCounters& c) -> const metrics::Histogram& { return c.latency; });
-    page_.sample({core_.names[i]}, all.view());
+    page_.sample({upstream_name(i)}, all.view());
   }
   each(metrics::Metric::kUpstreamConnectionQueue,
-       [&](std::size_t i) { return core_.upstreams[i]->waiting(); });
-  each(metrics::Metric::kUpstreamHeld, [&](std::size_t i) { return core_.upstreams[i]->held(); });
+       [&](std::size_t i) { return upstream_at(i).waiting(); });
+  each(metrics::Metric::kUpstreamHeld, [&](std::size_t i) { return upstream_at(i).held(); });
   each(metrics::Metric::kUpstreamHeldTotal, [&](std::size_t i) {
-    return core_.upstreams[i]->sum([](const upstream::CallCounters& c) { return c.held.get(); });
+    return upstream_at(i).sum([](const upstream::CallCounters& c) { return c.held.get(); });
   });
   retries();
   endpoints();
@@ -405,25 +420,25 @@ void Scrape::upstreams() {
 void Scrape::retries() {
   using upstream::CallCounters;
   page_.family(metrics::Metric::kUpstreamRetryDecisions);
-  for (std::size_t i = 0; i < core_.upstreams.size(); ++i) {
-    const upstream::Upstream& upstream = *core_.upstreams[i];
+  for (std::size_t i = 0; i < count(); ++i) {
+    const upstream::Upstream& upstream = upstream_at(i);
     for (std::size_t k = 0; k < policy::kSendAgainReasonCount; ++k) {
-      page_.sample({core_.names[i], name_of(static_cast<policy::SendAgainReason>(k))},
+      page_.sample({upstream_name(i), name_of(static_cast<policy::SendAgainReason>(k))},
                    upstream.sum([k](const CallCounters& c) { return c.decisions[k].get(); }));
     }
-    page_.sample({core_.names[i], "budget_empty"},
+    page_.sample({upstream_name(i), "budget_empty"},
                  upstream.sum([](const CallCounters& c) { return c.budget_empty.get(); }));
   }
   page_.family(metrics::Metric::kUpstreamRetryBudget);
-  for (std::size_t i = 0; i < core_.upstreams.size(); ++i) {
-    page_.sample({core_.names[i]}, core_.upstreams[i]->budget().balance_millitokens() / 1000.0);
+  for (std::size_t i = 0; i < count(); ++i) {
+    page_.sample({upstream_name(i)}, upstream_at(i).budget().balance_millitokens() / 1000.0);
   }
   using enum policy::HealthReason;
   page_.family(metrics::Metric::kUpstreamEjections);
-  for (std::size_t i = 0; i < core_.upstreams.size(); ++i) {
+  for (std::size_t i = 0; i < count(); ++i) {
     for (const policy::HealthReason cause :
          {kConnectFailed, kBadAnswers, kSlow, kChecksFailed, kSilent}) {
-      page_.sample({core_.names[i], name_of(cause)}, core_.upstreams[i]->ejections(cause));
+      page_.sample({upstream_name(i), name_of(cause)}, upstream_at(i).ejections(cause));
     }
   }
 }
@@ -431,27 +446,27 @@ void Scrape::retries() {
 void Scrape::endpoints() {
   const auto each = [this](metrics::Metric metric, auto sample) {
     page_.family(metric);
-    for (std::size_t i = 0; i < core_.upstreams.size(); ++i) {
+    for (std::size_t i = 0; i < count(); ++i) {
       for (const upstream::EndpointSet::Member& member : sets_[i]->members) {
-        sample(core_.names[i], *member.endpoint);
+        sample(upstream_name(i), *member.endpoint);
       }
     }
   };
   using upstream::Endpoint;
   using Counters = upstream::EndpointCounters;
-  each(metrics::Metric::kEndpointRequests, [this](const std::string& name, const Endpoint& e) {
+  each(metrics::Metric::kEndpointRequests, [this](std::string_view name, const Endpoint& e) {
     for (std::size_t k = 0; k < upstream::kAttemptOutcomeNames.size(); ++k) {
       page_.sample({name, e.label(), upstream::kAttemptOutcomeNames[k]},
                    e.sum([k](const Counters& c) { return c.ended[k].get(); }));
     }
   });
-  each(metrics::Metric::kEndpointLatency, [this](const std::string& name, const Endpoint& e) {
+  each(metrics::Metric::kEndpointLatency, [this](std::string_view name, const Endpoint& e) {
     const upstream::LatencySummary latency = e.recent_latency();
     if (latency.samples == 0) return;
     page_.sample({name, e.label(), "50"}, to_seconds(latency.p50));
     page_.sample({name, e.label(), "99"}, to_seconds(latency.p99));
   });
-  each(metrics::Metric::kEndpointConnections, [this](const std::string& name, const Endpoint& e) {
+  each(metrics::Metric::kEndpointConnections, [this](std::string_view name, const Endpoint& e) {
     const Connections now{
         .open = e.sum([](const Counters& c) { return c.connections.get(); }),
         .idle = e.sum([](const Counters& c) { return c.idle.get(); }),
@@ -460,10 +475,10 @@ void Scrape::endpoints() {
       page_.sample({name, e.label(), one.state}, one.connections);
     }
   });
-  each(metrics::Metric::kEndpointUp, [this](const std::string& name, const Endpoint& e) {
+  each(metrics::Metric::kEndpointUp, [this](std::string_view name, const Endpoint& e) {
     page_.sample({name, e.label()}, e.open() ? 1U : 0U);
   });
-  each(metrics::Metric::kEndpointInFlight, [this](const std::string& name, const Endpoint& e) {
+  each(metrics::Metric::kEndpointInFlight, [this](std::string_view name, const Endpoint& e) {
     page_.sample({name, e.label()}, e.in_flight());
   });
 }
