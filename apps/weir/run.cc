@@ -99,6 +99,8 @@ std::optional<config::Config> configuration(const RunOptions& options) {
                                     ? load_config("", "the command line", environment)
                                     : load_config_file(options.config_file, environment);
   if (!good(loaded.errors)) return std::nullopt;
+  // Without a file there is no reload, so nothing needs to be spare for one.
+  if (options.config_file.empty()) loaded.config.reload.upstreams_spare = 0;
   if (!options.to.empty() && !apply_to(loaded.config, options.to)) return std::nullopt;
   if (!apply_addresses(loaded.config, options)) return std::nullopt;
   if (!good(loaded.config.validate())) return std::nullopt;

@@ -134,6 +134,7 @@ class Master {
       say(change.key + ": stays " + shown(change.before) + " until a restart (the file says " +
           shown(change.after) + ")");
     }
+    for (const std::string& one : report.upstreams) say(one);
     for (const std::string& one : report.rotated) say(one);
     if (!report.trouble.empty()) say(report.trouble);
     say("reloaded: " + std::to_string(report.applied.size()) +

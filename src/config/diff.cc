@@ -15,12 +15,6 @@ OptionApply apply_of(const OptionRow& row, const Config& before, const Config& a
   const bool switched = before.server.tls.enabled() != after.server.tls.enabled();
   return row.apply == OptionApply::kTls && switched ? OptionApply::kRestart : row.apply;
 }
-/// The memory for TLS with an upstream is laid out at start.
-OptionApply apply_of(const OptionRow& row, const upstream::UpstreamConfig& before,
-                     const upstream::UpstreamConfig& after) {
-  const bool switched = before.tls_enabled != after.tls_enabled;
-  return row.apply == OptionApply::kDialTls && switched ? OptionApply::kRestart : row.apply;
-}
 template <class Owner>
 OptionApply apply_of(const OptionRow& row, const Owner&, const Owner&) {
   return row.apply;
@@ -54,7 +48,7 @@ void compare_upstreams(std::vector<ConfigChange>& changes, const Config& before,
     const std::string key = "upstream." + old_one.name;
     const upstream::UpstreamConfig* new_one = find(after.upstreams, old_one.name);
     if (new_one == nullptr) {
-      changes.push_back({key, quoted_text(old_one.name), "", OptionApply::kRestart});
+      changes.push_back({key, quoted_text(old_one.name), "", OptionApply::kReplace});
     } else {
       compare(changes, upstream_options(), old_one, *new_one, key + ".");
     }
@@ -62,7 +56,7 @@ void compare_upstreams(std::vector<ConfigChange>& changes, const Config& before,
   for (const upstream::UpstreamConfig& new_one : after.upstreams) {
     if (find(before.upstreams, new_one.name) != nullptr) continue;
     changes.push_back(
-        {"upstream." + new_one.name, "", quoted_text(new_one.name), OptionApply::kRestart});
+        {"upstream." + new_one.name, "", quoted_text(new_one.name), OptionApply::kReplace});
   }
 }
 
@@ -93,12 +87,18 @@ void copy_live(std::span<const Option<Owner>> options, Owner& to, const Owner& f
 Config with_live_options(const Config& before, const Config& after) {
   Config result = before;
   copy_live(config_options(), result, after);
-  for (upstream::UpstreamConfig& upstream : result.upstreams) {
-    const upstream::UpstreamConfig* changed = find(after.upstreams, upstream.name);
-    if (changed != nullptr) copy_live(upstream_options(), upstream, *changed);
-  }
+  result.upstreams = after.upstreams;
   result.routes = after.routes;
   return result;
+}
+
+bool needs_replacing(const upstream::UpstreamConfig& before,
+                     const upstream::UpstreamConfig& after) {
+  const std::span<const Option<upstream::UpstreamConfig>> options = upstream_options();
+  return std::any_of(options.begin(), options.end(), [&](const auto& option) {
+    return option.row.apply == OptionApply::kReplace &&
+           option.print(before, option.row) != option.print(after, option.row);
+  });
 }
 
 std::vector<ConfigChange> diff(const Config& before, const Config& after) {

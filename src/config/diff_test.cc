@@ -48,10 +48,10 @@ TEST(Diff, UpstreamsAreMatchedByName) {
   after.upstreams[0].connect_timeout = std::chrono::seconds(2);
   after.upstreams[1].name = "c";
   EXPECT_THAT(diff(base(), after),
-              ElementsAre(ConfigChange{"upstream.a", "\"a\"", "", OptionApply::kRestart},
+              ElementsAre(ConfigChange{"upstream.a", "\"a\"", "", OptionApply::kReplace},
                           ConfigChange{"upstream.b.connect_timeout_ms", "1000", "2000",
                                        OptionApply::kTimeouts},
-                          ConfigChange{"upstream.c", "", "\"c\"", OptionApply::kRestart}));
+                          ConfigChange{"upstream.c", "", "\"c\"", OptionApply::kReplace}));
 }
 
 TEST(Diff, EndpointsAndCertificatesTowardsUpstreamsAreLive) {
@@ -66,11 +66,24 @@ TEST(Diff, EndpointsAndCertificatesTowardsUpstreamsAreLive) {
                           ConfigChange{"upstream.a.tls.ca", "\"\"", "\"/new.pem\"",
                                        OptionApply::kDialTls}));
   EXPECT_EQ(with_live_options(before, after).upstreams[0], after.upstreams[0]);
-  after.upstreams[0].tls_enabled = false;
-  const Config now = with_live_options(before, after);
-  EXPECT_EQ(now.upstreams[0].tls, before.upstreams[0].tls)
-      << "TLS was switched off: that and what belongs to it wait for a restart";
-  EXPECT_TRUE(now.upstreams[0].tls_enabled);
+  EXPECT_FALSE(needs_replacing(before.upstreams[0], after.upstreams[0]));
+}
+
+TEST(Diff, WhatIsFixedWhileAnUpstreamExistsReplacesIt) {
+  const Config before = base();
+  const auto replaced = [&](auto change) {
+    Config after = before;
+    change(after.upstreams[0]);
+    EXPECT_EQ(with_live_options(before, after), after);
+    return needs_replacing(before.upstreams[0], after.upstreams[0]);
+  };
+  using upstream::UpstreamConfig;
+  EXPECT_FALSE(replaced([](UpstreamConfig&) {}));
+  EXPECT_FALSE(replaced([](UpstreamConfig& u) { u.idle_timeout *= 2; }));
+  EXPECT_FALSE(replaced([](UpstreamConfig& u) { u.limit.max_limit = 7; }));
+  EXPECT_TRUE(replaced([](UpstreamConfig& u) { u.protocol = upstream::Protocol::kHttp2; }));
+  EXPECT_TRUE(replaced([](UpstreamConfig& u) { u.tls_enabled = true; }));
+  EXPECT_TRUE(replaced([](UpstreamConfig& u) { u.max_connections = 7; }));
 }
 
 TEST(Diff, RoutesAreMatchedByPosition) {
@@ -95,16 +108,14 @@ TEST(WithLiveOptions, TakesWhatAReloadMayChangeAndLeavesTheRest) {
   after.admission.max_concurrent = 77;
   after.server.max_connections = 77;  // needs a restart
   after.upstreams[0].connect_timeout = std::chrono::milliseconds(77);
-  after.upstreams[0].max_connections = 77;  // needs a restart
-  after.upstreams.resize(2);                // needs a restart
+  after.upstreams[0].max_connections = 77;  // replaces it
+  after.upstreams.resize(2);
   after.upstreams[1].name = "new";
   after.routes.resize(1);
   const Config now = with_live_options(before, after);
   EXPECT_EQ(now.admission.max_concurrent, 77U);
   EXPECT_EQ(now.server.max_connections, before.server.max_connections);
-  ASSERT_EQ(now.upstreams.size(), 1U);
-  EXPECT_EQ(now.upstreams[0].connect_timeout, std::chrono::milliseconds(77));
-  EXPECT_EQ(now.upstreams[0].max_connections, 7U);
+  EXPECT_EQ(now.upstreams, after.upstreams);
   EXPECT_EQ(now.routes.size(), 1U);
   for (const ConfigChange& change : diff(now, after)) EXPECT_FALSE(change.live()) << change.key;
 }

@@ -105,7 +105,7 @@ TEST(LoadConfig, ReadsEveryKindOfValue) {
   EXPECT_EQ(c.routes[0].priority, Priority::kHigh);
   EXPECT_EQ(c.routes[0].max_body, 10'000'000U);
   EXPECT_EQ(c.routes[1].priority, std::nullopt);
-  EXPECT_EQ(c.admission_for_scopes().scopes_max, 2U);
+  EXPECT_EQ(c.admission_for_scopes().scopes_max, 2U + c.reload.upstreams_spare);
 }
 
 TEST(LoadConfig, ReportsAllFaultsAtOnceEachWithItsLine) {

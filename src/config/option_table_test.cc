@@ -54,7 +54,7 @@ TEST(OptionTable, HasEverySection) {
   EXPECT_THAT(std::vector<std::string_view>(plain_sections().begin(), plain_sections().end()),
               testing::UnorderedElementsAre("listen", "tls", "admin", "server", "http2",
                                             "admission", "admission.limit", "actors", "priority",
-                                            "memory", "trust", "dns"));
+                                            "memory", "trust", "dns", "reload"));
 }
 
 TEST(OptionTable, RowsOfOneSectionStandTogether) {

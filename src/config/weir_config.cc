@@ -17,6 +17,7 @@ namespace weir::inline v0::config {
 namespace {
 
 constexpr std::size_t kNameMax = 64;
+constexpr std::size_t kScopesMax = 1024;  // of AdmissionConfig
 
 /// Adds the errors of one layer's struct, with the keys of the file.
 void take(ConfigErrors& errors, std::string_view owner, ConfigErrors inner) {
@@ -152,7 +153,8 @@ void warn_of_trust(ConfigErrors& found, std::string_view key, const std::vector<
 AdmissionConfig Config::admission_for_scopes() const {
   AdmissionConfig scoped = admission;
   if (!upstreams.empty()) scoped.limit = limit_of(upstreams.front());
-  scoped.scopes_max = static_cast<std::uint32_t>(std::max<std::size_t>(1, upstreams.size()));
+  const std::size_t scopes = upstreams.size() + reload.upstreams_spare;
+  scoped.scopes_max = static_cast<std::uint32_t>(std::clamp<std::size_t>(scopes, 1, kScopesMax));
   // Each further upstream adds a waiting room, and each waiter holds an entry.
   const std::uint64_t waiting = scoped.pinned_max() - admission.pinned_max();
   scoped.actor_table_size = static_cast<std::uint32_t>(
@@ -176,6 +178,7 @@ ConfigErrors Config::validate() const {
   take(errors, "actors", actors.validate());
   take(errors, "memory", memory.validate());
   take(errors, "dns", dns.validate());
+  take(errors, "reload", reload.validate());
   check_upstreams(errors, *this);
   check_routes(errors, *this);
   return errors;

@@ -159,7 +159,8 @@ TEST(Config, TheActorTableHasRoomForTheWaitingRoomsOfManyUpstreams) {
   config.routes[0].upstream = "u0";
   EXPECT_THAT(keys(config.validate()), IsEmpty());
   EXPECT_EQ(config.admission_for_scopes().validate(), ConfigErrors{});
-  EXPECT_EQ(config.admission_for_scopes().actor_table_size, 32768U + 2 * 399 * 1024);
+  EXPECT_EQ(config.admission_for_scopes().actor_table_size,
+            32768U + 2 * (399 + config.reload.upstreams_spare) * 1024);
 }
 
 TEST(Config, TheActorTableIsTwiceWhatCanBeInFlight) {

@@ -35,6 +35,7 @@ Impl::Impl(const AdmissionConfig& configured, Rng seed, EventSink* sink,
       rng(seed),
       actors(configured.actor_table_size),
       peers(configured.peer_table_size),
+      scopes_size(configured.scopes_max),
       scopes(std::make_unique<std::atomic<Scope*>[]>(configured.scopes_max)),
       config(configured) {
   WEIR_ASSERT(configured.validate().empty());
@@ -48,20 +49,36 @@ Impl::~Impl() {
   // A permit or a waiter that outlives its controller would write to freed memory.
   WEIR_ASSERT(actors.idle() && peers.idle());
   WEIR_ASSERT(process.units.held() == 0 && streaming.held() == 0 && total_bytes.held() == 0);
-  for (std::uint32_t i = 0; i < scope_count.load(); ++i) {
-    const std::unique_ptr<Scope> scope(scopes[i].exchange(nullptr));
-    WEIR_ASSERT(scope->gate.sheddable() == 0 && scope->room.waiting() == 0);
-    WEIR_ASSERT(scope->gate.counts().of(Priority::kCritical) == 0);
+  for (std::uint32_t i = 0; i < scopes_size; ++i) {
+    if (scopes[i].load() != nullptr) take_out(static_cast<ScopeId>(i)).reset();
   }
 }
 
 ScopeId Impl::add_scope(std::unique_ptr<Scope> scope) {
-  const std::uint32_t index = scope_count.load(kRelaxed);
-  WEIR_ASSERT(index < config.scopes_max);
+  std::uint32_t index = 0;
+  while (index < scopes_size && scopes[index].load() != nullptr) ++index;
+  WEIR_ASSERT(index < scopes_size);
   scope->set_rules(config.classes, config.modes, gate_process_max());
-  scopes[index].store(scope.release(), std::memory_order_release);
-  scope_count.store(index + 1, std::memory_order_release);
+  scopes[index].store(scope.release());
+  scope_count.fetch_add(1);
   return static_cast<ScopeId>(index);
+}
+
+std::unique_ptr<Scope> Impl::take_out(ScopeId id) noexcept {
+  std::unique_ptr<Scope> scope(scopes[static_cast<std::size_t>(id)].exchange(nullptr));
+  WEIR_ASSERT(scope != nullptr);
+  WEIR_ASSERT(scope->gate.sheddable() == 0 && scope->room.waiting() == 0);
+  WEIR_ASSERT(scope->gate.counts().of(Priority::kCritical) == 0);
+  scope_count.fetch_sub(1);
+  return scope;
+}
+
+void Impl::add_counters(AdmissionStats& to, const Scope& of) noexcept {
+  for (const Priority p : kPriorities) {
+    to.admitted += of.counters.sum_at(&ScopeCounters::acquired, index_of(p));
+    to.rejected += of.counters.sum_at(&ScopeCounters::shed, index_of(p));
+  }
+  to.critical_shed += of.counters.sum_at(&ScopeCounters::shed, index_of(Priority::kCritical));
 }
 
 void Impl::apply(const AdmissionConfig& next) noexcept {
@@ -69,10 +86,8 @@ void Impl::apply(const AdmissionConfig& next) noexcept {
   memory.set_rules(next.memory);
   process.max.store(next.max_concurrent, kRelaxed);
   process.enforced.store(next.modes.limit == RuleMode::kEnforce, kRelaxed);
-  const std::uint32_t count = scope_count.load(kRelaxed);
-  for (std::uint32_t i = 0; i < count; ++i) {
-    scope_at(static_cast<ScopeId>(i)).set_rules(next.classes, next.modes, gate_process_max());
-  }
+  for_each_scope(
+      [&](Scope& scope) { scope.set_rules(next.classes, next.modes, gate_process_max()); });
 }
 
 AdmissionController::AdmissionController(const AdmissionConfig& config, Rng seed, EventSink* events,
@@ -98,6 +113,16 @@ ScopeId AdmissionController::add_scope(std::string_view name, const LimitConfig&
 ScopeId AdmissionController::add_scope(std::string_view name, std::unique_ptr<LimitPolicy> policy) {
   const std::scoped_lock lock(impl_->config_mutex);
   return impl_->add_scope(std::make_unique<Scope>(name, std::move(policy), impl_->process));
+}
+
+void AdmissionController::remove_scope(ScopeId scope) {
+  std::unique_ptr<Scope> removed;
+  {
+    const std::scoped_lock lock(impl_->config_mutex);
+    removed = impl_->take_out(scope);
+    Impl::add_counters(impl_->gone, *removed);
+  }
+  impl_->walks.wait_for_end();
 }
 
 void AdmissionController::set_policy(ScopeId scope, std::unique_ptr<LimitPolicy> policy) {
@@ -167,20 +192,18 @@ Result<Permit, Reason> AdmissionController::admit(const AdmissionRequest& reques
 
 TimePoint AdmissionController::next_expiry() const noexcept {
   TimePoint first = TimePoint::max();
-  for (std::size_t i = 0; i < scope_count(); ++i) {
-    first = std::min(first, impl_->scope_at(static_cast<ScopeId>(i)).room.next_expiry());
-  }
+  impl_->for_each_scope(
+      [&](const Scope& scope) { first = std::min(first, scope.room.next_expiry()); });
   return first;
 }
 
 void AdmissionController::expire(TimePoint now) noexcept {
-  for (std::size_t i = 0; i < scope_count(); ++i) {
-    Scope& scope = impl_->scope_at(static_cast<ScopeId>(i));
+  impl_->for_each_scope([&](Scope& scope) {
     scope.room.expire(now);
     scope.refresh_drain(now);
     impl_->step_limiter(scope, now);
     impl_->warn_if_near_bound(scope, now);
-  }
+  });
 }
 
 void AdmissionController::forgive_pauses(Duration late) noexcept {
@@ -211,7 +234,7 @@ ConfigErrors AdmissionController::reconfigure(const AdmissionConfig& config) {
   next.scopes_max = impl_->config.scopes_max;
   const LimitConfig before = std::exchange(impl_->config, next).limit;
   impl_->apply(next);
-  if (before == next.limit) return {};
+  if (before == next.limit || impl_->scopes[0].load() == nullptr) return {};
   impl_->scope_at(ScopeId::kFirst).set_limit(next.limit, impl_->rng.fork());
   return {};
 }
@@ -239,14 +262,13 @@ Duration AdmissionController::retry_after(ScopeId scope, TimePoint now, Rng& rng
 
 AdmissionStats AdmissionController::stats() const noexcept {
   AdmissionStats out;
-  for (std::size_t i = 0; i < scope_count(); ++i) {
-    const Scope& scope = impl_->scope_at(static_cast<ScopeId>(i));
-    for (const Priority p : kPriorities) {
-      out.admitted += scope.counters.sum_at(&ScopeCounters::acquired, index_of(p));
-      out.rejected += scope.counters.sum_at(&ScopeCounters::shed, index_of(p));
-    }
-    out.critical_shed += scope.counters.sum_at(&ScopeCounters::shed, index_of(Priority::kCritical));
-    out.in_flight += scope.gate.sheddable();
+  {
+    const std::scoped_lock lock(impl_->config_mutex);  // a scope that leaves is counted once
+    out = impl_->gone;
+    impl_->for_each_scope([&](const Scope& scope) {
+      Impl::add_counters(out, scope);
+      out.in_flight += scope.gate.sheddable();
+    });
   }
   out.streaming = impl_->streaming.held();
   out.bytes = impl_->total_bytes.held();
@@ -264,7 +286,7 @@ ScopeStats AdmissionController::scope_stats(ScopeId scope, TimePoint now) const 
 }
 
 std::size_t AdmissionController::scope_count() const noexcept {
-  return impl_->scope_count.load(std::memory_order_acquire);
+  return impl_->scope_count.load();
 }
 
 std::vector<BudgetRow> AdmissionController::top_actors(std::size_t count) const {

@@ -34,6 +34,31 @@ struct LiveRules {
   void store(const AdmissionConfig& config) noexcept;
 };
 
+/// How many threads go through all scopes now. A scope is destroyed only when none does: a request
+/// keeps its own scope in use, but a walk over all of them does not.
+class ScopeWalks {
+ public:
+  class Walk {
+   public:
+    explicit Walk(ScopeWalks& walks) noexcept : count_(walks.count_) { count_.fetch_add(1); }
+    Walk(const Walk&) = delete;
+    Walk& operator=(const Walk&) = delete;
+    ~Walk() {
+      if (count_.fetch_sub(1) == 1) count_.notify_all();
+    }
+
+   private:
+    std::atomic<std::uint32_t>& count_;
+  };
+  /// Returns when every walk that began before this call has ended.
+  void wait_for_end() const noexcept {
+    for (std::uint32_t now = count_.load(); now != 0; now = count_.load()) count_.wait(now);
+  }
+
+ private:
+  std::atomic<std::uint32_t> count_{0};
+};
+
 class AdmissionController::Impl {
  public:
   Impl(const AdmissionConfig& configured, Rng seed, EventSink* sink, std::string_view first_scope);
@@ -101,8 +126,18 @@ class AdmissionController::Impl {
     WEIR_ASSERT(scope != nullptr);
     return *scope;
   }
+  /// Calls f for each scope, while none is destroyed.
+  template <class F>
+  void for_each_scope(F f) const {
+    const ScopeWalks::Walk walk(walks);
+    for (std::uint32_t i = 0; i < scopes_size; ++i) {
+      if (Scope* scope = scopes[i].load()) f(*scope);
+    }
+  }
   /// Under config_mutex.
   ScopeId add_scope(std::unique_ptr<Scope> scope);
+  [[nodiscard]] std::unique_ptr<Scope> take_out(ScopeId id) noexcept;
+  static void add_counters(AdmissionStats& to, const Scope& of) noexcept;
   void apply(const AdmissionConfig& next) noexcept;
   [[nodiscard]] std::uint32_t gate_process_max() const noexcept {
     return process.shared ? 0 : config.max_concurrent;
@@ -119,8 +154,11 @@ class AdmissionController::Impl {
   MemoryGate memory;
   BudgetTable actors;
   BudgetTable peers;
-  std::unique_ptr<std::atomic<Scope*>[]> scopes;  // scopes_max entries, owned
-  std::atomic<std::uint32_t> scope_count{0};
+  const std::uint32_t scopes_size;                // scopes_max
+  std::unique_ptr<std::atomic<Scope*>[]> scopes;  // of that size, owned; nullptr: not in use
+  mutable ScopeWalks walks;
+  std::atomic<std::uint32_t> scope_count{0};  // in use; changes under config_mutex
+  AdmissionStats gone;  // counters of the scopes that were removed; under config_mutex
   mutable std::mutex config_mutex;
   AdmissionConfig config;  // under config_mutex, except the values that are fixed at start
 };

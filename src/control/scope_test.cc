@@ -1,7 +1,10 @@
 // One scope: windows in, limit out; policies and bounds that change at run time.
 #include "scope.h"
 
+#include <atomic>
+#include <barrier>
 #include <memory>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -294,6 +297,77 @@ TEST(TwoScopes, ARequestDearerThanMaxConcurrentIsServedAlone) {
     EXPECT_FALSE(controller.try_admit(request_of(Priority::kNormal), kStart).has_value());
   }
   EXPECT_TRUE(all_is_given_back(controller));
+}
+
+TEST(RemovedScopes, AnIdIsGivenAgainAndTheNextOneStartsAfresh) {
+  AdmissionConfig config = plain_config(100);
+  config.scopes_max = 2;
+  AdmissionController controller(config, Rng(1));
+  LimitConfig two = config.limit;
+  two.initial_limit = 2;
+  for (int round = 1; round <= 5; ++round) {
+    const ScopeId id = controller.add_scope("s" + std::to_string(round), two);
+    EXPECT_EQ(static_cast<int>(id), 1);
+    EXPECT_EQ(controller.scope_count(), 2U);
+    EXPECT_EQ(controller.scope_stats(id, kStart).name, "s" + std::to_string(round));
+    EXPECT_EQ(admit_all(controller, request_of(Priority::kHigh, id), 100).size(), 2U);
+    const ScopeStats stats = controller.scope_stats(id, kStart);
+    EXPECT_EQ(stats.classes[index_of(Priority::kHigh)].acquired, 2U) << "nothing of the one before";
+    EXPECT_GT(stats.classes[index_of(Priority::kHigh)].shed, 0U);
+    const AdmissionStats before = controller.stats();
+    controller.remove_scope(id);
+    EXPECT_EQ(controller.scope_count(), 1U);
+    EXPECT_EQ(controller.stats().admitted, before.admitted) << "totals do not go back";
+    EXPECT_EQ(controller.stats().rejected, before.rejected);
+    EXPECT_EQ(controller.stats().admitted, 2U * static_cast<unsigned>(round));
+  }
+  EXPECT_TRUE(all_is_given_back(controller));
+}
+
+TEST(RemovedScopes, TheFirstOneMayGoAndTheOthersKeepTheirRules) {
+  AdmissionConfig config = plain_config(100);
+  config.scopes_max = 2;
+  AdmissionController controller(config, Rng(1));
+  const ScopeId other = controller.add_scope("other", config.limit);
+  controller.remove_scope(ScopeId::kFirst);
+  controller.expire(kStart);
+  EXPECT_EQ(controller.next_expiry(), TimePoint::max());
+  config.limit.initial_limit = config.limit.max_limit = 7;  // of a scope that is gone
+  config.max_concurrent = 50;
+  EXPECT_EQ(controller.reconfigure(config), ConfigErrors{});
+  EXPECT_EQ(admit_all(controller, request_of(Priority::kHigh, other), 1000).size(), 50U);
+  EXPECT_EQ(static_cast<int>(controller.add_scope("new", config.limit)), 0);
+  EXPECT_TRUE(all_is_given_back(controller));
+}
+
+TEST(RemovedScopes, NoWalkOverAllOfThemMeetsADestroyedOne) {
+  AdmissionConfig config = plain_config(100);
+  config.scopes_max = 3;
+  AdmissionController controller(config, Rng(1));
+  std::atomic<bool> done{false};
+  std::barrier begun(3);
+  const auto walk = [&] {
+    begun.arrive_and_wait();
+    while (!done.load()) {
+      controller.expire(kStart);
+      EXPECT_EQ(controller.next_expiry(), TimePoint::max());
+      EXPECT_GE(controller.stats().admitted, 0U);
+    }
+  };
+  std::thread first(walk);
+  std::thread second(walk);
+  begun.arrive_and_wait();
+  std::uint64_t admitted = 0;
+  for (int round = 0; round < 300; ++round) {
+    const ScopeId id = controller.add_scope("short", config.limit);
+    { const auto permit = controller.try_admit(request_of(Priority::kNormal, id), kStart); }
+    controller.remove_scope(id);
+    const std::uint64_t now = controller.stats().admitted;
+    EXPECT_EQ(now, ++admitted);
+  }
+  done = true;
+  first.join();
+  second.join();
 }
 
 }  // namespace

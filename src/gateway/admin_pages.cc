@@ -76,12 +76,15 @@ Json scope_json(const ScopeStats& scope) {
 
 AdminPage stats_page(const GatewayView& view, TimePoint now) {
   const AdmissionStats all = view.core.controller.stats();
-  const RequestTotals totals = totals_of(view.core.counters);
+  const RequestTotals totals = view.core.totals();
   const ServerStats server = view.server_stats();
   Json scopes;
-  for (std::size_t i = 0; i < view.core.upstreams.size(); ++i) {
-    scopes[view.core.names[i]] =
-        scope_json(view.core.controller.scope_stats(view.core.scope_of(i), now));
+  for (const auto& upstream : view.core.upstreams.in_force()->all) {
+    scopes[upstream->name()] = scope_json(view.core.controller.scope_stats(upstream->scope(), now));
+  }
+  Json leaving = Json::array();
+  for (const UpstreamTable::Leaving& one : view.core.upstreams.leaving()) {
+    leaving.push_back({{"upstream", one.name}, {"connections", one.connections}});
   }
   const io::LineWriter* const access_log = view.core.access_log;
   const auto log = access_log != nullptr ? access_log->stats() : io::LineWriter::Stats{};
@@ -115,7 +118,8 @@ AdminPage stats_page(const GatewayView& view, TimePoint now) {
          {"tunnels", server.tunnels}}},
        {"access_log", {{"lines", log.written}, {"dropped", log.dropped}}},
        {"reloads", {{"ok", view.reloads_ok.load()}, {"refused", view.reloads_refused.load()}}},
-       {"upstreams", scopes}});
+       {"upstreams", scopes},
+       {"leaving_upstreams", leaving}});
 }
 
 AdminPage pools_page(const GatewayView& view) {
@@ -207,14 +211,14 @@ Json source_json(const std::string& name, const upstream::SourceStatus& source, 
 AdminPage endpoints_page(const GatewayView& view, TimePoint now) {
   Json list = Json::array();
   Json sources = Json::array();
-  for (std::size_t i = 0; i < view.core.upstreams.size(); ++i) {
-    const upstream::Upstream& upstream = *view.core.upstreams[i];
-    for (const upstream::EndpointSet::Member& member : upstream.endpoints()->members) {
-      list.push_back(endpoint_json(view.core.names[i], member, upstream, now));
+  const std::shared_ptr<const UpstreamSet> upstreams = view.core.upstreams.in_force();
+  for (const auto& one : upstreams->all) {
+    for (const upstream::EndpointSet::Member& member : one->upstream.endpoints()->members) {
+      list.push_back(endpoint_json(one->name(), member, one->upstream, now));
     }
     if (!view.sources) continue;
-    for (const upstream::SourceStatus& source : view.sources(i)) {
-      sources.push_back(source_json(view.core.names[i], source, now));
+    for (const upstream::SourceStatus& source : view.sources(*one)) {
+      sources.push_back(source_json(one->name(), source, now));
     }
   }
   return json_page({{"endpoints", list}, {"sources", sources}});
@@ -223,7 +227,7 @@ AdminPage endpoints_page(const GatewayView& view, TimePoint now) {
 /// The described request, or why it cannot be read.
 struct Description {
   AdmissionRequest request;
-  std::size_t upstream = 0;
+  std::shared_ptr<ServedUpstream> upstream;
   std::string error;
 };
 
@@ -247,7 +251,12 @@ std::string not_understood(std::string_view query) {
 /// The names must outlive the description.
 Description described(const GatewayView& view, const AdminRequest& asked, const std::string& actor,
                       const std::string& peer, TimePoint now) {
-  Description said{.request = {}, .error = not_understood(asked.query)};
+  const std::shared_ptr<const UpstreamSet> upstreams = view.core.upstreams.in_force();
+  if (upstreams->all.empty()) {
+    return {.request = {}, .upstream = {}, .error = "there is no upstream"};
+  }
+  Description said{
+      .request = {}, .upstream = upstreams->all.front(), .error = not_understood(asked.query)};
   AdmissionRequest& request = said.request;
   const auto value = [&](std::string_view name) { return query_value(asked.query, name); };
   if (const std::string text = value("class"); !text.empty()) {
@@ -256,10 +265,10 @@ Description described(const GatewayView& view, const AdminRequest& asked, const 
     request.priority = priority.value_or(Priority::kNormal);
   }
   if (const std::string name = value("upstream"); !name.empty()) {
-    const auto& names = view.core.names;
-    const auto at = std::find(names.begin(), names.end(), name);
-    if (at == names.end()) return {.request = {}, .error = "upstream: no upstream of that name"};
-    said.upstream = static_cast<std::size_t>(at - names.begin());
+    said.upstream = upstreams->find(name);
+    if (said.upstream == nullptr) {
+      return {.request = {}, .upstream = {}, .error = "upstream: no upstream of that name"};
+    }
   }
   if (const std::string text = value("bytes"); !text.empty()) {
     const auto bytes = parse_byte_size(text);
@@ -281,7 +290,7 @@ Description described(const GatewayView& view, const AdminRequest& asked, const 
     if (!attempt) said.error = "attempt: a number, 1 for the first";
     request.hedge = attempt.value_or(1) > 1;
   }
-  request.scope = view.core.scope_of(said.upstream);
+  request.scope = said.upstream->scope();
   const AdmissionController& controller = view.core.controller;
   if (!actor.empty() && !request.hedge) request.actor = named_actor(actor, controller);
   if (!peer.empty()) request.peer = controller.identify(peer);
@@ -289,7 +298,6 @@ Description described(const GatewayView& view, const AdminRequest& asked, const 
 }
 
 AdminPage explain_page(const GatewayView& view, const AdminRequest& asked, TimePoint now) {
-  if (view.core.upstreams.empty()) return complaint("there is no upstream");
   const std::string actor = query_value(asked.query, "actor");
   const std::string peer = query_value(asked.query, "peer");
   const Description said = described(view, asked, actor, peer, now);
@@ -310,7 +318,7 @@ AdminPage explain_page(const GatewayView& view, const AdminRequest& asked, TimeP
   }
   constexpr std::array<std::string_view, 3> kVerdicts = {"admitted", "refused", "waits"};
   Json page = {{"request",
-                {{"upstream", view.core.names[said.upstream]},
+                {{"upstream", said.upstream->name()},
                  {"class", name_of(said.request.priority)},
                  {"actor", actor},
                  {"peer", peer},
@@ -331,9 +339,10 @@ AdminPage explain_page(const GatewayView& view, const AdminRequest& asked, TimeP
 
 AdminPage ready_page(const GatewayView& view, const AdminConfig& config) {
   if (view.draining.load()) return text_page("draining\n", 503);
-  for (std::size_t i = 0; config.ready_needs_upstreams && i < view.core.upstreams.size(); ++i) {
-    if (view.core.upstreams[i]->any_open()) continue;
-    return text_page("upstream " + view.core.names[i] + " has no available endpoint\n", 503);
+  const std::shared_ptr<const UpstreamSet> upstreams = view.core.upstreams.in_force();
+  for (const auto& one : upstreams->all) {
+    if (!config.ready_needs_upstreams || one->upstream.any_open()) continue;
+    return text_page("upstream " + one->name() + " has no available endpoint\n", 503);
   }
   return text_page("ready\n");
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -9,13 +10,13 @@
 
 #include "weir/control/admission_controller.h"
 #include "weir/experimental/config/weir_config.h"
-#include "weir/experimental/http/limits.h"
 #include "weir/experimental/io/line_writer.h"
 
 #include "counters.h"
 #include "rules.h"
-#include "upstream/upstream.h"
 #include "upstream/upstream_memory.h"
+#include "upstream_room.h"
+#include "upstream_table.h"
 
 namespace weir::inline v0::gateway {
 
@@ -25,7 +26,11 @@ inline constexpr std::size_t kLogBufferBytes = std::size_t{256} * 1024;
 /// The sizes computed from a configuration; the budget uses the same ones.
 struct GatewaySizes {
   explicit GatewaySizes(const config::Config& config) noexcept;
+  /// The request heads that a configuration needs with this number of scopes.
+  [[nodiscard]] static std::uint32_t heads_for(const config::Config& config,
+                                               std::uint32_t scopes) noexcept;
 
+  UpstreamRoom room;                // for the upstreams, those that reloads add included
   std::uint32_t proxied = 0;        // per loop: requests in progress
   std::uint32_t reserved = 0;       // of the places, buffers and regions, for critical requests
   std::uint32_t request_heads = 0;  // of all loops
@@ -34,8 +39,6 @@ struct GatewaySizes {
   std::size_t request_body_bytes = 0;     // a piece of a body
   std::uint32_t response_regions = 0;     // of all loops
   std::size_t response_region_bytes = 0;  // a response head, or a piece of a body
-  std::uint32_t connections = 0;          // to all upstreams
-  std::uint32_t sessions = 0;             // of them, with HTTP/2
   std::size_t session_bytes = 0;
   std::uint32_t slow_body_rate = 0;  // bytes/s: slower uploads are ended when places are needed
 };
@@ -50,6 +53,7 @@ struct GatewayCore {
     upstream::UpstreamObserver* observer = nullptr;
     io::LineWriter* access_log = nullptr;
     std::vector<io::TlsContext::Ptr> tls{};  // of each upstream; none: no upstream has TLS
+    std::function<void(const std::string&)> on_upstream_gone{};  // UpstreamTable::Setup::on_gone
   };
   /// Upstreams with addresses only have their endpoints at once; sources are started by
   /// Discoveries.
@@ -59,9 +63,8 @@ struct GatewayCore {
 
   [[nodiscard]] static upstream::UpstreamMemory::Shape memory_shape(const GatewaySizes& sizes,
                                                                     std::uint32_t loops) noexcept;
-  [[nodiscard]] ScopeId scope_of(std::size_t upstream) const noexcept {
-    return static_cast<ScopeId>(upstream);
-  }
+  /// Of all loops and of all upstreams that there ever were.
+  [[nodiscard]] RequestTotals totals() const;
 
   /// The configuration in force: live options as changed, the others as at start. From any thread.
   [[nodiscard]] config::Config config_in_force() const {
@@ -76,11 +79,9 @@ struct GatewayCore {
   const GatewaySizes sizes;
   Rng rng;
   AdmissionController controller;
-  std::vector<std::string> names;  // of the upstreams, in the order of their scopes
-  std::vector<std::unique_ptr<upstream::Upstream>> upstreams;
   upstream::UpstreamMemory memory;
-  std::vector<http::HttpLimits> response_limits;  // per upstream
-  std::vector<std::unique_ptr<LoopCounters>> counters;
+  UpstreamTable upstreams;
+  std::vector<std::unique_ptr<LoopCounters>> counters;  // by loop
   io::LineWriter* access_log;
 
  private:

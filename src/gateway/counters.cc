@@ -2,20 +2,16 @@
 
 namespace weir::inline v0::gateway {
 
-RequestTotals totals_of(const std::vector<std::unique_ptr<LoopCounters>>& loops) noexcept {
-  RequestTotals totals;
-  for (const auto& loop : loops) {
-    for (const auto& upstream : loop->upstreams) {
-      for (const Count& count : upstream->answered) totals.answered += count.get();
-      for (const Count& count : upstream->refused) totals.refused += count.get();
-      for (const Count& count : upstream->aborted) totals.aborted += count.get();
-    }
-  }
-  for (const auto& loop : loops) {
-    totals.received += loop->received.get();
-    totals.critical_shed += loop->critical_shed.get();
-  }
-  return totals;
+void RequestTotals::add(const UpstreamCounters& more) noexcept {
+  for (const Count& count : more.answered) answered += count.get();
+  for (const Count& count : more.refused) refused += count.get();
+  for (const Count& count : more.aborted) aborted += count.get();
+}
+
+void RequestTotals::add(const LoopCounters& more) noexcept {
+  add(more.none);
+  received += more.received.get();
+  critical_shed += more.critical_shed.get();
 }
 
 }  // namespace weir::inline v0::gateway

@@ -4,8 +4,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
-#include <vector>
 
 #include "weir/base/enum_names.h"
 #include "weir/base/owned_count.h"
@@ -25,8 +23,7 @@ WEIR_ENUM_NAMES(EndedBy, "client", "upstream", "server")
 inline constexpr std::array<double, 12> kOwnTimeBoundsSeconds = {
     0.00001, 0.000025, 0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1};
 
-/// What one loop counted for one upstream. The last entry of a loop is "none": requests that
-/// matched no route.
+/// What one loop counted for one upstream.
 struct UpstreamCounters {
   static constexpr std::size_t kStatusClasses = 5;  // 1xx to 5xx
 
@@ -38,24 +35,19 @@ struct UpstreamCounters {
   metrics::Histogram latency{metrics::kDurationBoundsSeconds};
 };
 
-/// All counters of one loop. Requests received = answered + refused + aborted + active.
+/// What one loop counted apart from its upstreams.
 struct LoopCounters {
-  explicit LoopCounters(std::size_t upstream_count) {
-    for (std::size_t i = 0; i <= upstream_count; ++i) {
-      upstreams.push_back(std::make_unique<UpstreamCounters>());
-    }
-  }
-
   Count received;
   Count critical_shed;  // critical requests that the gateway itself refused; must stay 0
   std::atomic<std::uint32_t> proxied{0};       // in progress
   std::atomic<std::uint32_t> proxied_peak{0};  // maximum since start
   std::atomic<std::uint32_t> proxied_exhausted{0};
   metrics::Histogram refusal{kOwnTimeBoundsSeconds};
-  std::vector<std::unique_ptr<UpstreamCounters>> upstreams;
+  UpstreamCounters none;  // requests that matched no route
 };
 
 /// The sums over all loops that pages and status lines show.
+/// Requests received = answered + refused + aborted + active.
 struct RequestTotals {
   std::uint64_t received = 0;
   std::uint64_t answered = 0;
@@ -63,13 +55,13 @@ struct RequestTotals {
   std::uint64_t aborted = 0;
   std::uint64_t critical_shed = 0;
 
+  void add(const UpstreamCounters& more) noexcept;
+  void add(const LoopCounters& more) noexcept;
   /// The counters are read one after the other, so the ends may exceed the beginnings.
   [[nodiscard]] std::uint64_t active() const noexcept {
     const std::uint64_t ended = answered + refused + aborted;
     return received > ended ? received - ended : 0;
   }
 };
-[[nodiscard]] RequestTotals totals_of(
-    const std::vector<std::unique_ptr<LoopCounters>>& loops) noexcept;
 
 }  // namespace weir::inline v0::gateway

@@ -6,16 +6,18 @@ namespace weir::gateway {
 namespace {
 
 TEST(Counters, TotalsAreSumsOverLoopsUpstreamsAndReasons) {
-  std::vector<std::unique_ptr<LoopCounters>> loops;
-  for (int i = 0; i < 2; ++i) loops.push_back(std::make_unique<LoopCounters>(2));
-  loops[0]->received.add(10);
-  loops[1]->received.add(5);
-  loops[0]->upstreams[0]->answered[1].add(4);
-  loops[1]->upstreams[1]->answered[4].add(3);
-  loops[0]->upstreams[2]->refused[GatewayReason(GatewayRefusal::kNoRoute).index()].add(2);
-  loops[1]->upstreams[0]->refused[GatewayReason(Reason::kOverload).index()].add(1);
-  loops[1]->upstreams[0]->aborted[0].add(1);
-  const RequestTotals totals = totals_of(loops);
+  std::array<LoopCounters, 2> loops;
+  std::array<UpstreamCounters, 3> upstreams;
+  loops[0].received.add(10);
+  loops[1].received.add(5);
+  upstreams[0].answered[1].add(4);
+  upstreams[1].answered[4].add(3);
+  loops[0].none.refused[GatewayReason(GatewayRefusal::kNoRoute).index()].add(2);
+  upstreams[2].refused[GatewayReason(Reason::kOverload).index()].add(1);
+  upstreams[2].aborted[0].add(1);
+  RequestTotals totals;
+  for (const UpstreamCounters& one : upstreams) totals.add(one);
+  for (const LoopCounters& one : loops) totals.add(one);
   EXPECT_EQ(totals.received, 15U);
   EXPECT_EQ(totals.answered, 7U);
   EXPECT_EQ(totals.refused, 3U);

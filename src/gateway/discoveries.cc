@@ -2,54 +2,81 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 namespace weir::inline v0::gateway {
 
-Discoveries::Discoveries(GatewayCore& core, EndpointLog& log, io::Loop& loop, Rng rng)
-    : core_(core), loop_(loop), dns_(core.config_in_force().dns) {
-  for (std::size_t i = 0; i < core.upstreams.size(); ++i) {
-    all_.push_back(std::make_unique<upstream::Discovery>(upstream::Discovery::Setup{
-        .loop = loop,
-        .upstream = *core.upstreams[i],
-        .resolver = [this]() -> io::DnsResolver& { return resolver(); },
-        .on_error = [&log, &name = core.names[i]](
-                        const std::string& source,
-                        const std::string& error) { log.on_source(name, source, error); },
-        .rng = rng.fork()}));
-  }
-}
+Discoveries::Discoveries(const io::DnsConfig& dns, EndpointLog& log, io::Loop& loop, Rng rng)
+    : log_(log), loop_(loop), rng_(rng), dns_(dns) {}
 
 io::DnsResolver& Discoveries::resolver() {
   if (resolver_ == nullptr) resolver_ = std::make_unique<io::DnsResolver>(loop_, dns_);
   return *resolver_;
 }
 
-void Discoveries::set(const config::Config& config) {
-  for (const upstream::UpstreamConfig& upstream : config.upstreams) {
-    const auto name = std::find(core_.names.begin(), core_.names.end(), upstream.name);
-    if (name == core_.names.end()) continue;
-    all_[static_cast<std::size_t>(name - core_.names.begin())]->set_sources(upstream.endpoints);
+upstream::Discovery* Discoveries::find(const ServedUpstream& upstream) const noexcept {
+  const auto found = std::find_if(all_.begin(), all_.end(),
+                                  [&](const One& one) { return one.upstream.get() == &upstream; });
+  return found == all_.end() ? nullptr : found->discovery.get();
+}
+
+void Discoveries::add(const UpstreamSet& upstreams, const config::Config& config) {
+  for (std::size_t i = 0; i < upstreams.all.size(); ++i) {
+    const std::shared_ptr<ServedUpstream>& upstream = upstreams.all[i];
+    if (find(*upstream) != nullptr) continue;
+    all_.push_back({upstream, std::make_unique<upstream::Discovery>(upstream::Discovery::Setup{
+                                  .loop = loop_,
+                                  .upstream = upstream->upstream,
+                                  .resolver = [this]() -> io::DnsResolver& { return resolver(); },
+                                  .on_error =
+                                      [this, &name = upstream->name()](const std::string& source,
+                                                                       const std::string& error) {
+                                        log_.on_source(name, source, error);
+                                      },
+                                  .rng = rng_.fork()})});
+    all_.back().discovery->set_sources(config.upstreams[i].endpoints);
   }
 }
 
+void Discoveries::set(const UpstreamSet& upstreams, const config::Config& config) {
+  keep(upstreams);
+  for (std::size_t i = 0; i < upstreams.all.size(); ++i) {
+    upstream::Discovery* const known = find(*upstreams.all[i]);
+    if (known != nullptr) known->set_sources(config.upstreams[i].endpoints);
+  }
+  add(upstreams, config);
+}
+
+void Discoveries::keep(const UpstreamSet& upstreams) {
+  std::erase_if(all_, [&](const One& one) {
+    if (upstreams.has(*one.upstream)) return false;
+    one.discovery->stop();
+    return true;
+  });
+}
+
 void Discoveries::stop() noexcept {
-  for (const auto& one : all_) one->stop();
+  for (const One& one : all_) one.discovery->stop();
   all_.clear();
   resolver_.reset();
 }
 
-bool Discoveries::settled() const noexcept {
-  return std::all_of(all_.begin(), all_.end(), [](const auto& one) { return one->settled(); });
+bool Discoveries::settled(const UpstreamSet& upstreams) const noexcept {
+  return std::all_of(upstreams.all.begin(), upstreams.all.end(), [this](const auto& upstream) {
+    const upstream::Discovery* const one = find(*upstream);
+    return one == nullptr || one->settled();
+  });
 }
 
 void Discoveries::look() noexcept {
-  for (std::size_t i = 0; i < all_.size(); ++i) {
-    if (core_.upstreams[i]->all_failing()) all_[i]->refresh();
+  for (const One& one : all_) {
+    if (one.upstream->upstream.all_failing()) one.discovery->refresh();
   }
 }
 
-std::vector<upstream::SourceStatus> Discoveries::status(std::size_t upstream) const {
-  return upstream < all_.size() ? all_[upstream]->status() : std::vector<upstream::SourceStatus>{};
+std::vector<upstream::SourceStatus> Discoveries::status(const ServedUpstream& upstream) const {
+  const upstream::Discovery* const one = find(upstream);
+  return one != nullptr ? one->status() : std::vector<upstream::SourceStatus>{};
 }
 
 }  // namespace weir::inline v0::gateway

@@ -9,9 +9,9 @@
 #include "weir/experimental/config/weir_config.h"
 #include "weir/experimental/io/loop.h"
 
-#include "core.h"
 #include "endpoint_log.h"
 #include "io/dns_resolver.h"
+#include "served_upstream.h"
 #include "upstream/discovery/discovery.h"
 
 namespace weir::inline v0::gateway {
@@ -22,27 +22,37 @@ namespace weir::inline v0::gateway {
 /// before destruction.
 class Discoveries {
  public:
-  Discoveries(GatewayCore& core, EndpointLog& log, io::Loop& loop, Rng rng);
+  Discoveries(const io::DnsConfig& dns, EndpointLog& log, io::Loop& loop, Rng rng);
   Discoveries(const Discoveries&) = delete;
   Discoveries& operator=(const Discoveries&) = delete;
 
-  /// Starts them, or changes them to those of another configuration with the same upstreams.
-  void set(const config::Config& config);
+  /// Starts the sources of upstreams that have none yet.
+  void add(const UpstreamSet& upstreams, const config::Config& config);
+  /// Changes the sources to those of a configuration, and stops those of all other upstreams.
+  void set(const UpstreamSet& upstreams, const config::Config& config);
+  /// Stops the sources of all other upstreams.
+  void keep(const UpstreamSet& upstreams);
   void stop() noexcept;
   /// Every source has answered, or has had its time to.
-  [[nodiscard]] bool settled() const noexcept;
+  [[nodiscard]] bool settled(const UpstreamSet& upstreams) const noexcept;
   /// Asks the sources of an upstream without any available endpoint to look again.
   void look() noexcept;
-  [[nodiscard]] std::vector<upstream::SourceStatus> status(std::size_t upstream) const;
+  [[nodiscard]] std::vector<upstream::SourceStatus> status(const ServedUpstream& upstream) const;
 
  private:
+  struct One {
+    std::shared_ptr<ServedUpstream> upstream;
+    std::unique_ptr<upstream::Discovery> discovery;
+  };
   [[nodiscard]] io::DnsResolver& resolver();
+  [[nodiscard]] upstream::Discovery* find(const ServedUpstream& upstream) const noexcept;
 
-  GatewayCore& core_;
+  EndpointLog& log_;
   io::Loop& loop_;
+  Rng rng_;
   const io::DnsConfig dns_;
   std::unique_ptr<io::DnsResolver> resolver_;
-  std::vector<std::unique_ptr<upstream::Discovery>> all_;  // as core.upstreams
+  std::vector<One> all_;
 };
 
 }  // namespace weir::inline v0::gateway

@@ -1,7 +1,6 @@
 #include "weir/experimental/gateway/gateway.h"
 
 #include <algorithm>
-#include <array>
 #include <functional>
 #include <utility>
 
@@ -13,21 +12,21 @@
 #include "weir/experimental/io/entropy.h"
 #include "weir/experimental/io/line_writer.h"
 #include "weir/experimental/io/loop_threads.h"
-#include "weir/experimental/io/memory_reader.h"
 #include "weir/experimental/io/thread_parker.h"
 #include "weir/experimental/server/server.h"
 
 #include "admin_pages.h"
 #include "admin_server.h"
+#include "circle.h"
 #include "core.h"
 #include "dial_tls.h"
 #include "discoveries.h"
 #include "endpoint_log.h"
 #include "gateway_loop.h"
 #include "gateway_view.h"
+#include "housekeeping.h"
 #include "live_options.h"
 #include "operator_log.h"
-#include "upstream_watch.h"
 
 namespace weir::inline v0::gateway {
 namespace {
@@ -38,64 +37,13 @@ auto fault(About about, std::string message) {
   return unexpected(GatewayError{about, std::move(message)});
 }
 
-constexpr Duration kExpireEvery = std::chrono::milliseconds(50);
-
 /// Asks every millisecond.
-void wait_until(const std::function<bool()>& reached) {
+void wait_until(const std::function<bool()>& reached, TimePoint end = TimePoint::max()) {
   io::ThreadParker parker;
-  while (!reached()) parker.park_until(io::monotonic_now() + std::chrono::milliseconds(1));
+  while (!reached() && io::monotonic_now() < end) {
+    parker.park_until(io::monotonic_now() + std::chrono::milliseconds(1));
+  }
 }
-
-/// Periodic work: closing measurement windows, reading memory usage, telling the upstreams their
-/// limits.
-class Housekeeping {
- public:
-  Housekeeping(GatewayCore& core, OperatorLog& log, Discoveries& discoveries, io::Loop& loop,
-               Duration memory_interval)
-      : core_(core),
-        watch_(core.names, core.upstreams, log),
-        discoveries_(discoveries),
-        loop_(loop),
-        memory_interval_(memory_interval) {
-    expire_.on_fire(io::Timer::Fired::to<&Housekeeping::expire>(*this));
-    memory_.on_fire(io::Timer::Fired::to<&Housekeeping::read_memory>(*this));
-  }
-  void start() {
-    expire(loop_.now());
-    read_memory(loop_.now());
-  }
-  void stop() {
-    loop_.cancel(expire_);
-    loop_.cancel(memory_);
-  }
-
- private:
-  void expire(TimePoint now) {
-    core_.controller.expire(now);
-    watch_.look(now);
-    discoveries_.look();
-    for (std::size_t i = 0; i < core_.upstreams.size(); ++i) {
-      core_.upstreams[i]->set_limit(core_.controller.scope_stats(core_.scope_of(i), now).limit);
-    }
-    loop_.arm(expire_, now + kExpireEvery);
-  }
-  void read_memory(TimePoint now) {
-    const MemoryRules rules = core_.controller.config().memory;
-    const io::MemoryReading reading =
-        reader_.read(now, rules.memory_pressure_threshold - rules.leave_margin);
-    core_.controller.set_memory(reading.usage, reading.readable);
-    loop_.arm(memory_, now + memory_interval_);
-  }
-
-  GatewayCore& core_;
-  UpstreamWatch watch_;
-  Discoveries& discoveries_;
-  io::Loop& loop_;
-  Duration memory_interval_;
-  io::MemoryReader reader_;
-  io::Timer expire_;
-  io::Timer memory_;
-};
 
 /// The kernel's error for a listening socket, and the remedy.
 std::string why_no_listener(io::IoError error) {
@@ -123,24 +71,10 @@ GatewayError cannot_listen(About about, const StartError& error) {
   return {about, "cannot listen on " + error.where + ": " + why_no_listener(error.error)};
 }
 
-bool is_loopback(const io::Address& address) noexcept {
-  constexpr std::array<std::uint8_t, 16> kV6 = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
-  if (address.family == io::Family::kV6) return address.ip == kV6;
-  return address.family == io::Family::kV4 && address.ip[0] == 127;
-}
-
 std::vector<std::string> texts_of(const std::vector<io::SocketName>& names) {
   std::vector<std::string> all;
   for (const io::SocketName& name : names) all.push_back(name.to_string());
   return all;
-}
-
-/// Whether connecting to `there` reaches a socket that listens on `own`. If `own` is every address
-/// of this machine, only loopback addresses are known to be among them.
-bool leads_to(const io::SocketName& there, const io::SocketName& own) noexcept {
-  if (there == own) return true;
-  const bool everywhere = own.path.empty() && own.address.ip == io::Address{}.ip;
-  return everywhere && there.address.port == own.address.port && is_loopback(there.address);
 }
 
 }  // namespace
@@ -151,8 +85,9 @@ struct Gateway::Impl {
   Result<void, GatewayError> open_logs();
   Result<void, GatewayError> build();
   Result<void, GatewayError> listen();
-  Result<void, GatewayError> check_no_circle() const;
-  Result<std::function<void()>, std::string> read_dial_tls(const config::Config& next);
+  void make_live();
+  void find_endpoints(const UpstreamSet& upstreams, const config::Config& next);
+  [[nodiscard]] std::string circle_in(const UpstreamSet& upstreams) const;
   void each_loop(const std::function<void(GatewayLoop&)>& work);
   void wait_quiet();
 
@@ -199,34 +134,32 @@ Result<void, GatewayError> Gateway::Impl::build() {
   endpoint_log = std::make_unique<EndpointLog>(*operators);
   threads = std::make_unique<io::LoopThreads>(
       io::LoopThreads::Options{.count = config.server.loops, .pin = false, .name = "weir"});
-  core = std::make_unique<GatewayCore>(config, threads->size(), Rng(io::random_seed()),
-                                       GatewayCore::Parts{.events = operators.get(),
-                                                          .observer = endpoint_log.get(),
-                                                          .access_log = access_log.get(),
-                                                          .tls = *contexts});
+  core = std::make_unique<GatewayCore>(
+      config, threads->size(), Rng(io::random_seed()),
+      GatewayCore::Parts{.events = operators.get(),
+                         .observer = endpoint_log.get(),
+                         .access_log = access_log.get(),
+                         .tls = *contexts,
+                         .on_upstream_gone = [this](const std::string& name) {
+                           operators->on_upstream_gone(name);
+                         }});
   discoveries =
-      std::make_unique<Discoveries>(*core, *endpoint_log, threads->at(0), core->rng.fork());
+      std::make_unique<Discoveries>(config.dns, *endpoint_log, threads->at(0), core->rng.fork());
   view = std::make_unique<GatewayView>(*core, *operators);
   view->budget = gateway_budget(config);
   view->started_unix_seconds = io::unix_seconds();
-  const auto rules = std::make_shared<const Rules>(config, core->names);
+  const std::shared_ptr<const UpstreamSet> upstreams = core->upstreams.in_force();
+  const GatewayLoop::Table table{
+      .upstreams = upstreams, .rules = std::make_shared<const Rules>(config, upstreams->names())};
   threads->start();
   for (std::uint32_t i = 0; i < threads->size(); ++i) {
     // On its own thread: it arms timers, and the loop runs.
     threads->at(i).call(
-        [&] { loops.push_back(std::make_unique<GatewayLoop>(*core, threads->at(i), i, rules)); });
+        [&] { loops.push_back(std::make_unique<GatewayLoop>(*core, threads->at(i), i, table)); });
   }
-  housekeeping = std::make_unique<Housekeeping>(*core, *operators, *discoveries, threads->at(0),
-                                                config.memory.poll_interval);
-  threads->at(0).call([this] {
-    discoveries->set(config);
-    housekeeping->start();
-  });
-  wait_until([this] {
-    bool settled = false;
-    threads->at(0).call([&] { settled = discoveries->settled(); });
-    return settled;
-  });
+  housekeeping = std::make_unique<Housekeeping>(*core, *operators, *discoveries, threads->at(0));
+  threads->at(0).call([this] { housekeeping->start(); });
+  find_endpoints(*upstreams, config);
   return {};
 }
 
@@ -235,24 +168,12 @@ Result<void, GatewayError> Gateway::Impl::listen() {
       gateway_server_config(config), *threads,
       [this](const HandlerPlace& place) { return loops[place.index]->make_front_handler(); });
   view->server_stats = [this] { return server->stats(); };
-  view->sources = [this](std::size_t upstream) {
+  view->sources = [this](const ServedUpstream& upstream) {
     std::vector<upstream::SourceStatus> found;
     threads->at(0).call([&] { found = discoveries->status(upstream); });
     return found;
   };
-  live = std::make_unique<LiveOptions>(
-      *core,
-      LiveOptions::Consumers{
-          .set_tls = [this](const io::TlsConfig& next) { return server->reload_tls(next); },
-          .read_dial_tls = [this](const config::Config& next) { return read_dial_tls(next); },
-          .set_rules =
-              [this](const std::shared_ptr<const Rules>& rules) {
-                each_loop([&](GatewayLoop& loop) { loop.set_rules(rules); });
-              },
-          .set_endpoints =
-              [this](const config::Config& next) {
-                threads->at(0).call([&] { discoveries->set(next); });
-              }});
+  make_live();
   // Called on the first loop; only that loop changes its rules.
   server->set_critical_peers(
       [this](const io::Address& peer) { return loops[0]->rules().trust.is_peer(peer); });
@@ -268,35 +189,57 @@ Result<void, GatewayError> Gateway::Impl::listen() {
   if (auto listening = server->start(); !listening) {
     return unexpected(cannot_listen(About::kListen, listening.error()));
   }
-  return check_no_circle();
+  if (std::string circle = circle_in(*core->upstreams.in_force()); !circle.empty()) {
+    return fault(About::kUpstream, std::move(circle));
+  }
+  return {};
 }
 
-Result<std::function<void()>, std::string> Gateway::Impl::read_dial_tls(
-    const config::Config& next) {
-  auto contexts = dial_contexts(next);
-  if (!contexts) return unexpected(contexts.error());
-  return std::function<void()>([this, all = std::move(*contexts)] {
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      if (all[i] != nullptr) core->upstreams[i]->set_tls(all[i]);
-    }
+void Gateway::Impl::make_live() {
+  live = std::make_unique<LiveOptions>(
+      *core, LiveOptions::Consumers{
+                 .set_tls = [this](const io::TlsConfig& next) { return server->reload_tls(next); },
+                 .read_dial_tls = dial_contexts,
+                 .find_endpoints =
+                     [this](const UpstreamSet& upstreams, const config::Config& next) {
+                       find_endpoints(upstreams, next);
+                       return circle_in(upstreams);
+                     },
+                 .keep_endpoints =
+                     [this](const UpstreamSet& upstreams) {
+                       threads->at(0).call([&] { discoveries->keep(upstreams); });
+                     },
+                 .set_endpoints =
+                     [this](const UpstreamSet& upstreams, const config::Config& next) {
+                       threads->at(0).call([&] { discoveries->set(upstreams, next); });
+                     },
+                 .take =
+                     [this](const GatewayLoop::Table& table) {
+                       operators->set_scopes(table.upstreams->names());
+                       each_loop([&](GatewayLoop& loop) { loop.take(table); });
+                     },
+                 .wait_briefly =
+                     [](const std::function<bool()>& reached) {
+                       wait_until(reached, io::monotonic_now() + std::chrono::seconds(2));
+                     }});
+}
+
+/// Starts the sources of new upstreams and waits until they have answered, or have had their time.
+void Gateway::Impl::find_endpoints(const UpstreamSet& upstreams, const config::Config& next) {
+  threads->at(0).call([&] { discoveries->add(upstreams, next); });
+  wait_until([&] {
+    bool settled = false;
+    threads->at(0).call([&] { settled = discoveries->settled(upstreams); });
+    return settled;
   });
 }
 
 /// A gateway that is its own upstream would forward every request to itself.
-Result<void, GatewayError> Gateway::Impl::check_no_circle() const {
+std::string Gateway::Impl::circle_in(const UpstreamSet& upstreams) const {
   std::vector<io::SocketName> own = server->addresses();
   const std::vector<io::SocketName> secure = server->tls_addresses();
   own.insert(own.end(), secure.begin(), secure.end());
-  for (std::size_t i = 0; i < core->upstreams.size(); ++i) {
-    for (const upstream::EndpointSet::Member& member : core->upstreams[i]->endpoints()->members) {
-      const upstream::Endpoint& endpoint = *member.endpoint;
-      const auto leads_here = [&](const auto& name) { return leads_to(endpoint.name(), name); };
-      if (std::none_of(own.begin(), own.end(), leads_here)) continue;
-      return fault(About::kUpstream, "upstream " + core->names[i] + ": endpoint " +
-                                         endpoint.label() + " is this gateway itself");
-    }
-  }
-  return {};
+  return circle_objection(upstreams, own);
 }
 
 void Gateway::Impl::each_loop(const std::function<void(GatewayLoop&)>& work) {
@@ -423,7 +366,7 @@ AdminConfig Gateway::admin_config() const {
 GatewayStatus Gateway::status() const {
   GatewayStatus status;
   if (!impl_->started) return status;
-  const RequestTotals totals = totals_of(impl_->core->counters);
+  const RequestTotals totals = impl_->core->totals();
   const AdmissionStats all = impl_->core->controller.stats();
   status.received = totals.received;
   status.answered = totals.answered;
@@ -432,9 +375,10 @@ GatewayStatus Gateway::status() const {
   status.active = totals.active();
   status.memory_usage = all.memory_usage;
   status.connections = impl_->server->stats().connections.used;
-  if (!impl_->core->upstreams.empty()) {
+  const std::shared_ptr<const UpstreamSet> upstreams = impl_->core->upstreams.in_force();
+  if (!upstreams->all.empty()) {
     const ScopeStats scope =
-        impl_->core->controller.scope_stats(ScopeId::kFirst, io::monotonic_now());
+        impl_->core->controller.scope_stats(upstreams->all.front()->scope(), io::monotonic_now());
     status.in_flight = scope.in_flight;
     status.limit = scope.limit;
   }

@@ -182,10 +182,12 @@ TEST_F(AdminTest, AReloadThatCannotBeIsRefusedAsAWhole) {
   next.admission.max_concurrent = 77;
   next.upstreams.push_back(next.upstreams[0]);
   next.upstreams[1].name = "new";
+  next.upstreams[1].max_connections = 100000;  // more than there is room for
   next.routes[0].upstream = "new";
   const ReloadReport report = gateway->reload(next);
   EXPECT_FALSE(report.ok());
-  EXPECT_THAT(report.refused, HasSubstr("new"));
+  EXPECT_THAT(report.refused, HasSubstr("reload.connections_spare"));
+  EXPECT_EQ(gateway.stats()["upstreams"].size(), 1U);
   EXPECT_EQ(gateway.stats()["admission"]["max_concurrent"], 1024);
   EXPECT_EQ(gateway.stats()["reloads"]["refused"], 1);
   EXPECT_EQ(Client(gateway.port()).get("/").status, 200);

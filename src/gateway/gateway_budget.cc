@@ -24,20 +24,29 @@ std::uint64_t loops_of(const config::Config& config) {
 
 /// OpenSSL's memory towards the endpoints of upstreams with TLS: each connection may be in its
 /// handshake, and each loop keeps a session per endpoint. Without clients that use TLS, also what
-/// the threads keep for reuse.
+/// the threads keep for reuse. Upstreams that a reload adds have as many endpoints as the largest.
 std::uint64_t dial_tls_bytes(const config::Config& config) {
   constexpr std::uint64_t kThreadCache = 3328 * 1024;
-  std::uint64_t bytes = 0;
+  constexpr std::uint64_t kSpareEndpoints = 16;  // at least
+  const UpstreamRoom room = UpstreamRoom::laid_out(config);
+  if (room.tls_connections == 0) return 0;
+  std::uint64_t sessions = 0;
+  std::uint64_t connections = 0;
+  std::uint64_t largest = kSpareEndpoints;
   for (const upstream::UpstreamConfig& upstream : config.upstreams) {
     if (!upstream.tls_enabled) continue;
-    bytes += upstream.max_connections * io::kTlsClientHandshakeBytes;
     std::uint64_t endpoints = 0;
     for (const upstream::SourceSpec& spec : upstream.endpoints) {
       endpoints += upstream::endpoints_max(spec, config.dns.records_max);
     }
-    bytes += loops_of(config) * endpoints * io::kTlsSessionBytes;
+    connections += upstream.max_connections;
+    sessions += endpoints;
+    largest = std::max(largest, endpoints);
   }
-  if (bytes > 0 && !config.server.tls.enabled()) bytes += (loops_of(config) + 1) * kThreadCache;
+  if (room.tls_connections > connections) sessions += largest;
+  std::uint64_t bytes = room.tls_connections * io::kTlsClientHandshakeBytes +
+                        loops_of(config) * sessions * io::kTlsSessionBytes;
+  if (!config.server.tls.enabled()) bytes += (loops_of(config) + 1) * kThreadCache;
   return bytes;
 }
 
@@ -90,18 +99,19 @@ MemoryBudget gateway_budget(const config::Config& config) {
   add("gateway response regions", sizes.response_regions, sizes.response_region_bytes,
       "response_head_bytes_max × requests at once");
   add("gateway path readings", loops, sizes.request_head_bytes, "loops × head_bytes_max");
-  add("gateway upstream connections", loops * sizes.connections,
-      upstream::connection_bytes() + 2 * sizeof(std::uint32_t), "loops × max_connections");
-  add("gateway upstream sessions", sizes.sessions, sizes.session_bytes,
+  add("gateway upstream connections", loops * sizes.room.connections,
+      upstream::connection_bytes() + 2 * sizeof(std::uint32_t),
+      "loops × max_connections, those spare for reloads included");
+  add("gateway upstream sessions", sizes.room.sessions, sizes.session_bytes,
       "HTTP/2, up to 100 requests each");
   add("gateway upstream TLS", 1, dial_tls_bytes(config),
       "max_connections of upstreams with TLS × 112 KiB + sessions");
-  add("gateway upstream watchers", loops * sizes.connections, 2 * sizeof(void*),
+  add("gateway upstream watchers", loops * sizes.room.connections, 2 * sizeof(void*),
       "libuv, by descriptor");
   add("gateway admission", 1, AdmissionController::memory_bytes(config.admission_for_scopes()),
       "actor and peer tables, waiting rooms, windows");
-  add("gateway counters", loops * (config.upstreams.size() + 1), sizeof(UpstreamCounters),
-      "loops × upstreams");
+  add("gateway counters", loops * (sizes.room.upstreams + 1), sizeof(UpstreamCounters),
+      "loops × upstreams, spare ones included");
   add("gateway logs", 4, kLogBufferBytes, "two logs, two buffers each");
   if (config.admin.listen) {
     add("gateway admin", 1, admin_worst_case_bytes(config),
@@ -111,7 +121,7 @@ MemoryBudget gateway_budget(const config::Config& config) {
   add("gateway page tables", own / kPage + 512, 8, "8 bytes per page");
 
   const auto kernel = [&](std::string_view holder, std::uint64_t each, std::string_view note) {
-    budget.kernel.push_back({holder, sizes.connections, each, note});
+    budget.kernel.push_back({holder, sizes.room.connections, each, note});
   };
   constexpr std::uint64_t kMega = 1024 * 1024;
   kernel("upstream receive buffers", 6 * kMega, "not set: net.ipv4.tcp_rmem");
@@ -124,7 +134,7 @@ std::uint64_t gateway_descriptors(const config::Config& config) {
   constexpr std::uint64_t kRefused = 256;  // sockets being refused with 503
   constexpr std::uint64_t kPerLoop = 8;    // libuv's
   std::uint64_t sum = kOfItsOwn + kRefused + kPerLoop * loops_of(config);
-  sum += config.server.max_connections + GatewaySizes(config).connections;
+  sum += config.server.max_connections + GatewaySizes(config).room.connections;
   if (config.admin.listen) sum += admin_server_config(config).max_connections;
   for (const upstream::UpstreamConfig& upstream : config.upstreams) {
     for (const upstream::SourceSpec& spec : upstream.endpoints) sum += spec.dynamic() ? 4U : 0U;

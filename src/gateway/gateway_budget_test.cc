@@ -27,7 +27,9 @@ TEST(GatewayBudget, EveryConnectionIsADescriptor) {
   EXPECT_GE(before, config.server.max_connections + config.upstreams[0].max_connections);
   config.server.max_connections += 5;
   config.upstreams[0].max_connections += 7;
-  EXPECT_EQ(gateway_descriptors(config), before + 12);
+  EXPECT_EQ(gateway_descriptors(config), before + 5 + 2 * 7) << "spare for a reload: as many";
+  config.reload.upstreams_spare = 0;
+  EXPECT_EQ(gateway_descriptors(config), before + 5 + 7 - 1024);
 }
 
 TEST(GatewayBudget, IsTheServersAndItsOwn) {
@@ -55,6 +57,9 @@ TEST(GatewayBudget, EveryKnobThatTakesMemoryMovesIt) {
   EXPECT_GT(ceiling([](config::Config& c) { c.upstreams[0].response_head_bytes_max *= 2; }), base);
   EXPECT_GT(ceiling([](config::Config& c) { c.upstreams[0].max_connections *= 2; }), base);
   EXPECT_GT(ceiling([](config::Config& c) { c.admission.actor_table_size *= 2; }), base);
+  EXPECT_GT(ceiling([](config::Config& c) { c.reload.upstreams_spare *= 2; }), base);
+  EXPECT_GT(ceiling([](config::Config& c) { c.reload.connections_spare = 4096; }), base);
+  EXPECT_GT(ceiling([](config::Config& c) { c.reload.tls_connections_spare = 1; }), base);
   EXPECT_LT(ceiling([](config::Config& c) { c.admin.listen.reset(); }), base);
   EXPECT_EQ(ceiling([](config::Config& c) { c.server.arena_pool_size *= 2; }), base);
 }

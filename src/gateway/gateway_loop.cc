@@ -1,6 +1,7 @@
 #include "gateway_loop.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "weir/experimental/io/clock.h"
 
@@ -25,32 +26,21 @@ class GatewayLoop::FrontHandler final : public Handler {
   GatewayLoop& loop_;
 };
 
-GatewayLoop::GatewayLoop(GatewayCore& core, io::Loop& loop, std::uint32_t index,
-                         std::shared_ptr<const Rules> rules)
+GatewayLoop::GatewayLoop(GatewayCore& core, io::Loop& loop, std::uint32_t index, const Table& table)
     : core_(core),
       loop_(loop),
+      index_(index),
       counters_(*core.counters[index]),
       rng_(core.rng.fork()),
-      rules_(std::move(rules)),
       log_(core.access_log, rng_.fork()),
       path_scratch_(core.sizes.request_head_bytes),
       proxied_(core.sizes.proxied) {
-  std::size_t fields_max = 0;
-  for (std::size_t i = 0; i < core.upstreams.size(); ++i) {
-    const http::HttpLimits& limits = core.response_limits[i];
-    dispatchers_.push_back(std::make_unique<upstream::Dispatcher>(
-        upstream::Dispatcher::Setup{.loop = loop,
-                                    .loop_index = index,
-                                    .upstream = *core.upstreams[i],
-                                    .memory = core.memory,
-                                    .response_limits = limits,
-                                    .rng = rng_.fork()}));
-    fields_max = std::max<std::size_t>(fields_max, limits.header_count_max);
-    fields_max = std::max<std::size_t>(fields_max, limits.trailer_count_max);
-  }
-  fields_.resize(fields_max + kResponseFieldsAdded);
+  constexpr http::HttpLimits kLimits;  // the same numbers of fields for every upstream
+  fields_.resize(std::max(kLimits.header_count_max, kLimits.trailer_count_max) +
+                 kResponseFieldsAdded);
   expiry_.on_fire(io::Timer::Fired::to<&GatewayLoop::on_expiry>(*this));
-  log_.set_rules(rules_->log);
+  leaving_timer_.on_fire(io::Timer::Fired::to<&GatewayLoop::on_leaving>(*this));
+  take(table);
 }
 
 std::unique_ptr<Handler> GatewayLoop::make_front_handler() {
@@ -59,9 +49,35 @@ std::unique_ptr<Handler> GatewayLoop::make_front_handler() {
   return front_handler;
 }
 
-void GatewayLoop::set_rules(std::shared_ptr<const Rules> rules) noexcept {
-  rules_ = std::move(rules);
+void GatewayLoop::take(const Table& table) {
+  std::vector<std::unique_ptr<LoopUpstream>> before = std::exchange(upstreams_, {});
+  for (const std::shared_ptr<ServedUpstream>& one : table.upstreams->all) {
+    const auto known = std::find_if(before.begin(), before.end(), [&](const auto& part) {
+      return part != nullptr && part->served == one;
+    });
+    upstreams_.push_back(
+        known != before.end()
+            ? std::move(*known)
+            : std::make_unique<LoopUpstream>(one, LoopUpstream::Setup{.loop = loop_,
+                                                                      .loop_index = index_,
+                                                                      .memory = core_.memory,
+                                                                      .rng = rng_.fork()}));
+  }
+  for (std::unique_ptr<LoopUpstream>& part : before) {
+    if (part == nullptr) continue;
+    part->served->requests_left.fetch_add(part->requests);
+    leaving_.push_back(std::move(part));
+  }
+  rules_ = table.rules;
   log_.set_rules(rules_->log);
+  if (!leaving_.empty()) on_leaving(loop_.now());
+}
+
+void GatewayLoop::on_leaving(TimePoint now) {
+  constexpr Duration kStep = std::chrono::milliseconds(20);
+  for (const auto& part : leaving_) part->leave_further();
+  std::erase_if(leaving_, [](const auto& part) { return part->gone(); });
+  if (!leaving_.empty()) loop_.arm(leaving_timer_, now + kStep);
 }
 
 RouteTable::Match GatewayLoop::match(const ServerRequest& request) const noexcept {
@@ -80,17 +96,17 @@ void GatewayLoop::on_headers(ServerStream& stream, const ServerRequest& request)
   counters_.received.add();
   const Caller caller =
       rules_->trust.judge(request.peer, *request.headers, request.peer_certificate);
-  const std::size_t none = core_.upstreams.size();
   if (request.method == http::Method::kConnect) {
-    return refuse_early(stream, request, caller, GatewayRefusal::kConnect, none);
+    return refuse_early(stream, request, caller, GatewayRefusal::kConnect, nullptr);
   }
   const auto [route, ambiguous] = match(request);
   if (route == nullptr || ambiguous) {
     const auto why = ambiguous ? GatewayRefusal::kAmbiguousPath : GatewayRefusal::kNoRoute;
-    return refuse_early(stream, request, caller, why, none);
+    return refuse_early(stream, request, caller, why, nullptr);
   }
+  LoopUpstream& upstream = *upstreams_[route->upstream];
   if (route->config.max_body > 0 && request.body_length.value_or(0) > route->config.max_body) {
-    return refuse_early(stream, request, caller, GatewayRefusal::kBodyTooLarge, route->upstream);
+    return refuse_early(stream, request, caller, GatewayRefusal::kBodyTooLarge, &upstream);
   }
   const Intent intent = read_intent(*request.headers, caller, *route);
   const bool critical = intent.priority == Priority::kCritical;
@@ -98,25 +114,26 @@ void GatewayLoop::on_headers(ServerStream& stream, const ServerRequest& request)
   const PoolStats& places = proxied_.stats();
   ProxiedRequest* proxied = nullptr;
   if (critical || places.capacity - places.used > core_.sizes.reserved) {
-    proxied = proxied_.get(proxied_.acquire(*this, stream, route->upstream));
+    proxied = proxied_.get(proxied_.acquire(*this, stream, upstream));
   } else {
     ++kept_back_;
   }
   publish_proxied();
   if (proxied == nullptr) {
     if (critical) count_critical_shed();
-    return refuse_early(stream, request, caller, GatewayRefusal::kNoPlace, route->upstream);
+    return refuse_early(stream, request, caller, GatewayRefusal::kNoPlace, &upstream);
   }
   stream.set_handler(*proxied);
   proxied->begin(request, *route, caller, intent);
 }
 
 void GatewayLoop::refuse_early(ServerStream& stream, const ServerRequest& request,
-                               const Caller& caller, GatewayRefusal why, std::size_t upstream) {
+                               const Caller& caller, GatewayRefusal why, LoopUpstream* upstream) {
   const GatewayReason refusal = why;
   std::optional<Duration> hint;
-  if (refusal.facts().pushback) hint = retry_hint(upstream);
-  count_refusal(upstream, refusal);
+  if (refusal.facts().pushback && upstream != nullptr) hint = retry_hint(upstream->served->scope());
+  // Before it is sent, so that a client that has read it finds it counted.
+  (upstream != nullptr ? upstream->counters : counters_.none).refused[refusal.index()].add();
   RequestNote note;
   note.take_id(*request.headers, RequestId::draw(rng_).view());
   LocalAnswer answer = answer_for(refusal, hint);
@@ -125,26 +142,21 @@ void GatewayLoop::refuse_early(ServerStream& stream, const ServerRequest& reques
   time_refusal(request.received_at);
   if (!log_.on()) return;
   note.take(request, caller);
-  log_.record(
-      {.note = note,
-       .status = refusal.facts().http,
-       .upstream = upstream < core_.names.size() ? core_.names[upstream] : std::string_view{},
-       .endpoint = {},
-       .reason = refusal.name(),
-       .aborted = {},
-       .total = loop_.now() - request.received_at});
-}
-
-void GatewayLoop::count_refusal(std::size_t upstream, GatewayReason refusal) noexcept {
-  counters(upstream).refused[refusal.index()].add();
+  log_.record({.note = note,
+               .status = refusal.facts().http,
+               .upstream = upstream != nullptr ? upstream->served->name() : std::string_view{},
+               .endpoint = {},
+               .reason = refusal.name(),
+               .aborted = {},
+               .total = loop_.now() - request.received_at});
 }
 
 void GatewayLoop::time_refusal(TimePoint from) noexcept {
   counters_.refusal.observe(to_seconds(io::monotonic_now() - from));
 }
 
-Duration GatewayLoop::retry_hint(std::size_t upstream) noexcept {
-  return core_.controller.retry_after(core_.scope_of(upstream), loop_.now(), rng_);
+Duration GatewayLoop::retry_hint(ScopeId scope) noexcept {
+  return core_.controller.retry_after(scope, loop_.now(), rng_);
 }
 
 void GatewayLoop::watch_expiry(TimePoint at) noexcept {
@@ -162,12 +174,12 @@ void GatewayLoop::on_expiry(TimePoint now) {
 // Without this, clients that send bodies slowly, but fast enough for the server, could hold every
 // place of an upstream. Of the uploads that are fast enough, only the kLooks oldest are examined.
 // After the limit fell, many places may be missing: it ends uploads until the newcomer gets one.
-void GatewayLoop::short_of_places(std::uint16_t upstream, const ProxiedRequest& newcomer) {
+void GatewayLoop::short_of_places(ScopeId scope, const ProxiedRequest& newcomer) {
   constexpr int kLooks = 16;
   const SlowUploadRule slow{.bytes_per_second = core_.sizes.slow_body_rate};
   ProxiedRequest* proxied = uploads_.front();
   for (int looks = 0; proxied != nullptr && looks < kLooks; ++looks) {
-    if (proxied == &newcomer || proxied->upstream() != upstream || !proxied->yield_if_slow(slow)) {
+    if (proxied == &newcomer || proxied->scope() != scope || !proxied->yield_if_slow(slow)) {
       proxied = uploads_.next(*proxied);
       continue;
     }
@@ -192,13 +204,15 @@ void GatewayLoop::publish_proxied() noexcept {
 
 void GatewayLoop::stop() noexcept {
   loop_.cancel(expiry_);
-  for (const auto& dispatcher : dispatchers_) dispatcher->stop();
+  loop_.cancel(leaving_timer_);
+  for (const auto& part : upstreams_) part->stop();
+  for (const auto& part : leaving_) part->stop();
 }
 
 bool GatewayLoop::quiet() const noexcept {
-  if (proxied_.stats().used != 0) return false;
-  return std::all_of(dispatchers_.begin(), dispatchers_.end(),
-                     [](const auto& dispatcher) { return dispatcher->stopped(); });
+  const auto gone = [](const auto& part) { return part->gone(); };
+  return proxied_.stats().used == 0 && std::all_of(upstreams_.begin(), upstreams_.end(), gone) &&
+         std::all_of(leaving_.begin(), leaving_.end(), gone);
 }
 
 }  // namespace weir::inline v0::gateway

@@ -14,10 +14,11 @@
 #include "weir/experimental/server/stream.h"
 
 #include "core.h"
+#include "loop_upstream.h"
 #include "proxied_request.h"
 #include "request_log.h"
 #include "rules.h"
-#include "upstream/dispatcher.h"
+#include "served_upstream.h"
 
 namespace weir::inline v0::gateway {
 
@@ -27,15 +28,21 @@ namespace weir::inline v0::gateway {
 /// Lifetime: must outlive the server on its loop, and be quiet() before destruction.
 class GatewayLoop {
  public:
-  GatewayLoop(GatewayCore& core, io::Loop& loop, std::uint32_t index,
-              std::shared_ptr<const Rules> rules);
+  /// The upstreams of a configuration and the rules that lead to them, by their place in the set.
+  struct Table {
+    std::shared_ptr<const UpstreamSet> upstreams;
+    std::shared_ptr<const Rules> rules;
+  };
+  GatewayLoop(GatewayCore& core, io::Loop& loop, std::uint32_t index, const Table& table);
   GatewayLoop(const GatewayLoop&) = delete;
   GatewayLoop& operator=(const GatewayLoop&) = delete;
 
   /// The handler for each new request of this loop.
   [[nodiscard]] std::unique_ptr<Handler> make_front_handler();
 
-  void set_rules(std::shared_ptr<const Rules> rules) noexcept;
+  /// From now on, requests use this table. Those in progress finish at their upstream, and then
+  /// this loop's part of an upstream that is not in the table ends. Allocates.
+  void take(const Table& table);
   /// Closes the connections to the upstreams; busy ones after their request.
   void stop() noexcept;
   /// Whether no request of this loop is in progress.
@@ -46,12 +53,6 @@ class GatewayLoop {
   [[nodiscard]] io::Loop& loop() noexcept { return loop_; }
   [[nodiscard]] TimePoint now() noexcept { return loop_.now(); }
   [[nodiscard]] Rng& rng() noexcept { return rng_; }
-  [[nodiscard]] upstream::Dispatcher& dispatcher(std::size_t upstream) noexcept {
-    return *dispatchers_[upstream];
-  }
-  [[nodiscard]] UpstreamCounters& counters(std::size_t upstream) noexcept {
-    return *counters_.upstreams[upstream];
-  }
   [[nodiscard]] RequestLog& log() noexcept { return log_; }
   [[nodiscard]] const Rules& rules() const noexcept { return *rules_; }
   [[nodiscard]] std::span<ResponseField> field_storage() noexcept { return fields_; }
@@ -63,13 +64,11 @@ class GatewayLoop {
   using Uploads = IntrusiveList<ProxiedRequest, &ProxiedRequest::upload_hook>;
   [[nodiscard]] Uploads& uploads() noexcept { return uploads_; }
   /// `newcomer` found no place: the oldest slow upload is ended.
-  void short_of_places(std::uint16_t upstream, const ProxiedRequest& newcomer);
+  void short_of_places(ScopeId scope, const ProxiedRequest& newcomer);
   /// The time after which a refused client should try again.
-  [[nodiscard]] Duration retry_hint(std::size_t upstream) noexcept;
+  [[nodiscard]] Duration retry_hint(ScopeId scope) noexcept;
   /// Counts a critical request refused by the gateway itself; admission and server count theirs.
   void count_critical_shed() noexcept { counters_.critical_shed.add(); }
-  /// Called before a refusal is sent, so that a client that has read it finds it counted.
-  void count_refusal(std::size_t upstream, GatewayReason refusal) noexcept;
   /// Called after it is sent: records the time since `from`.
   void time_refusal(TimePoint from) noexcept;
 
@@ -80,12 +79,14 @@ class GatewayLoop {
   [[nodiscard]] bool is_critical(const ServerRequest& request) const;
   void on_headers(ServerStream& stream, const ServerRequest& request);
   void refuse_early(ServerStream& stream, const ServerRequest& request, const Caller& caller,
-                    GatewayRefusal why, std::size_t upstream);
+                    GatewayRefusal why, LoopUpstream* upstream);
   void on_expiry(TimePoint now);
+  void on_leaving(TimePoint now);
   void publish_proxied() noexcept;
 
   GatewayCore& core_;
   io::Loop& loop_;
+  const std::uint32_t index_;
   LoopCounters& counters_;
   Rng rng_;
   std::shared_ptr<const Rules> rules_;
@@ -94,9 +95,11 @@ class GatewayLoop {
   Slab<ProxiedRequest> proxied_;
   std::uint64_t kept_back_ = 0;  // ordinary requests refused to keep places for critical ones
   Uploads uploads_;
-  std::vector<std::unique_ptr<upstream::Dispatcher>> dispatchers_;
+  std::vector<std::unique_ptr<LoopUpstream>> upstreams_;  // as the rules number them
+  std::vector<std::unique_ptr<LoopUpstream>> leaving_;    // not in the table, not gone
   std::vector<ResponseField> fields_;
   io::Timer expiry_;
+  io::Timer leaving_timer_;
   TimePoint expiry_due_{};
   Handler* front_handler_ = nullptr;
 };

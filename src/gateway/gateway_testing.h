@@ -114,6 +114,20 @@ class Origin {
   RunningServer server_;
 };
 
+/// An origin that answers with its own name.
+struct NamedOrigin {
+  explicit NamedOrigin(const std::string& name)
+      : origin([name](ScriptedHandler& handler) {
+          handler.complete = [name](ServerStream& stream) {
+            EXPECT_EQ(reply(stream, 200, name), SendResult::kSent);
+          };
+        }) {}
+  [[nodiscard]] std::string address() const { return origin.address(); }
+  [[nodiscard]] std::string port() const { return address().substr(address().rfind(':')); }
+
+  Origin origin;
+};
+
 inline constexpr std::string_view kGet = "GET / HTTP/1.1\r\nhost: t\r\n\r\n";
 
 /// An origin that answers when the test tells it to.
@@ -256,5 +270,10 @@ class RunningGateway {
   }
   Gateway gateway_;
 };
+
+/// The body of the answer to GET /.
+inline std::string answer_of(const RunningGateway& gateway) {
+  return Client(gateway.port()).get("/").body;
+}
 
 }  // namespace weir::inline v0::gateway::testkit

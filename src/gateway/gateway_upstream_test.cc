@@ -21,26 +21,14 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 using testkit::Answer;
+using testkit::answer_of;
 using testkit::Client;
 using testkit::eventually;
 using testkit::gateway_config;
+using testkit::NamedOrigin;
 using testkit::Origin;
 using testkit::RunningGateway;
 using testkit::RunningServer;
-
-/// An origin that answers with its own name.
-struct NamedOrigin {
-  explicit NamedOrigin(const std::string& name)
-      : origin([name](testkit::ScriptedHandler& handler) {
-          handler.complete = [name](ServerStream& stream) {
-            EXPECT_EQ(testkit::reply(stream, 200, name), SendResult::kSent);
-          };
-        }) {}
-  [[nodiscard]] std::string address() const { return origin.address(); }
-  [[nodiscard]] std::string port() const { return address().substr(address().rfind(':')); }
-
-  Origin origin;
-};
 
 /// An origin with TLS, whose certificate is its own authority.
 struct TlsOrigin {
@@ -83,10 +71,6 @@ struct TestFile {
   }
   const std::string path;
 };
-
-std::string answer_of(const RunningGateway& gateway) {
-  return Client(gateway.port()).get("/").body;
-}
 
 nlohmann::json endpoints(const RunningGateway& gateway) {
   return nlohmann::json::parse(gateway.page("/endpoints"));

@@ -25,8 +25,8 @@ struct GatewayView {
   GatewayCore& core;
   OperatorLog& log;
   std::function<ServerStats()> server_stats;
-  /// The sources of one upstream, by its index.
-  std::function<std::vector<upstream::SourceStatus>(std::size_t)> sources;
+  /// The sources of one upstream.
+  std::function<std::vector<upstream::SourceStatus>(const ServedUpstream&)> sources;
   MemoryBudget budget;
   std::int64_t started_unix_seconds = 0;
   std::atomic<bool> draining{false};

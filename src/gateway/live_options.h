@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -12,7 +13,7 @@
 #include "weir/experimental/server/server.h"
 
 #include "core.h"
-#include "rules.h"
+#include "gateway_loop.h"
 
 namespace weir::inline v0::gateway {
 
@@ -25,13 +26,23 @@ namespace weir::inline v0::gateway {
 class LiveOptions {
  public:
   struct Consumers {
-    /// Reads certificates and keys again. This step and the next one may fail.
+    /// Reads certificates and keys again. This step and the next two may fail.
     std::function<Result<std::vector<RotatedCertificate>, ConfigError>(const io::TlsConfig&)>
         set_tls;
-    /// Reads the files of [upstream.tls] again. Returns what puts them in force, or why not.
-    std::function<Result<std::function<void()>, std::string>(const config::Config&)> read_dial_tls;
-    std::function<void(const std::shared_ptr<const Rules>&)> set_rules;
-    std::function<void(const config::Config&)> set_endpoints;
+    /// Reads the files of [upstream.tls]: a context for each upstream, or why not.
+    std::function<Result<std::vector<io::TlsContext::Ptr>, std::string>(const config::Config&)>
+        read_dial_tls;
+    /// Finds the endpoints of the upstreams that are new. Returns why they cannot be used; empty if
+    /// they can.
+    std::function<std::string(const UpstreamSet&, const config::Config&)> find_endpoints;
+    /// Stops the sources of all other upstreams.
+    std::function<void(const UpstreamSet&)> keep_endpoints;
+    /// Changes the sources of all upstreams.
+    std::function<void(const UpstreamSet&, const config::Config&)> set_endpoints;
+    /// Gives upstreams and rules to every loop; when it returns, all of them use it.
+    std::function<void(const GatewayLoop::Table&)> take;
+    /// Waits until this is true, or for a moment at most.
+    std::function<void(const std::function<bool()>&)> wait_briefly;
   };
   LiveOptions(GatewayCore& core, Consumers consumers)
       : core_(core), consumers_(std::move(consumers)) {}
@@ -40,9 +51,17 @@ class LiveOptions {
   [[nodiscard]] ReloadReport reload(const config::Config& next);
 
  private:
-  [[nodiscard]] std::string objection_to(const config::Config& next,
-                                         const config::Config& now) const;
-  void apply(config::OptionApply which, const config::Config& now);
+  /// What a reload is going to put in force.
+  struct Prepared {
+    config::Config now;
+    std::vector<io::TlsContext::Ptr> contexts;
+    std::shared_ptr<const UpstreamSet> upstreams;
+  };
+  [[nodiscard]] std::string objection_to(const config::Config& now) const;
+  [[nodiscard]] std::string prepare(const config::Config& before, Prepared& prepared);
+  void put_in_force(const Prepared& prepared, const std::set<config::OptionApply>& wanted);
+  void apply(config::OptionApply which, const Prepared& prepared);
+  [[nodiscard]] AdmissionConfig in_controller(AdmissionConfig rules) const;
 
   GatewayCore& core_;
   Consumers consumers_;

@@ -25,6 +25,8 @@ constexpr TimePoint kStart = time_from_ns(1'000'000'000);
 /// Two upstreams, the first with its own limits, TLS, one route; small pools.
 config::Config base_config() {
   config::Config config;
+  config.reload.connections_spare = 1000000;
+  config.reload.tls_connections_spare = 1000000;
   config.server.streams_max = 64;
   config.server.reserved_streams = 1;
   config.server.tls.certificate = "chain.pem";
@@ -56,6 +58,8 @@ struct Held {
   std::vector<std::uint32_t> limit_bounds;  // and, where it is fixed, the limit itself
   std::vector<upstream::UpstreamTimeouts> timeouts;
   std::vector<std::uint32_t> retries;  // deposit and cap of each upstream
+  std::vector<std::string> names;
+  std::vector<upstream::UpstreamConfig> fixed;  // what is fixed while an upstream exists
   std::vector<std::vector<upstream::SourceSpec>> sources;
   std::vector<io::TlsClientConfig> dial_tls;
   Rules rules;
@@ -65,6 +69,15 @@ struct Held {
   bool operator==(const Held&) const = default;
 };
 
+/// An upstream's configuration without what may change while it exists.
+upstream::UpstreamConfig fixed_part(const upstream::UpstreamConfig& config) {
+  upstream::UpstreamConfig out;
+  for (const auto& option : config::upstream_options()) {
+    if (option.row.apply == config::OptionApply::kReplace) option.copy(out, config);
+  }
+  return out;
+}
+
 /// A gateway's core and its live options, without loops and sockets.
 class Running {
  public:
@@ -73,70 +86,125 @@ class Running {
         live_(core_,
               {.set_tls = [this](const io::TlsConfig& tls) { return set_tls(tls); },
                .read_dial_tls = [this](const config::Config& next) { return read_dial_tls(next); },
-               .set_rules = [this](const auto& rules) { rules_ = rules; },
-               .set_endpoints = [this](const config::Config& next) { set_sources(next); }}),
-        rules_(std::make_shared<const Rules>(config, core_.names)),
+               .find_endpoints =
+                   [this](const UpstreamSet& upstreams, const config::Config& next) {
+                     add_sources(upstreams, next, Known::kStay);
+                     return endpoints_objection;
+                   },
+               .keep_endpoints = [this](const UpstreamSet& upstreams) { keep(upstreams); },
+               .set_endpoints =
+                   [this](const UpstreamSet& upstreams, const config::Config& next) {
+                     add_sources(upstreams, next, Known::kChange);
+                   },
+               .take = [this](const GatewayLoop::Table& table) { table_ = table; },
+               .wait_briefly = [this](const auto& reached) { waited = !reached(); }}),
+        table_{.upstreams = core_.upstreams.in_force(),
+               .rules = std::make_shared<const Rules>(config, core_.upstreams.in_force()->names())},
         tls_(config.server.tls) {
-    set_sources(config);
-    (*read_dial_tls(config))();
+    add_sources(*table_.upstreams, config, Known::kStay);
+    static_cast<void>(read_dial_tls(config));
+    dial_tls_ = read_;
   }
 
-  Result<std::vector<RotatedCertificate>, ConfigError> set_tls(const io::TlsConfig& tls) {
-    if (refuse_tls) return unexpected(ConfigError{.key = "tls.certificate"});
-    tls_ = tls;
-    return std::vector<RotatedCertificate>{};
+  ReloadReport reload(const config::Config& next) {
+    ReloadReport report = live_.reload(next);
+    if (report.ok()) dial_tls_ = read_;
+    return report;
   }
-  Result<std::function<void()>, std::string> read_dial_tls(const config::Config& next) {
-    if (refuse_dial_tls) return unexpected(std::string("upstream app: ca.pem: no such file"));
-    return std::function<void()>([this, next] {
-      dial_tls_.clear();
-      for (const upstream::UpstreamConfig& one : next.upstreams) dial_tls_.push_back(one.tls);
-    });
-  }
-  void set_sources(const config::Config& next) {
-    sources_.clear();
-    for (const upstream::UpstreamConfig& one : next.upstreams) sources_.push_back(one.endpoints);
-  }
-  ReloadReport reload(const config::Config& next) { return live_.reload(next); }
   GatewayCore& core() { return core_; }
+  [[nodiscard]] std::shared_ptr<ServedUpstream> upstream(std::size_t i) const {
+    return core_.upstreams.in_force()->all[i];
+  }
   ScopeStats scope(std::size_t i) {
-    return core_.controller.scope_stats(core_.scope_of(i), kStart);
+    return core_.controller.scope_stats(upstream(i)->scope(), kStart);
   }
   Held held() {
+    EXPECT_EQ(table_.upstreams, core_.upstreams.in_force()) << "the loops use what is in force";
     Held out{.admission = core_.controller.config(),
              .limits = {},
              .limit_bounds = {},
              .timeouts = {},
              .retries = {},
-             .sources = sources_,
+             .names = table_.upstreams->names(),
+             .fixed = {},
+             .sources = {},
              .dial_tls = dial_tls_,
-             .rules = *rules_,
+             .rules = *table_.rules,
              .tls = tls_,
              .admin = core_.config_in_force().admin};
     out.admission.actor_table_size = 0;  // sized at start, with room for the waiters allowed then
-    for (std::size_t i = 0; i < core_.names.size(); ++i) {
-      const auto limit = core_.controller.limit_config(core_.scope_of(i));
+    out.admission.scopes_max = 0;        // the same
+    out.admission.limit = {};            // of whoever has the first scope: see `limits`
+    for (std::size_t i = 0; i < table_.upstreams->all.size(); ++i) {
+      const std::shared_ptr<ServedUpstream> one = upstream(i);
+      const auto limit = core_.controller.limit_config(one->scope());
       const ScopeStats stats = scope(i);
+      EXPECT_EQ(stats.name, one->name());
       out.limits.push_back(limit);
       out.limit_bounds.push_back(stats.limit_min);
       out.limit_bounds.push_back(stats.limit_max);
       if (limit && limit->policy == LimitKind::kFixed) out.limit_bounds.push_back(stats.limit);
-      out.timeouts.push_back(core_.upstreams[i]->timeouts());
-      out.retries.push_back(core_.upstreams[i]->budget().rules().deposit_millitokens);
-      out.retries.push_back(core_.upstreams[i]->budget().rules().cap_millitokens);
+      out.timeouts.push_back(one->upstream.timeouts());
+      out.retries.push_back(one->upstream.budget().rules().deposit_millitokens);
+      out.retries.push_back(one->upstream.budget().rules().cap_millitokens);
+      out.fixed.push_back(fixed_part(one->upstream.config()));
+      out.sources.push_back(sources_of(one.get()));
     }
+    EXPECT_EQ(sources_.size(), table_.upstreams->all.size()) << "no source without its upstream";
+    EXPECT_EQ(core_.controller.scope_count(), table_.upstreams->all.size());
     return out;
   }
 
   bool refuse_tls = false;
   bool refuse_dial_tls = false;
+  bool waited = false;
+  std::string endpoints_objection;
 
  private:
+  enum class Known : std::uint8_t { kStay, kChange };
+  struct Source {
+    const ServedUpstream* upstream;
+    std::vector<upstream::SourceSpec> specs;
+  };
+  Result<std::vector<RotatedCertificate>, ConfigError> set_tls(const io::TlsConfig& tls) {
+    if (refuse_tls) return unexpected(ConfigError{.key = "tls.certificate"});
+    tls_ = tls;
+    return std::vector<RotatedCertificate>{};
+  }
+  Result<std::vector<io::TlsContext::Ptr>, std::string> read_dial_tls(const config::Config& next) {
+    if (refuse_dial_tls) return unexpected(std::string("upstream app: ca.pem: no such file"));
+    read_.clear();
+    for (const upstream::UpstreamConfig& one : next.upstreams) read_.push_back(one.tls);
+    return std::vector<io::TlsContext::Ptr>(next.upstreams.size());
+  }
+  void add_sources(const UpstreamSet& upstreams, const config::Config& next, Known known) {
+    for (std::size_t i = 0; i < upstreams.all.size(); ++i) {
+      const ServedUpstream* one = upstreams.all[i].get();
+      const auto found = std::find_if(sources_.begin(), sources_.end(),
+                                      [&](const Source& source) { return source.upstream == one; });
+      if (found == sources_.end()) sources_.push_back({one, next.upstreams[i].endpoints});
+      if (found != sources_.end() && known == Known::kChange) {
+        found->specs = next.upstreams[i].endpoints;
+      }
+    }
+  }
+  void keep(const UpstreamSet& upstreams) {
+    std::erase_if(sources_, [&](const Source& one) { return !upstreams.has(*one.upstream); });
+  }
+  [[nodiscard]] std::vector<upstream::SourceSpec> sources_of(const ServedUpstream* upstream) const {
+    for (const Source& one : sources_) {
+      if (one.upstream == upstream) return one.specs;
+    }
+    ADD_FAILURE() << "no source";
+    return {};
+  }
+
   GatewayCore core_;
   LiveOptions live_;
-  std::shared_ptr<const Rules> rules_;
+  GatewayLoop::Table table_;
   io::TlsConfig tls_;
-  std::vector<std::vector<upstream::SourceSpec>> sources_;
+  std::vector<Source> sources_;
+  std::vector<io::TlsClientConfig> read_;
   std::vector<io::TlsClientConfig> dial_tls_;
 };
 
@@ -211,6 +279,10 @@ template <class F>
 void for_each_live_row(F f) {
   const auto all = [&](auto options, auto owner_of) {
     for (const auto& option : options) {
+      // Another name is another upstream, and without TLS the other keys of [upstream.tls] are
+      // wrong: both have tests of their own.
+      const std::string key = option.row.key();
+      if (key == "upstream.name" || key == "upstream.tls.enabled") continue;
       if (is_live(option.row.apply)) f(option, owner_of);
     }
   };
@@ -249,24 +321,58 @@ TEST(LiveOptions, EveryLiveRowIsPutInForceByTheFunctionThatItNames) {
   });
 }
 
+/// Removes, adds, renames or reorders upstreams; routes lead only to those that are there.
+void shuffle_upstreams(config::Config& config, Rng& rng) {
+  auto& upstreams = config.upstreams;
+  const auto pick = [&] { return static_cast<std::ptrdiff_t>(rng.below(upstreams.size())); };
+  if (rng.chance(0.4)) {
+    upstream::UpstreamConfig added = upstreams[static_cast<std::size_t>(pick())];
+    added.name = "u" + std::to_string(rng.below(6));
+    const auto same = [&](const auto& one) { return one.name == added.name; };
+    if (std::none_of(upstreams.begin(), upstreams.end(), same)) {
+      upstreams.insert(upstreams.begin() + pick(), added);
+    }
+  }
+  // for_each_live_row() changes the first two.
+  if (upstreams.size() > 2 && rng.chance(0.4)) upstreams.erase(upstreams.begin() + pick());
+  if (rng.chance(0.2)) std::swap(upstreams.front(), upstreams.back());
+  for (RouteConfig& route : config.routes) {
+    const auto leads = [&](const auto& one) { return one.name == route.upstream; };
+    if (rng.chance(0.3) || std::none_of(upstreams.begin(), upstreams.end(), leads)) {
+      route.upstream = upstreams[static_cast<std::size_t>(pick())].name;
+    }
+  }
+}
+
 TEST(LiveOptions, AnySequenceOfReloadsEndsWhereAFreshStartBegins) {
   Rng rng(7);
+  int came_and_went = 0;
+  int refused = 0;
   for (int sequence = 0; sequence < 40; ++sequence) {
     Running running(base_config());
     config::Config in_force = base_config();
-    for (int reloads = 0; reloads < 6; ++reloads) {
+    for (int reloads = 0; reloads < 8; ++reloads) {
       config::Config next = in_force;
-      if (rng.chance(0.3)) next.routes.resize(1 + rng.below(3), base_config().routes[0]);
+      if (rng.chance(0.3)) next.routes.resize(1 + rng.below(3), next.routes[0]);
       for_each_live_row([&](const auto& option, auto owner_of) {
         if (rng.chance(0.15)) next = with_other_value(next, option, owner_of, rng);
       });
-      ASSERT_TRUE(next.validate().empty());
+      shuffle_upstreams(next, rng);
+      if (!next.validate().empty()) continue;  // a route of a row above led to one that went
       running.refuse_tls = rng.chance(0.1);
-      if (running.reload(next).ok()) in_force = next;
+      running.endpoints_objection = rng.chance(0.05) ? "endpoint is this gateway itself" : "";
+      const ReloadReport report = running.reload(next);
+      ASSERT_TRUE(report.deferred.empty());
+      came_and_went += static_cast<int>(report.upstreams.size());
+      refused += report.ok() ? 0 : 1;
+      if (report.ok()) in_force = next;
+      ASSERT_EQ(running.core().config_in_force(), in_force);
     }
-    ASSERT_EQ(running.core().config_in_force(), in_force);
     EXPECT_EQ(running.held(), Running(in_force).held()) << "sequence " << sequence;
   }
+  EXPECT_GT(came_and_went, 100);
+  EXPECT_GT(refused, 10);
+  EXPECT_LT(refused, 250);
 }
 
 TEST(LiveOptions, AChangedCommonLimitLeavesWhatTheFirstUpstreamOverrides) {
@@ -320,7 +426,7 @@ TEST(LiveOptions, AChangedPolicyGoesOnFromTheLimitInForce) {
     config.admission.limit.policy = LimitKind::kAimd;
     Running running(config);
     for (int second = 0; second < 6; ++second) {
-      overload(running.core().controller, running.core().scope_of(upstream), second);
+      overload(running.core().controller, running.upstream(upstream)->scope(), second);
     }
     const std::uint32_t learned = running.scope(upstream).limit;
     ASSERT_LT(learned, config.limit_of(config.upstreams[upstream]).initial_limit);
@@ -368,6 +474,147 @@ TEST(LiveOptions, MoreRequestsThanTheBuffersLaidOutAtStartNeedARestart) {
   EXPECT_THAT(running.reload(next).refused, HasSubstr("admission.max_concurrent = 2048"));
   next.admission.max_concurrent = 32;
   EXPECT_TRUE(running.reload(next).ok());
+}
+
+// ---- upstreams that come, go and are replaced
+
+upstream::UpstreamConfig small_upstream(const std::string& name, std::uint32_t connections = 8) {
+  upstream::UpstreamConfig upstream = base_config().upstreams[1];
+  upstream.name = name;
+  upstream.max_connections = connections;
+  return upstream;
+}
+
+/// Room for one more upstream with eight connections.
+config::Config with_little_room() {
+  config::Config config = base_config();
+  config.reload = {.upstreams_spare = 1, .connections_spare = 8, .tls_connections_spare = 8};
+  return config;
+}
+
+TEST(LiveOptions, AnUpstreamIsAddedUsedAndRemoved) {
+  Running running(base_config());
+  config::Config next = base_config();
+  next.upstreams.push_back(small_upstream("new"));
+  next.routes[0].upstream = "new";
+  ReloadReport report = running.reload(next);
+  ASSERT_TRUE(report.ok()) << report.refused;
+  EXPECT_THAT(report.upstreams, ::testing::ElementsAre("upstream new: added, 1 endpoint"));
+  EXPECT_EQ(running.held(), Running(next).held());
+  next.upstreams.erase(next.upstreams.begin());
+  report = running.reload(next);
+  ASSERT_TRUE(report.ok()) << report.refused;
+  EXPECT_THAT(report.upstreams, ::testing::ElementsAre("upstream app: removed; 0 requests finish"));
+  EXPECT_EQ(running.held(), Running(next).held());
+  EXPECT_TRUE(running.core().upstreams.leaving().empty());
+}
+
+TEST(LiveOptions, AReplacedUpstreamKeepsItsScopeAndItsLearnedLimit) {
+  config::Config config = base_config();
+  config.admission.limit.policy = LimitKind::kAimd;
+  Running running(config);
+  const ScopeId scope = running.upstream(0)->scope();
+  for (int second = 0; second < 6; ++second) overload(running.core().controller, scope, second);
+  const std::uint32_t learned = running.scope(0).limit;
+  ASSERT_LT(learned, 40U);
+  const std::shared_ptr<ServedUpstream> before = running.upstream(0);
+  config::Config next = config;
+  next.upstreams[0].protocol = upstream::Protocol::kHttp2;
+  const ReloadReport report = running.reload(next);
+  ASSERT_TRUE(report.ok()) << report.refused;
+  EXPECT_THAT(report.upstreams,
+              ::testing::ElementsAre(
+                  "upstream app: replaced, 1 endpoint; 0 requests finish at the one before"));
+  ASSERT_EQ(report.applied.size(), 1U);
+  EXPECT_EQ(report.applied[0].key, "upstream.app.protocol");
+  EXPECT_NE(running.upstream(0), before);
+  EXPECT_EQ(running.upstream(0)->scope(), scope);
+  EXPECT_EQ(running.scope(0).limit, learned);
+}
+
+TEST(LiveOptions, WhatDoesNotFitTheRoomLaidOutAtStartIsRefusedWithTheOption) {
+  const auto refused = [](auto change) {
+    Running running(with_little_room());
+    const Held before = running.held();
+    config::Config next = with_little_room();
+    change(next);
+    EXPECT_EQ(next.validate(), ConfigErrors{});
+    const ReloadReport report = running.reload(next);
+    EXPECT_EQ(running.held() == before, !report.ok());
+    EXPECT_FALSE(running.waited) << "nobody is about to free room";
+    return report.refused;
+  };
+  EXPECT_EQ(refused([](config::Config& c) { c.upstreams.push_back(small_upstream("new")); }), "");
+  EXPECT_THAT(refused([](config::Config& c) {
+                c.upstreams.push_back(small_upstream("new", 4));
+                c.upstreams.push_back(small_upstream("newer", 4));
+              }),
+              HasSubstr("reload.upstreams_spare = 1: there is room for 3 upstreams, laid out at "
+                        "start, and 4 are needed"));
+  EXPECT_THAT(
+      refused([](config::Config& c) { c.upstreams.push_back(small_upstream("new", 9)); }),
+      HasSubstr("reload.connections_spare = 8: there is room for 24 connections (the sum of "
+                "max_connections), laid out at start, and 25 are needed"));
+  EXPECT_THAT(refused([](config::Config& c) {
+                c.upstreams.push_back(small_upstream("new"));
+                c.upstreams.back().response_head_bytes_max = 100000;
+              }),
+              HasSubstr("response_head_bytes_max = 100000: the largest that there is room for"));
+}
+
+TEST(LiveOptions, TlsIsSwitchedOnIfThereIsRoomForIt) {
+  config::Config config = with_little_room();
+  config.reload.tls_connections_spare = 0;
+  for (upstream::UpstreamConfig& one : config.upstreams) {
+    one.tls_enabled = false;
+    one.tls = {};
+  }
+  config::Config next = config;
+  next.upstreams[0].tls_enabled = true;
+  {
+    Running running(config);
+    EXPECT_THAT(running.reload(next).refused,
+                HasSubstr("reload.tls_connections_spare = 0: there is room for 0 connections with "
+                          "TLS (the sum of max_connections), laid out at start, and 8 are needed"));
+  }
+  config.reload.tls_connections_spare = next.reload.tls_connections_spare = 8;
+  Running running(config);
+  EXPECT_TRUE(running.reload(next).ok());
+  EXPECT_EQ(running.held(), Running(next).held());
+  EXPECT_TRUE(running.reload(config).ok()) << "and off";
+  EXPECT_EQ(running.held(), Running(config).held());
+}
+
+TEST(LiveOptions, AnUpstreamThatIsStillFinishingUsesItsRoom) {
+  Running running(with_little_room());
+  const std::shared_ptr<ServedUpstream> in_use = running.upstream(1);  // as a request does
+  config::Config next = with_little_room();
+  next.upstreams[1] = small_upstream("second");
+  ASSERT_TRUE(running.reload(next).ok());
+  ASSERT_EQ(running.core().upstreams.leaving().size(), 1U);
+  EXPECT_EQ(running.core().upstreams.leaving()[0].name, "other");
+  next.upstreams[1] = small_upstream("third");
+  const ReloadReport report = running.reload(next);
+  EXPECT_THAT(report.refused, HasSubstr("upstream other uses until its requests have finished"));
+  EXPECT_TRUE(running.waited);
+  EXPECT_EQ(running.core().controller.scope_count(), 3U);
+}
+
+TEST(LiveOptions, AnUpstreamThatComesBackWhileItFinishesHasTheSameScopeAndItsNewLimit) {
+  Running running(base_config());
+  const std::shared_ptr<ServedUpstream> in_use = running.upstream(1);
+  config::Config next = base_config();
+  next.upstreams.pop_back();
+  ASSERT_TRUE(running.reload(next).ok());
+  next.upstreams.push_back(small_upstream("other"));
+  next.upstreams[1].limit.initial_limit = 50;
+  next.upstreams[1].limit.max_limit = 77;
+  ASSERT_EQ(next.validate(), ConfigErrors{});
+  const ReloadReport report = running.reload(next);
+  ASSERT_TRUE(report.ok()) << report.refused;
+  EXPECT_NE(running.upstream(1), in_use);
+  EXPECT_EQ(running.upstream(1)->scope(), in_use->scope());
+  EXPECT_EQ(running.held(), Running(next).held());
 }
 
 }  // namespace

@@ -26,11 +26,15 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 class Scrape {
  public:
   Scrape(const GatewayView& view, TimePoint now, std::span<char> buffer)
-      : view_(view), core_(view.core), page_(buffer), server_(view.server_stats()) {
-    for (std::size_t i = 0; i < core_.upstreams.size(); ++i) {
-      scopes_.push_back(core_.controller.scope_stats(core_.scope_of(i), now));
-      totals_.push_back(core_.upstreams[i]->totals());
-      sets_.push_back(core_.upstreams[i]->endpoints());
+      : view_(view),
+        core_(view.core),
+        page_(buffer),
+        server_(view.server_stats()),
+        upstreams_(view.core.upstreams.in_force()) {
+    for (const auto& one : upstreams_->all) {
+      scopes_.push_back(core_.controller.scope_stats(one->scope(), now));
+      totals_.push_back(one->upstream.totals());
+      sets_.push_back(one->upstream.endpoints());
     }
     now_ = now;
   }
@@ -65,32 +69,43 @@ class Scrape {
       }
     }
   }
+  /// The counters of one loop for one upstream; the last index means "none".
+  [[nodiscard]] const UpstreamCounters& counters(std::size_t upstream, std::size_t loop) const {
+    return upstream < count() ? *upstreams_->all[upstream]->place.counters[loop]
+                              : core_.counters[loop]->none;
+  }
   /// A sample for each upstream (the last index means "none") and each counter of an array, from
   /// `first` on: its sum over the loops.
   template <class Counters, class Name>
-  void per_counter(Metric metric, std::size_t upstreams, Counters UpstreamCounters::*counters,
+  void per_counter(Metric metric, std::size_t upstreams, Counters UpstreamCounters::*array,
                    std::size_t first, Name name) {
     page_.family(metric);
     for (std::size_t i = 0; i < upstreams; ++i) {
       for (std::size_t k = first; k < Counters().size(); ++k) {
         std::uint64_t total = 0;
-        for (const auto& loop : core_.counters) total += (*loop->upstreams[i].*counters)[k].get();
+        for (std::size_t loop = 0; loop < core_.counters.size(); ++loop) {
+          total += (counters(i, loop).*array)[k].get();
+        }
         page_.sample({upstream_name(i), name(k)}, total);
       }
     }
   }
   void per_upstream(Metric metric, metrics::Histogram UpstreamCounters::*histogram) {
     page_.family(metric);
-    for (std::size_t i = 0; i < core_.upstreams.size(); ++i) {
-      metrics::HistogramSnapshot all = (*core_.counters[0]->upstreams[i].*histogram).snapshot();
-      for (std::size_t k = 1; k < core_.counters.size(); ++k) {
-        all.merge((*core_.counters[k]->upstreams[i].*histogram).snapshot());
+    for (std::size_t i = 0; i < count(); ++i) {
+      metrics::HistogramSnapshot all = (counters(i, 0).*histogram).snapshot();
+      for (std::size_t loop = 1; loop < core_.counters.size(); ++loop) {
+        all.merge((counters(i, loop).*histogram).snapshot());
       }
       page_.sample({upstream_name(i)}, all.view());
     }
   }
+  [[nodiscard]] std::size_t count() const { return upstreams_->all.size(); }
+  [[nodiscard]] upstream::Upstream& upstream_at(std::size_t index) const {
+    return upstreams_->all[index]->upstream;
+  }
   [[nodiscard]] std::string_view upstream_name(std::size_t index) const {
-    return index < core_.names.size() ? std::string_view(core_.names[index]) : kNone;
+    return index < count() ? std::string_view(upstreams_->all[index]->name()) : kNone;
   }
   struct Connections {
     std::uint64_t open = 0;
@@ -124,6 +139,7 @@ class Scrape {
   GatewayCore& core_;
   metrics::MetricsPage page_;
   ServerStats server_;
+  const std::shared_ptr<const UpstreamSet> upstreams_;
   std::vector<Scope> scopes_;
   std::vector<upstream::EndpointTotals> totals_;                    // of each upstream
   std::vector<std::shared_ptr<const upstream::EndpointSet>> sets_;  // the same
@@ -168,11 +184,11 @@ void Scrape::admission() {
   per_scope(kAdmissionVegasQueueEstimate, &Scope::queue_estimate);
   page_.family(kAdmissionLimitChanges);
   for (std::size_t i = 0; i < scopes_.size(); ++i) {
-    const OperatorLog::Moves moves = view_.log.moves(i);
+    const OperatorLog::Moves moves = view_.log.moves(scopes_[i].name);
     page_.sample({scopes_[i].name, "up"}, moves.up);
     page_.sample({scopes_[i].name, "down"}, moves.down);
   }
-  per_counter(kAdmissionOutcomes, core_.upstreams.size(), &UpstreamCounters::outcomes, 0,
+  per_counter(kAdmissionOutcomes, count(), &UpstreamCounters::outcomes, 0,
               [](std::size_t k) { return kOutcomeNames[k]; });
   per_scope(kAdmissionState, [](const Scope& s) { return static_cast<unsigned>(s.state); });
   per_scope(kAdmissionOverloaded, [](const Scope& s) { return s.overloaded ? 1U : 0U; });
@@ -234,7 +250,7 @@ void Scrape::actors() {
   page_.single(kAdmissionPeers, all.peers);
   page_.single(kAdmissionStreaming, all.streaming);
   page_.single(kAdmissionCriticalShed,
-               all.critical_shed + server_.critical_shed + totals_of(core_.counters).critical_shed);
+               all.critical_shed + server_.critical_shed + core_.totals().critical_shed);
   page_.single(kAdmissionMemoryUsage, all.memory_usage);
   page_.single(kAdmissionMemoryReadable, all.memory_readable ? 1U : 0U);
   const MemoryRules memory = core_.controller.config().memory;
@@ -315,14 +331,13 @@ void Scrape::tls() {
 }
 
 void Scrape::requests() {
-  const RequestTotals totals = totals_of(core_.counters);
-  const std::size_t count = core_.upstreams.size();
+  const RequestTotals totals = core_.totals();
   page_.single(kRequestsReceived, totals.received);
-  per_counter(kRequestsAnswered, count, &UpstreamCounters::answered, 0,
+  per_counter(kRequestsAnswered, count(), &UpstreamCounters::answered, 0,
               [](std::size_t k) { return kStatusNames[k]; });
-  per_counter(kRequestsRefused, count + 1, &UpstreamCounters::refused, 1,
+  per_counter(kRequestsRefused, count() + 1, &UpstreamCounters::refused, 1,
               [](std::size_t k) { return GatewayReason::at(k).name(); });
-  per_counter(kRequestsAborted, count, &UpstreamCounters::aborted, 0,
+  per_counter(kRequestsAborted, count(), &UpstreamCounters::aborted, 0,
               [](std::size_t k) { return kEndedByNames[k]; });
   page_.single(kRequestsActive, totals.active());
   per_upstream(kRequestDuration, &UpstreamCounters::duration);
@@ -337,31 +352,31 @@ void Scrape::requests() {
 void Scrape::upstreams() {
   const auto each = [this](Metric metric, auto value) {
     page_.family(metric);
-    for (std::size_t i = 0; i < core_.upstreams.size(); ++i) {
-      page_.sample({core_.names[i]}, value(i));
+    for (std::size_t i = 0; i < count(); ++i) {
+      page_.sample({upstream_name(i)}, value(i));
     }
   };
   each(kUpstreamAttempts, [&](std::size_t i) { return totals_[i].attempts; });
   each(kUpstreamRetries, [&](std::size_t i) { return totals_[i].retries; });
   each(kUpstreamConnects, [&](std::size_t i) { return totals_[i].connects; });
   page_.family(kUpstreamConnections);
-  for (std::size_t i = 0; i < core_.upstreams.size(); ++i) {
+  for (std::size_t i = 0; i < count(); ++i) {
     const upstream::EndpointTotals& all = totals_[i];
     for (const ByState& one : by_state({all.connections, all.idle, all.connecting})) {
-      page_.sample({core_.names[i], one.state}, one.connections);
+      page_.sample({upstream_name(i), one.state}, one.connections);
     }
   }
   page_.family(kUpstreamFailures);
-  for (std::size_t i = 0; i < core_.upstreams.size(); ++i) {
+  for (std::size_t i = 0; i < count(); ++i) {
     for (std::size_t k = 1; k < upstream::kUpstreamFailureCount; ++k) {
-      page_.sample({core_.names[i], upstream::kUpstreamFailureNames[k]}, totals_[i].failures[k]);
+      page_.sample({upstream_name(i), upstream::kUpstreamFailureNames[k]}, totals_[i].failures[k]);
     }
   }
   per_upstream(kUpstreamLatency, &UpstreamCounters::latency);
-  each(kUpstreamConnectionQueue, [&](std::size_t i) { return core_.upstreams[i]->waiting(); });
-  each(kUpstreamHeld, [&](std::size_t i) { return core_.upstreams[i]->held(); });
+  each(kUpstreamConnectionQueue, [&](std::size_t i) { return upstream_at(i).waiting(); });
+  each(kUpstreamHeld, [&](std::size_t i) { return upstream_at(i).held(); });
   each(kUpstreamHeldTotal, [&](std::size_t i) {
-    return core_.upstreams[i]->sum([](const upstream::CallCounters& c) { return c.held.get(); });
+    return upstream_at(i).sum([](const upstream::CallCounters& c) { return c.held.get(); });
   });
   retries();
   endpoints();
@@ -370,25 +385,25 @@ void Scrape::upstreams() {
 void Scrape::retries() {
   using upstream::CallCounters;
   page_.family(kUpstreamRetryDecisions);
-  for (std::size_t i = 0; i < core_.upstreams.size(); ++i) {
-    const upstream::Upstream& upstream = *core_.upstreams[i];
+  for (std::size_t i = 0; i < count(); ++i) {
+    const upstream::Upstream& upstream = upstream_at(i);
     for (std::size_t k = 0; k < policy::kSendAgainReasonCount; ++k) {
-      page_.sample({core_.names[i], name_of(static_cast<policy::SendAgainReason>(k))},
+      page_.sample({upstream_name(i), name_of(static_cast<policy::SendAgainReason>(k))},
                    upstream.sum([k](const CallCounters& c) { return c.decisions[k].get(); }));
     }
-    page_.sample({core_.names[i], "budget_empty"},
+    page_.sample({upstream_name(i), "budget_empty"},
                  upstream.sum([](const CallCounters& c) { return c.budget_empty.get(); }));
   }
   page_.family(kUpstreamRetryBudget);
-  for (std::size_t i = 0; i < core_.upstreams.size(); ++i) {
-    page_.sample({core_.names[i]}, core_.upstreams[i]->budget().balance_millitokens() / 1000.0);
+  for (std::size_t i = 0; i < count(); ++i) {
+    page_.sample({upstream_name(i)}, upstream_at(i).budget().balance_millitokens() / 1000.0);
   }
   using enum policy::HealthReason;
   page_.family(kUpstreamEjections);
-  for (std::size_t i = 0; i < core_.upstreams.size(); ++i) {
+  for (std::size_t i = 0; i < count(); ++i) {
     for (const policy::HealthReason cause :
          {kConnectFailed, kBadAnswers, kSlow, kChecksFailed, kSilent}) {
-      page_.sample({core_.names[i], name_of(cause)}, core_.upstreams[i]->ejections(cause));
+      page_.sample({upstream_name(i), name_of(cause)}, upstream_at(i).ejections(cause));
     }
   }
 }
@@ -396,27 +411,27 @@ void Scrape::retries() {
 void Scrape::endpoints() {
   const auto each = [this](Metric metric, auto sample) {
     page_.family(metric);
-    for (std::size_t i = 0; i < core_.upstreams.size(); ++i) {
+    for (std::size_t i = 0; i < count(); ++i) {
       for (const upstream::EndpointSet::Member& member : sets_[i]->members) {
-        sample(core_.names[i], *member.endpoint);
+        sample(upstream_name(i), *member.endpoint);
       }
     }
   };
   using upstream::Endpoint;
   using Counters = upstream::EndpointCounters;
-  each(kEndpointRequests, [this](const std::string& name, const Endpoint& e) {
+  each(kEndpointRequests, [this](std::string_view name, const Endpoint& e) {
     for (std::size_t k = 0; k < upstream::kAttemptOutcomeNames.size(); ++k) {
       page_.sample({name, e.label(), upstream::kAttemptOutcomeNames[k]},
                    e.sum([k](const Counters& c) { return c.ended[k].get(); }));
     }
   });
-  each(kEndpointLatency, [this](const std::string& name, const Endpoint& e) {
+  each(kEndpointLatency, [this](std::string_view name, const Endpoint& e) {
     const upstream::LatencySummary latency = e.recent_latency();
     if (latency.samples == 0) return;
     page_.sample({name, e.label(), "50"}, to_seconds(latency.p50));
     page_.sample({name, e.label(), "99"}, to_seconds(latency.p99));
   });
-  each(kEndpointConnections, [this](const std::string& name, const Endpoint& e) {
+  each(kEndpointConnections, [this](std::string_view name, const Endpoint& e) {
     const Connections now{
         .open = e.sum([](const Counters& c) { return c.connections.get(); }),
         .idle = e.sum([](const Counters& c) { return c.idle.get(); }),
@@ -425,10 +440,10 @@ void Scrape::endpoints() {
       page_.sample({name, e.label(), one.state}, one.connections);
     }
   });
-  each(kEndpointUp, [this](const std::string& name, const Endpoint& e) {
+  each(kEndpointUp, [this](std::string_view name, const Endpoint& e) {
     page_.sample({name, e.label()}, e.open() ? 1U : 0U);
   });
-  each(kEndpointInFlight, [this](const std::string& name, const Endpoint& e) {
+  each(kEndpointInFlight, [this](std::string_view name, const Endpoint& e) {
     page_.sample({name, e.label()}, e.in_flight());
   });
 }

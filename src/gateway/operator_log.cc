@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <utility>
 
 #include "weir/experimental/io/clock.h"
 
@@ -22,11 +23,27 @@ int width(std::string_view text) noexcept {
 
 }  // namespace
 
-OperatorLog::OperatorLog(std::vector<std::string> scopes, io::LineWriter* writer)
-    : names_(std::move(scopes)), scopes_(names_.size() + 1), writer_(writer) {}
+OperatorLog::OperatorLog(const std::vector<std::string>& scopes, io::LineWriter* writer)
+    : writer_(writer) {
+  set_scopes(scopes);
+}
 
-std::size_t OperatorLog::index_of(std::string_view scope) const noexcept {
-  return static_cast<std::size_t>(std::find(names_.begin(), names_.end(), scope) - names_.begin());
+void OperatorLog::set_scopes(const std::vector<std::string>& names) {
+  const std::scoped_lock lock(mutex_);
+  const std::vector<std::shared_ptr<Scope>> before = std::exchange(scopes_, {});
+  for (const std::string& name : names) {
+    const auto known = std::find_if(before.begin(), before.end(),
+                                    [&](const auto& scope) { return scope->name == name; });
+    scopes_.push_back(known != before.end() ? *known : std::make_shared<Scope>());
+    scopes_.back()->name = name;
+  }
+}
+
+std::shared_ptr<OperatorLog::Scope> OperatorLog::scope_of(std::string_view name) const noexcept {
+  const std::scoped_lock lock(mutex_);
+  const auto known = std::find_if(scopes_.begin(), scopes_.end(),
+                                  [&](const auto& scope) { return scope->name == name; });
+  return known != scopes_.end() ? *known : unknown_;
 }
 
 bool OperatorLog::Pace::lets_through(TimePoint now) noexcept {
@@ -42,7 +59,8 @@ bool OperatorLog::worth_telling(std::uint32_t told, std::uint32_t now) noexcept 
 }
 
 void OperatorLog::on_limit_change(const LimitChange& change) noexcept {
-  Scope& scope = scopes_[index_of(change.scope)];
+  const std::shared_ptr<Scope> known = scope_of(change.scope);
+  Scope& scope = *known;
   auto& moved = change.new_limit > change.old_limit ? scope.up : scope.down;
   moved.fetch_add(1, std::memory_order_relaxed);
   std::uint32_t told = scope.told.load(std::memory_order_relaxed);
@@ -63,7 +81,8 @@ void OperatorLog::on_limit_change(const LimitChange& change) noexcept {
 }
 
 void OperatorLog::on_refusals(const RefusalNotice& notice) noexcept {
-  Scope& scope = scopes_[index_of(notice.scope)];
+  const std::shared_ptr<Scope> known = scope_of(notice.scope);
+  Scope& scope = *known;
   const std::size_t at = v0::index_of(notice.reason);
   scope.refused[at].fetch_add(notice.count, std::memory_order_relaxed);
   if (!scope.refusal_paces[at].lets_through(io::monotonic_now())) return;
@@ -80,7 +99,8 @@ void OperatorLog::on_refusals(const RefusalNotice& notice) noexcept {
 }
 
 void OperatorLog::on_class_warning(const ClassWarning& warning) noexcept {
-  Scope& scope = scopes_[index_of(warning.scope)];
+  const std::shared_ptr<Scope> known = scope_of(warning.scope);
+  Scope& scope = *known;
   if (!scope.warning_pace.lets_through(io::monotonic_now())) return;
   const std::string_view priority = name_of(warning.priority);
   say_to(*this, "weir: %.*s: %.*s has %u of its %u places", width(warning.scope),
@@ -111,9 +131,16 @@ void OperatorLog::on_upstream(std::string_view name, std::size_t endpoints,
   }
 }
 
-OperatorLog::Moves OperatorLog::moves(std::size_t scope) const noexcept {
-  return {.up = scopes_[scope].up.load(std::memory_order_relaxed),
-          .down = scopes_[scope].down.load(std::memory_order_relaxed)};
+void OperatorLog::on_upstream_gone(std::string_view name) noexcept {
+  std::array<char, 320> line;
+  say(formatted(line, "weir: upstream %.*s: gone; its requests have finished", width(name),
+                name.data()));
+}
+
+OperatorLog::Moves OperatorLog::moves(std::string_view scope) const noexcept {
+  const std::shared_ptr<Scope> known = scope_of(scope);
+  return {.up = known->up.load(std::memory_order_relaxed),
+          .down = known->down.load(std::memory_order_relaxed)};
 }
 
 }  // namespace weir::inline v0::gateway

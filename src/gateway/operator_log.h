@@ -3,6 +3,8 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,8 +24,11 @@ namespace weir::inline v0::gateway {
 /// Thread-safety: all members, any thread. Never blocks on the reader of standard error.
 class OperatorLog final : public EventSink {
  public:
-  /// `scopes` as the controller names them. If `writer` is nullptr, it only counts.
-  OperatorLog(std::vector<std::string> scopes, io::LineWriter* writer);
+  /// If `writer` is nullptr, it only counts.
+  OperatorLog(const std::vector<std::string>& scopes, io::LineWriter* writer);
+
+  /// The names of the scopes from now on. Those that stay keep their counts.
+  void set_scopes(const std::vector<std::string>& names);
 
   void say(std::string_view text) noexcept {
     if (writer_ != nullptr) static_cast<void>(writer_->write(text));
@@ -37,11 +42,15 @@ class OperatorLog final : public EventSink {
   /// Logs that every endpoint of an upstream became unavailable, or that one is available again.
   void on_upstream(std::string_view name, std::size_t endpoints, bool unavailable) noexcept;
 
+  /// Logs that the last request of a removed upstream has finished.
+  void on_upstream_gone(std::string_view name) noexcept;
+
   struct Moves {
     std::uint64_t up = 0;
     std::uint64_t down = 0;
   };
-  [[nodiscard]] Moves moves(std::size_t scope) const noexcept;
+  /// How often the limit of a scope went up and down.
+  [[nodiscard]] Moves moves(std::string_view scope) const noexcept;
 
   static constexpr Duration kPace = std::chrono::seconds(10);
   /// Whether to log a limit: it differs by a quarter from the last one logged.
@@ -57,6 +66,7 @@ class OperatorLog final : public EventSink {
     std::atomic<std::int64_t> next_ns_{0};
   };
   struct Scope {
+    std::string name;
     std::atomic<std::uint64_t> up{0};
     std::atomic<std::uint64_t> down{0};
     std::atomic<std::uint32_t> told{0};  // the limit last logged
@@ -65,10 +75,12 @@ class OperatorLog final : public EventSink {
     std::array<Pace, kReasonCount> refusal_paces;
     std::array<std::atomic<std::uint64_t>, kReasonCount> refused{};  // since the last line
   };
-  [[nodiscard]] std::size_t index_of(std::string_view scope) const noexcept;
+  /// The one of that name; one without a name for those that are not known.
+  [[nodiscard]] std::shared_ptr<Scope> scope_of(std::string_view name) const noexcept;
 
-  std::vector<std::string> names_;
-  std::vector<Scope> scopes_;
+  mutable std::mutex mutex_;
+  std::vector<std::shared_ptr<Scope>> scopes_;  // under mutex_
+  const std::shared_ptr<Scope> unknown_ = std::make_shared<Scope>();
   io::LineWriter* writer_;
 };
 

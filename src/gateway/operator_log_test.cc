@@ -29,9 +29,22 @@ TEST(OperatorLog, MovesAreCountedPerScopeWhetherToldOrNot) {
   log.on_limit_change({.scope = "b", .old_limit = 11, .new_limit = 9});
   log.on_limit_change({.scope = "b", .old_limit = 9, .new_limit = 8});
   log.on_limit_change({.scope = "unknown", .old_limit = 9, .new_limit = 8});
-  EXPECT_EQ(log.moves(0).up, 0U);
-  EXPECT_EQ(log.moves(1).up, 1U);
-  EXPECT_EQ(log.moves(1).down, 2U);
+  EXPECT_EQ(log.moves("a").up, 0U);
+  EXPECT_EQ(log.moves("b").up, 1U);
+  EXPECT_EQ(log.moves("b").down, 2U);
+}
+
+TEST(OperatorLog, AScopeThatGoesAndComesBackCountsFromZero) {
+  OperatorLog log({"a", "b"}, nullptr);
+  log.on_limit_change({.scope = "a", .old_limit = 10, .new_limit = 11});
+  log.on_limit_change({.scope = "b", .old_limit = 10, .new_limit = 11});
+  log.set_scopes({"c", "b"});
+  log.on_limit_change({.scope = "a", .old_limit = 11, .new_limit = 12});
+  log.on_limit_change({.scope = "c", .old_limit = 11, .new_limit = 10});
+  EXPECT_EQ(log.moves("b").up, 1U);
+  EXPECT_EQ(log.moves("c").down, 1U);
+  log.set_scopes({"a"});
+  EXPECT_EQ(log.moves("a").up, 0U);
 }
 
 TEST(OperatorLog, SaysWhatHappenedInWords) {

@@ -75,9 +75,9 @@ bool wants_tunnel(const ServerRequest& request) noexcept {
 
 }  // namespace
 
-ProxiedRequest::ProxiedRequest(GatewayLoop& home, ServerStream& stream,
-                               std::uint16_t upstream) noexcept
+ProxiedRequest::ProxiedRequest(GatewayLoop& home, ServerStream& stream, LoopUpstream& to) noexcept
     : home_(home),
+      to_(to),
       stream_(&stream),
       waiter_(
           [](Waiter& waiter) noexcept {
@@ -86,8 +86,17 @@ ProxiedRequest::ProxiedRequest(GatewayLoop& home, ServerStream& stream,
           },
           this),
       ready_(io::Callback<>::to<&ProxiedRequest::on_ready>(*this)),
-      call_(*this),
-      upstream_(upstream) {}
+      call_(*this) {
+  ++to_.requests;
+}
+
+ProxiedRequest::~ProxiedRequest() {
+  --to_.requests;
+}
+
+ScopeId ProxiedRequest::scope() const noexcept {
+  return to_.served->scope();
+}
 
 // ---- from the head to the upstream
 
@@ -107,7 +116,7 @@ void ProxiedRequest::begin(const ServerRequest& request, const Route& route, con
 
   const AdmissionRequest ask = admission_request_for(
       route, intent,
-      {.scope = core.scope_of(upstream_),
+      {.scope = scope(),
        .peer = IdentityFinder::peer_of(*request.headers, caller, core.controller, peer_text),
        .actor = actor.identity,
        .received_at = received_at_,
@@ -119,10 +128,9 @@ void ProxiedRequest::begin(const ServerRequest& request, const Route& route, con
             .caller_attempt = intent.attempt,
             .forwards_deadline = intent.time_left.has_value(),
             .idempotent = route.config.idempotent};
-  const upstream::Upstream& to = *core.upstreams[upstream_];
-  if (to.config().balance == policy::Balance::kHash) {
-    start_.hash = hash_key(home_.rules().hash_by[upstream_], request.meta, *request.headers, actor,
-                           home_.rng());
+  if (to_.served->upstream.config().balance == policy::Balance::kHash) {
+    start_.hash = hash_key(home_.rules().hash_by[route.upstream], request.meta, *request.headers,
+                           actor, home_.rng());
   }
 
   announced_ = route.config.bytes == BytesCharged::kAnnounced && has_body_ && !upgrade_;
@@ -132,7 +140,7 @@ void ProxiedRequest::begin(const ServerRequest& request, const Route& route, con
   const bool short_of_places =
       entered.kind == Entered::Kind::kWaiting ||
       (entered.kind == Entered::Kind::kRefused && entered.reason == Reason::kOverload);
-  if (short_of_places) home_.short_of_places(upstream_, *this);
+  if (short_of_places) home_.short_of_places(scope(), *this);
   const RequestId id = RequestId::draw(home_.rng());
   note_.take_id(*request.headers, id.view());
   if (entered.kind == Entered::Kind::kRefused && !home_.log().on()) return refuse(entered.reason);
@@ -164,8 +172,7 @@ void ProxiedRequest::begin(const ServerRequest& request, const Route& route, con
 bool ProxiedRequest::write_head(const ServerRequest& request, const Caller& caller,
                                 const Intent& intent, const RequestId& id) {
   const bool critical = priority_ == Priority::kCritical;
-  if (!home_.dispatcher(upstream_).open(call_,
-                                        critical ? io::Access::kCritical : io::Access::kOrdinary)) {
+  if (!to_.dispatcher.open(call_, critical ? io::Access::kCritical : io::Access::kOrdinary)) {
     fail(upstream::UpstreamFailure::kNoBuffer);
     return false;
   }
@@ -174,7 +181,7 @@ bool ProxiedRequest::write_head(const ServerRequest& request, const Caller& call
                                         .intent = intent,
                                         .forwarded = home_.rules().trust.forwarded(),
                                         .request_id = id.view(),
-                                        .fallback_host = home_.core().names[upstream_],
+                                        .fallback_host = to_.served->name(),
                                         .upgrade = upgrade_});
   if (!head) {
     refuse(GatewayRefusal::kHeadTooLarge);
@@ -317,7 +324,7 @@ void ProxiedRequest::head_taken(const upstream::ResponseHead& head) {
   status_ = static_cast<std::uint16_t>(head.status);
   outcome_ = outcome_of(head);
   upstream_time_ = now - permit_.granted_at();
-  home_.counters(upstream_).latency.observe(to_seconds(upstream_time_));
+  to_.counters.latency.observe(to_seconds(upstream_time_));
   time_sample();
   name_endpoint();
   if (outcome_ == Outcome::kIgnored) permit_.skip_sample();  // its time is not that of the service
@@ -377,18 +384,19 @@ void ProxiedRequest::fail(upstream::UpstreamFailure failure) {
     return stream_->reset();  // on_abort ends it
   }
   LocalAnswer local = answer_for(failure);
-  if (local.status == 503) local.retry_after = home_.retry_hint(upstream_);
-  home_.counters(upstream_).answered[local.status / 100U - 1].add();
-  home_.counters(upstream_).duration.observe(to_seconds(home_.now() - received_at_));
+  if (local.status == 503) local.retry_after = home_.retry_hint(scope());
+  to_.counters.answered[local.status / 100U - 1].add();
+  to_.counters.duration.observe(to_seconds(home_.now() - received_at_));
   log({.status = local.status, .reason = local.reason});
   answer(local);
 }
 
 void ProxiedRequest::refuse(GatewayReason refusal) {
   std::optional<Duration> hint;
-  if (refusal.facts().pushback) hint = home_.retry_hint(upstream_);
+  if (refusal.facts().pushback) hint = home_.retry_hint(scope());
   finish_permit(Outcome::kIgnored);
-  home_.count_refusal(upstream_, refusal);
+  // Before it is sent, so that a client that has read it finds it counted.
+  to_.counters.refused[refusal.index()].add();
   log({.status = refusal.facts().http, .reason = refusal.name()});
   GatewayLoop& home = home_;
   const TimePoint from = received_at_ + waited_;
@@ -416,8 +424,8 @@ void ProxiedRequest::leave() {
 }
 
 void ProxiedRequest::on_finished(ServerStream& stream) {
-  home_.counters(upstream_).answered[status_ / 100U - 1].add();
-  home_.counters(upstream_).duration.observe(to_seconds(home_.now() - received_at_));
+  to_.counters.answered[status_ / 100U - 1].add();
+  to_.counters.duration.observe(to_seconds(home_.now() - received_at_));
   finish_permit(outcome_);
   log({.status = status_});
   static_cast<void>(stream);
@@ -430,7 +438,7 @@ void ProxiedRequest::on_abort(ServerStream& stream, CloseReason reason) {
   if (is_slowness(reason)) slow_ = EndedBy::kClient;
   if (failure_ != upstream::UpstreamFailure::kNone) by = slow_.value_or(EndedBy::kUpstream);
   if (reason == CloseReason::kBodyTimeout && status_ == 0) status_ = 408;  // as the server answered
-  home_.counters(upstream_).aborted[static_cast<std::size_t>(by)].add();
+  to_.counters.aborted[static_cast<std::size_t>(by)].add();
   finish_permit(Outcome::kIgnored);
   log({.status = status_,
        .reason = failure_ != upstream::UpstreamFailure::kNone ? name_of(failure_)
@@ -462,7 +470,7 @@ void ProxiedRequest::finish_permit(Outcome outcome) noexcept {
   if (!permit_) return;
   if (status_ == 0) time_sample();
   name_endpoint();
-  home_.counters(upstream_).outcomes[static_cast<std::size_t>(outcome)].add();
+  to_.counters.outcomes[static_cast<std::size_t>(outcome)].add();
   std::move(permit_).finish(outcome, home_.now());
 }
 
@@ -471,7 +479,7 @@ void ProxiedRequest::log(const Ending& ending) noexcept {
   const upstream::Endpoint* endpoint = call_.endpoint();
   home_.log().record({.note = note_,
                       .status = ending.status,
-                      .upstream = home_.core().names[upstream_],
+                      .upstream = to_.served->name(),
                       .endpoint = endpoint != nullptr ? endpoint->label() : std::string_view{},
                       .reason = ending.reason,
                       .aborted = ending.aborted,

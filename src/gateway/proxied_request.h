@@ -7,6 +7,7 @@
 
 #include "weir/base/intrusive_list.h"
 #include "weir/base/time.h"
+#include "weir/control/admission_request.h"
 #include "weir/control/permit.h"
 #include "weir/control/waiter.h"
 #include "weir/experimental/io/loop.h"
@@ -23,6 +24,7 @@
 namespace weir::inline v0::gateway {
 
 class GatewayLoop;
+class LoopUpstream;
 struct Caller;
 class RequestId;
 struct Intent;
@@ -42,7 +44,10 @@ struct Route;
 /// Lifetime: a place in the loop's slab; ends itself by GatewayLoop::release().
 class ProxiedRequest final : public Handler, public upstream::CallEvents {
  public:
-  ProxiedRequest(GatewayLoop& home, ServerStream& stream, std::uint16_t upstream) noexcept;
+  ProxiedRequest(GatewayLoop& home, ServerStream& stream, LoopUpstream& to) noexcept;
+  ProxiedRequest(const ProxiedRequest&) = delete;
+  ProxiedRequest& operator=(const ProxiedRequest&) = delete;
+  ~ProxiedRequest() override;
 
   /// Asks admission, then sends, waits or answers. The object may be destroyed when it returns.
   void begin(const ServerRequest& request, const Route& route, const Caller& caller,
@@ -53,7 +58,7 @@ class ProxiedRequest final : public Handler, public upstream::CallEvents {
   [[nodiscard]] bool waits_for_a_permit() const noexcept {
     return waiter_.state() == Waiter::State::kWaiting;
   }
-  [[nodiscard]] std::uint16_t upstream() const noexcept { return upstream_; }
+  [[nodiscard]] ScopeId scope() const noexcept;
   ListHook<ProxiedRequest> upload_hook;  // while its body is not complete
 
   void on_headers(ServerStream& stream, const ServerRequest& request) override;
@@ -104,6 +109,7 @@ class ProxiedRequest final : public Handler, public upstream::CallEvents {
   void over_budget(Reason reason);
 
   GatewayLoop& home_;
+  LoopUpstream& to_;
   ServerStream* stream_;
   Permit permit_;
   Waiter waiter_;
@@ -118,8 +124,7 @@ class ProxiedRequest final : public Handler, public upstream::CallEvents {
   std::uint64_t max_body_ = 0;
   std::uint64_t reserved_ = 0;  // announced bytes of the request's body
   std::uint64_t untaken_ = 0;   // response bytes that did not fit the client's connection
-  std::uint16_t upstream_;
-  std::uint16_t status_ = 0;  // of the upstream's response
+  std::uint16_t status_ = 0;    // of the upstream's response
   State state_ = State::kJudged;
   Priority priority_ = Priority::kNormal;
   Outcome outcome_ = Outcome::kIgnored;

@@ -38,11 +38,17 @@ class ProxiedRequestTest : public ::testing::Test {
     config.admission.normal_wait_max = std::chrono::seconds(30);
     if (change) change(config);
     core_ = std::make_unique<GatewayCore>(config, 1, Rng(7), GatewayCore::Parts{});
-    home_ = std::make_unique<GatewayLoop>(*core_, loop, 0,
-                                          std::make_shared<const Rules>(config, core_->names));
+    config_ = config;
+    home_ = std::make_unique<GatewayLoop>(*core_, loop, 0, table());
     front_handler_ = home_->make_front_handler();
   }
   void TearDown() override { stop(); }
+  /// The upstreams in force, and their routes.
+  GatewayLoop::Table table() const {
+    const std::shared_ptr<const UpstreamSet> upstreams = core_->upstreams.in_force();
+    return {.upstreams = upstreams,
+            .rules = std::make_shared<const Rules>(config_, upstreams->names())};
+  }
   /// Every request must have ended.
   void stop() {
     if (!home_) return;
@@ -90,7 +96,9 @@ class ProxiedRequestTest : public ::testing::Test {
     return &stream.handler() == front_handler_.get();
   }
 
-  [[nodiscard]] const UpstreamCounters& counts() const { return *core_->counters[0]->upstreams[0]; }
+  [[nodiscard]] const UpstreamCounters& counts() const {
+    return *core_->upstreams.in_force()->all[0]->place.counters[0];
+  }
   [[nodiscard]] std::uint32_t under_way() const { return core_->counters[0]->proxied.load(); }
   [[nodiscard]] std::uint32_t in_flight() const { return core_->controller.stats().in_flight; }
   [[nodiscard]] std::uint64_t outcome(Outcome which) const {
@@ -111,6 +119,7 @@ class ProxiedRequestTest : public ::testing::Test {
 
  private:
   upstream::FakeOrigin origin_;
+  config::Config config_;
   std::unique_ptr<GatewayCore> core_;
   std::unique_ptr<GatewayLoop> home_;
   std::unique_ptr<Handler> front_handler_;

@@ -1,13 +1,11 @@
 #pragma once
 
-#include <memory>
-#include <string>
 #include <vector>
 
 #include "weir/base/time.h"
 
 #include "operator_log.h"
-#include "upstream/upstream.h"
+#include "served_upstream.h"
 
 namespace weir::inline v0::gateway {
 
@@ -19,20 +17,17 @@ namespace weir::inline v0::gateway {
 /// Thread-safety: one thread. Cost: a few loads per endpoint.
 class UpstreamWatch {
  public:
-  UpstreamWatch(const std::vector<std::string>& names,
-                const std::vector<std::unique_ptr<upstream::Upstream>>& upstreams,
-                OperatorLog& log);
+  explicit UpstreamWatch(OperatorLog& log) noexcept : log_(log) {}
 
-  void look(TimePoint now) noexcept;
+  void look(const UpstreamSet& upstreams, TimePoint now);
 
  private:
   struct Told {
+    const ServedUpstream* upstream = nullptr;  // only compared
     bool unavailable = false;
     TimePoint at{};
   };
 
-  const std::vector<std::string>& names_;
-  const std::vector<std::unique_ptr<upstream::Upstream>>& upstreams_;
   OperatorLog& log_;
   std::vector<Told> told_;
 };

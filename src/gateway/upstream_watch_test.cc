@@ -21,22 +21,22 @@ struct UpstreamWatchTest : ::testing::Test {
     endpoints[1].address = *io::parse_socket_name("127.0.0.1:2");
     upstream::Upstream::Setup setup;
     setup.config = config;
-    upstreams.push_back(
-        std::make_unique<upstream::Upstream>(std::move(setup), std::move(endpoints), now));
-    watch = std::make_unique<UpstreamWatch>(names, upstreams, log);
+    upstreams.all.push_back(
+        std::make_shared<ServedUpstream>(place, std::move(setup), std::move(endpoints), now));
+    watch = std::make_unique<UpstreamWatch>(log);
   }
   ~UpstreamWatchTest() override { std::filesystem::remove(path); }
 
   void look_for(Duration how_long) {
     for (const TimePoint end = now + how_long; now < end; now += milliseconds(50)) {
       for (std::size_t i = 0; i < 2; ++i) note(i, policy::HealthEvent::kTick);
-      watch->look(now);
+      watch->look(upstreams, now);
     }
   }
   void fails(std::size_t i) { note(i, policy::HealthEvent::kConnectFailed); }
   void answers(std::size_t i) { note(i, policy::HealthEvent::kAnswered); }
   void note(std::size_t i, policy::HealthEvent event) {
-    upstreams[0]->endpoints()->members[i].endpoint->note(event, now);
+    upstreams.all[0]->upstream.endpoints()->members[i].endpoint->note(event, now);
   }
   std::string told() {
     writer->stop();
@@ -50,9 +50,9 @@ struct UpstreamWatchTest : ::testing::Test {
                             ::testing::UnitTest::GetInstance()->current_test_info()->name());
   std::unique_ptr<io::LineWriter> writer = *io::LineWriter::open({.path = path});
   TimePoint now = TimePoint{} + std::chrono::hours(1);
-  const std::vector<std::string> names = {"app"};
-  std::vector<std::unique_ptr<upstream::Upstream>> upstreams;
-  OperatorLog log{names, writer.get()};
+  UpstreamPlace place{"app", ScopeId::kFirst, 1};
+  UpstreamSet upstreams;
+  OperatorLog log{{"app"}, writer.get()};
   std::unique_ptr<UpstreamWatch> watch;
 };
 
@@ -88,6 +88,22 @@ TEST_F(UpstreamWatchTest, ManyChangesInASecondAreOneLineAndTheLastStateIsTold) {
   const std::string lines = told();
   EXPECT_LE(std::count(lines.begin(), lines.end(), '\n'), 4);
   EXPECT_TRUE(lines.ends_with("an endpoint answers again\n")) << lines;
+}
+
+TEST_F(UpstreamWatchTest, AnUpstreamThatIsReplacedWhileAllFailIsNoNewsUntilItsOwnFail) {
+  fails(0);
+  fails(1);
+  look_for(milliseconds(100));
+  upstream::Upstream::Setup setup;
+  setup.config.name = "app";
+  std::vector<upstream::DiscoveredEndpoint> endpoints(2);
+  endpoints[0].address = *io::parse_socket_name("127.0.0.1:1");
+  endpoints[1].address = *io::parse_socket_name("127.0.0.1:2");
+  upstreams.all = {
+      std::make_shared<ServedUpstream>(place, std::move(setup), std::move(endpoints), now)};
+  look_for(std::chrono::seconds(3));
+  const std::string lines = told();
+  EXPECT_EQ(std::count(lines.begin(), lines.end(), '\n'), 1) << lines;
 }
 
 }  // namespace

@@ -117,11 +117,15 @@ drain_timeout_ms = 1
 [[upstream]]
 name = "new"
 endpoints = ["127.0.0.1:1"]
+max_connections = 5000
 [[route]]
+path_prefix = "/new"
 upstream = "new"
 """)
         gateway.signal(SIGHUP)
-        gateway.line_with(r"reload refused: a route leads to upstream new")
+        gateway.line_with(r"reload refused: reload.connections_spare = 0: there is room for 2048 "
+                          r"connections .*, and 6024 are needed")
+        self.assertEqual(list(gateway.stats()["upstreams"]), ["app"])
         gateway.signal(SIGTERM)
         gateway.line_with(r"draining for at most 30s")
         self.assertEqual(gateway.wait(), 0)

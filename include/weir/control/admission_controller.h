@@ -47,7 +47,7 @@ struct Entered {
 /// `now` must come from one monotonic clock, but calls on different threads may be slightly out of
 /// order.
 /// Cost: two compare-exchanges per decision and two per finish. A lock is taken only to wait, to
-/// grant to a waiter, or to insert an unknown actor. No allocation after construction and
+/// grant to a waiter, or to insert an unknown actor. No allocation after construction, except by
 /// add_scope().
 /// Lifetime: must outlive its permits and waiters; the destructor asserts that none is left.
 class AdmissionController {
@@ -66,11 +66,14 @@ class AdmissionController {
   AdmissionController& operator=(const AdmissionController&) = delete;
 
   // ---- scopes and names
-  /// Adds a scope. ScopeId::kFirst exists from the start; at most scopes_max are allowed
-  /// (asserted).
+  /// Adds a scope. ScopeId::kFirst exists from the start; at most scopes_max are allowed at once
+  /// (asserted). The id is the lowest one that is not in use.
   ScopeId add_scope(std::string_view name, const LimitConfig& limit);
   /// Adds a scope with the caller's own policy; for experiments and tests.
   ScopeId add_scope(std::string_view name, std::unique_ptr<LimitPolicy> policy);
+  /// Removes a scope that has no permit and no waiter (asserted) and that nobody uses by its id any
+  /// more; the id may be given to another one. What it counted stays in stats().
+  void remove_scope(ScopeId scope);
   /// Replaces the policy of a scope. The limit starts at the limit of the new policy.
   void set_policy(ScopeId scope, std::unique_ptr<LimitPolicy> policy);
   /// The identity of a name. The top-10 lists show the first bytes of the name as its label.
@@ -115,8 +118,8 @@ class AdmissionController {
   /// Sets the memory usage (0 to 1). If it is not readable, it counts as 0 % and is reported.
   void set_memory(double usage, bool readable) noexcept;
   /// Applies all of `config` except the table sizes and scopes_max, which keep their old values.
-  /// `config.limit` is for the first scope; set_limit() is for the others. Returns the errors in
-  /// `config`; if there are any, nothing changes.
+  /// `config.limit` is for the first scope, if it exists; set_limit() is for the others. Returns
+  /// the errors in `config`; if there are any, nothing changes.
   ConfigErrors reconfigure(const AdmissionConfig& config);
   /// Sets the limit configuration of one scope; `limit` must be valid. The limit in force is kept,
   /// clamped to the new bounds.
@@ -128,6 +131,7 @@ class AdmissionController {
   [[nodiscard]] Duration retry_after(ScopeId scope, TimePoint now, Rng& rng) const noexcept;
   [[nodiscard]] AdmissionStats stats() const noexcept;
   [[nodiscard]] ScopeStats scope_stats(ScopeId scope, TimePoint now) const noexcept;
+  /// The number of scopes that exist now.
   [[nodiscard]] std::size_t scope_count() const noexcept;
   [[nodiscard]] std::vector<BudgetRow> top_actors(std::size_t count) const;
   [[nodiscard]] std::vector<BudgetRow> top_peers(std::size_t count) const;

@@ -20,12 +20,17 @@ struct ConfigChange {
 };
 
 /// What differs, in the order of the table. Upstreams are matched by name: one that appears or
-/// disappears is one change that needs a restart. Routes are matched by position. TLS is switched
-/// on and off by a restart only.
+/// disappears is one change. Routes are matched by position. TLS towards clients is switched on and
+/// off by a restart only.
 [[nodiscard]] std::vector<ConfigChange> diff(const Config& before, const Config& after);
 
-/// `before` with every live option of `after`: the configuration in force after a reload. The set
-/// of upstreams does not change; the routes are those of `after`.
+/// `before` with every live option of `after`: the configuration in force after a reload. Upstreams
+/// and routes are those of `after`.
 [[nodiscard]] Config with_live_options(const Config& before, const Config& after);
+
+/// Whether an upstream changes in what is fixed while it exists (OptionApply::kReplace), so that a
+/// new one takes its place.
+[[nodiscard]] bool needs_replacing(const upstream::UpstreamConfig& before,
+                                   const upstream::UpstreamConfig& after);
 
 }  // namespace weir::inline v0::config

@@ -16,6 +16,7 @@ enum class OptionApply : std::uint8_t {
   kRetries,    // how many retries an upstream may get
   kEndpoints,  // where the endpoints of each upstream come from
   kDialTls,    // certificates and what is verified towards upstreams
+  kReplace,    // an upstream comes, goes, or is replaced by a new one of the same name
   kRules,      // routes, trust, identity, access log
   kOnUse,      // read from the configuration in force when it is needed
 };

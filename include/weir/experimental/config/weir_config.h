@@ -31,6 +31,7 @@ struct Config {
   gateway::MemoryConfig memory;
   gateway::TrustConfig trust;
   io::DnsConfig dns;
+  gateway::ReloadConfig reload;
   std::vector<upstream::UpstreamConfig> upstreams;
   std::vector<gateway::RouteConfig> routes;
 
@@ -41,8 +42,8 @@ struct Config {
     return upstream.limit.over(admission.limit);
   }
 
-  /// `admission` with one scope per upstream, the limit of the first, and a table with room for all
-  /// their waiters: the controller is made from it.
+  /// `admission` with one scope per upstream and per spare one, the limit of the first, and a table
+  /// with room for all their waiters: the controller is made from it.
   [[nodiscard]] AdmissionConfig admission_for_scopes() const;
 
   /// `routes`; if there are none, one route that sends everything to the only upstream.

@@ -28,6 +28,7 @@ struct ReloadReport {
   std::vector<config::ConfigChange> deferred;  // need a restart; the old values stay in force
   std::string trouble;                         // what else failed; empty if nothing did
   std::vector<std::string> rotated;            // replaced certificates, one sentence each
+  std::vector<std::string> upstreams;  // that came, went or were replaced, one sentence each
 
   [[nodiscard]] bool ok() const noexcept { return refused.empty(); }
 };

@@ -71,6 +71,18 @@ struct MemoryConfig {
   [[nodiscard]] ConfigErrors validate() const;
 };
 
+/// Room laid out at start for upstreams that reloads add or replace, beyond those of the file that
+/// the gateway starts with. An upstream that a reload removed uses room until its requests have
+/// finished.
+struct ReloadConfig {
+  std::uint32_t upstreams_spare = 8;        // 0: no room of any kind
+  std::uint32_t connections_spare = 0;      // 0: max_connections of the largest upstream at start
+  std::uint32_t tls_connections_spare = 0;  // 0: the same of those with TLS
+
+  bool operator==(const ReloadConfig&) const = default;
+  [[nodiscard]] ConfigErrors validate() const;
+};
+
 inline ConfigErrors AdminConfig::validate() const {
   ConfigErrors errors;
   if (listen && !listen->can_listen()) {
@@ -93,6 +105,14 @@ inline ConfigErrors ActorsConfig::validate() const {
   if (!route_detail::is_token(api_key_header)) {
     add_error(errors, "api_key_header", api_key_header, "the name of a header");
   }
+  return errors;
+}
+
+inline ConfigErrors ReloadConfig::validate() const {
+  ConfigErrors errors;
+  check_range(errors, "upstreams_spare", upstreams_spare, 0U, 512U);
+  check_range(errors, "connections_spare", connections_spare, 0U, 1000000U);
+  check_range(errors, "tls_connections_spare", tls_connections_spare, 0U, 1000000U);
   return errors;
 }
 

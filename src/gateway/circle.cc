@@ -1,0 +1,38 @@
+#include "circle.h"
+
+#include <algorithm>
+#include <array>
+
+namespace weir::inline v0::gateway {
+namespace {
+
+bool is_loopback(const io::Address& address) noexcept {
+  constexpr std::array<std::uint8_t, 16> kV6 = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
+  if (address.family == io::Family::kV6) return address.ip == kV6;
+  return address.family == io::Family::kV4 && address.ip[0] == 127;
+}
+
+/// Whether connecting to `there` reaches a socket that listens on `own`. If `own` is every address
+/// of this machine, only loopback addresses are known to be among them.
+bool leads_to(const io::SocketName& there, const io::SocketName& own) noexcept {
+  if (there == own) return true;
+  const bool everywhere = own.path.empty() && own.address.ip == io::Address{}.ip;
+  return everywhere && there.address.port == own.address.port && is_loopback(there.address);
+}
+
+}  // namespace
+
+std::string circle_objection(const UpstreamSet& upstreams, std::span<const io::SocketName> own) {
+  for (const auto& one : upstreams.all) {
+    for (const upstream::EndpointSet::Member& member : one->upstream.endpoints()->members) {
+      const upstream::Endpoint& endpoint = *member.endpoint;
+      const auto leads_here = [&](const auto& name) { return leads_to(endpoint.name(), name); };
+      if (std::none_of(own.begin(), own.end(), leads_here)) continue;
+      return "upstream " + one->name() + ": endpoint " + endpoint.label() +
+             " is this gateway itself";
+    }
+  }
+  return {};
+}
+
+}  // namespace weir::inline v0::gateway
