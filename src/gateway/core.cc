@@ -39,8 +39,12 @@ GatewaySizes::GatewaySizes(const config::Config& config) noexcept {
   const AdmissionConfig admission = config.admission_for_scopes();
   // Room for a reload that raises a small max_concurrent.
   constexpr std::uint32_t kConcurrentRoom = 512;
-  const std::uint64_t at_once = std::uint64_t{std::max(admission.max_concurrent, kConcurrentRoom)} +
-                                std::uint64_t{admission.waiting_max} * admission.scopes_max;
+  std::uint64_t at_once = std::uint64_t{std::max(admission.max_concurrent, kConcurrentRoom)} +
+                          std::uint64_t{admission.waiting_max} * admission.scopes_max;
+  // And by those that wait for an endpoint, which are in no limit.
+  for (const upstream::UpstreamConfig& upstream : config.upstreams) {
+    at_once += upstream.hold_requests_max;
+  }
   request_heads = static_cast<std::uint32_t>(std::min<std::uint64_t>(
       config.server.streams_max, std::max<std::uint64_t>(config.server.max_connections, at_once)));
   request_head_bytes = config.server.head_bytes_max + kForwardHeadRoom;

@@ -251,6 +251,7 @@ UpstreamFailure Call::hold(UpstreamFailure why) noexcept {
   if (held_until_ <= now || !dispatcher_->hold(*this)) return failure;
   last_failure_ = failure;
   rearm();
+  events_.on_upstream_held();
   return UpstreamFailure::kNone;
 }
 
@@ -260,10 +261,12 @@ void Call::leave_hold() noexcept {
   held_for_ = dispatcher_->now() - held_since_;
 }
 
-void Call::try_again() noexcept {
+bool Call::try_again() noexcept {
+  if (!events_.may_leave_hold()) return false;
   leave_hold();
   tried_count_ = 0;
   proceed(next_attempt());
+  return true;
 }
 
 /// After a step that began another attempt, or could not.

@@ -120,6 +120,7 @@ class ReplicasTest(ProcessTest):
     replica_count = 3
     kind = Replica
     upstream_options = ""
+    limit = LIMIT
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory(prefix="weir-replicas-")
@@ -129,7 +130,7 @@ class ReplicasTest(ProcessTest):
         for i in range(self.replica_count):
             self.replicas.append(self.kind(os.path.join(folder.name, f"journal-{i}")))
         self.gateway = self.started(Weir(config=self.app_config(
-            [one.port for one in self.replicas], LIMIT, self.upstream_options)))
+            [one.port for one in self.replicas], self.limit, self.upstream_options)))
 
     def restart(self, i, gracefully=False, down=0.0):
         if gracefully:
