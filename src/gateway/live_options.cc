@@ -75,7 +75,7 @@ void LiveOptions::apply(config::OptionApply which, const config::Config& now) {
       return;
     case config::OptionApply::kRetries:
       for (std::size_t i = 0; i < core_.names.size(); ++i) {
-        core_.upstreams[i]->budget().set_rules(policy::redundancy_budget_rules(
+        core_.upstreams[i]->set_budget_rules(policy::redundancy_budget_rules(
             now.upstreams[i].retry_budget_pct, now.upstreams[i].retry_budget_tokens_max));
       }
       return;

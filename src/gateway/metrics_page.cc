@@ -373,6 +373,7 @@ void Scrape::upstreams() {
   each(metrics::Metric::kUpstreamAttempts, [&](std::size_t i) { return totals_[i].attempts; });
   each(metrics::Metric::kUpstreamRetries, [&](std::size_t i) { return totals_[i].retries; });
   each(metrics::Metric::kUpstreamConnects, [&](std::size_t i) { return totals_[i].connects; });
+  each(metrics::Metric::kUpstreamStrays, [&](std::size_t i) { return totals_[i].strays; });
   page_.family(metrics::Metric::kUpstreamConnections);
   for (std::size_t i = 0; i < core_.upstreams.size(); ++i) {
     const upstream::EndpointTotals& all = totals_[i];

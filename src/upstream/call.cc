@@ -229,10 +229,8 @@ UpstreamFailure Call::begin_attempt(PoolEndpoint& endpoint) noexcept {
   }
   rearm();
   if (attempts_made_ > 1 && body_.is_open()) owes_writable_ = true;
-  const Attempt::Plan plan{.number = attempts_made_,
-                           .access = access_,
-                           .check = start_.only != nullptr,
-                           .careful = stale_connections_ > 0};
+  const Attempt::Plan plan{
+      .number = attempts_made_, .access = access_, .check = start_.only != nullptr};
   return attempt_.begin(*dispatcher_, endpoint, plan, token_);
 }
 

@@ -188,7 +188,11 @@ void Dispatcher::review() {
   take_set();
   for (const auto& endpoint : endpoints_) {
     const policy::Openness openness = endpoint->shared->openness();
-    if (openness == policy::Openness::kLastResort) give_up_silent(*endpoint);
+    if (openness == policy::Openness::kLastResort) {
+      give_up_silent(*endpoint);
+      const bool hung = endpoint->shared->health().state() == policy::EndpointState::kHung;
+      if (hung && endpoint->waiting.empty()) pool_->close_idle(*endpoint);
+    }
     if (openness == policy::Openness::kClosed && endpoint->waiting.empty()) {
       pool_->retire(*endpoint);
     }
@@ -209,6 +213,7 @@ void Dispatcher::give_up_silent(PoolEndpoint& endpoint) noexcept {
 }
 
 void Dispatcher::on_tick(TimePoint now) {
+  if (loop_index_ != 0) upstream_.note_tick(loop_index_, now, loop_.timer_lateness());
   if (watch_ != nullptr) {
     watch_->tick(now, loop_.timer_lateness());
     run_checks(now);
