@@ -10,6 +10,7 @@ UpstreamWatch::UpstreamWatch(const std::vector<std::string>& names,
 void UpstreamWatch::look(TimePoint now) noexcept {
   constexpr Duration kPace = std::chrono::seconds(1);
   for (std::size_t i = 0; i < upstreams_.size(); ++i) {
+    if (!upstreams_[i]->discovered()) continue;
     const bool unavailable = upstreams_[i]->all_failing();
     Told& told = told_[i];
     if (unavailable == told.unavailable || (told.at != TimePoint{} && now < told.at + kPace)) {
