@@ -33,8 +33,11 @@ class Replica(Process):
         self.journal, self.host, self.delay_ms = journal, host, delay_ms
         super().__init__(sys.executable, "-B", str(HERE / "replica.py"), "--journal", journal,
                          "--port", str(port), "--host", host, "--delay-ms", str(delay_ms),
-                         stdout=subprocess.PIPE)
+                         *self.arguments(), stdout=subprocess.PIPE)
         self.port = int(self.child.stdout.readline().split()[1])
+
+    def arguments(self):
+        return ()
 
     def again(self):
         """The same replica, started once more."""
