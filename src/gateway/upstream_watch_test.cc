@@ -90,15 +90,27 @@ TEST_F(UpstreamWatchTest, ManyChangesInASecondAreOneLineAndTheLastStateIsTold) {
   EXPECT_TRUE(lines.ends_with("an endpoint answers again\n")) << lines;
 }
 
-TEST_F(UpstreamWatchTest, NothingIsToldBeforeTheFirstAnswerOfItsSources) {
-  upstream::UpstreamConfig config;
-  config.name = "app";
-  upstreams[0] =
-      std::make_unique<upstream::Upstream>(upstream::Upstream::Setup{.config = config},
-                                           std::vector<upstream::DiscoveredEndpoint>{}, now);
-  for (int i = 0; i < 40; ++i) watch->look(now += milliseconds(50));
+struct UpstreamToBeFound : UpstreamWatchTest {
+  UpstreamToBeFound() {
+    upstream::UpstreamConfig config;
+    config.name = "app";
+    upstreams[0] =
+        std::make_unique<upstream::Upstream>(upstream::Upstream::Setup{.config = config},
+                                             std::vector<upstream::DiscoveredEndpoint>{}, now);
+  }
+  void look_for_a_while() {
+    for (int i = 0; i < 40; ++i) watch->look(now += milliseconds(50));
+  }
+};
+
+TEST_F(UpstreamToBeFound, NothingIsToldBeforeTheFirstAnswerOfItsSources) {
+  look_for_a_while();
+  EXPECT_EQ(told(), "");
+}
+
+TEST_F(UpstreamToBeFound, AnEmptyAnswerIsTold) {
   upstreams[0]->set_discovered();
-  for (int i = 0; i < 40; ++i) watch->look(now += milliseconds(50));
+  look_for_a_while();
   EXPECT_EQ(told(),
             "weir: upstream app: no endpoint is available (0 of 0); /endpoints of the admin "
             "endpoint says why\n");
