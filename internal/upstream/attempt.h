@@ -42,8 +42,7 @@ class Attempt final : private ClientStreamEvents, private ConnectionWaiter {
   struct Plan {
     std::uint32_t number = 1;  // of the call, from 1
     io::Access access = io::Access::kOrdinary;
-    bool check = false;    // of a health check: nothing is counted or learned from it
-    bool careful = false;  // a kept connection was dead: the next one is looked at before its use
+    bool check = false;  // of a health check: nothing is counted or learned from it
   };
   /// Asks for a connection to the endpoint, and sends when there is one. The result is that of the
   /// first step: if it failed, the attempt has ended, the token is where it was, and no event
@@ -98,6 +97,7 @@ class Attempt final : private ClientStreamEvents, private ConnectionWaiter {
   void note_answered(const ResponseHead& head) noexcept;
   void note_good() noexcept;
   void teach(Duration latency, bool error) noexcept;
+  void teach_unanswered() noexcept;
   void count(AttemptOutcome outcome, UpstreamFailure failure = UpstreamFailure::kNone) noexcept;
   void end() noexcept;
   void fail(const StreamFailure& failure) noexcept;

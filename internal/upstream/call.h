@@ -48,6 +48,12 @@ class CallEvents {
   /// All bytes that were passed have been sent: pass more.
   virtual void on_upstream_writable() = 0;
   virtual void on_upstream_failed(UpstreamFailure failure) = 0;
+  /// No endpoint can be used: the call waits for one, and needs nothing of the service meanwhile.
+  /// Also within start(). Must not cancel the call.
+  virtual void on_upstream_held() = 0;
+  /// An endpoint can be used: whether the held call may go on. If not, it stays held, and is asked
+  /// again. Must not cancel the call.
+  [[nodiscard]] virtual bool may_leave_hold() = 0;
 
  protected:
   ~CallEvents() = default;
@@ -135,8 +141,8 @@ class Call {
 
   // For Dispatcher.
   void opened(Dispatcher& dispatcher, std::byte* block, io::Access access) noexcept;
-  /// An endpoint may be usable now.
-  void try_again() noexcept;
+  /// An endpoint may be usable now. False: the owner does not let the call go on yet.
+  [[nodiscard]] bool try_again() noexcept;
   [[nodiscard]] TimePoint held_until() const noexcept { return held_until_; }
   void hold_expired() noexcept;
   ListHook<Call> held_hook;

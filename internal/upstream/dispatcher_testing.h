@@ -173,6 +173,8 @@ class CallRecorder final : public CallEvents {
     ++ends;
     act(CallEvent::kFailed);
   }
+  void on_upstream_held() override { ++held; }
+  bool may_leave_hold() override { return leaves_hold; }
   [[nodiscard]] bool ended() const { return ends > 0; }
 
   /// Runs once, within the first `at`; may destroy this object.
@@ -189,6 +191,8 @@ class CallRecorder final : public CallEvents {
   int blocked = 0;
   int writable = 0;
   int heads = 0;
+  int held = 0;
+  bool leaves_hold = true;
   bool take_interim = true;
   bool take_heads = true;
   bool take_trailers = true;

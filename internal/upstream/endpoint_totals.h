@@ -14,6 +14,7 @@ struct EndpointTotals {
   std::uint64_t attempts = 0;
   std::uint64_t retries = 0;
   std::uint64_t connects = 0;
+  std::uint64_t strays = 0;
   std::array<std::uint64_t, kUpstreamFailureCount> failures{};
   // Gauges.
   std::uint64_t connections = 0;
@@ -29,6 +30,7 @@ inline void EndpointTotals::add(const Endpoint& endpoint) noexcept {
   attempts += endpoint.sum([](const C& c) { return c.attempts.get(); });
   retries += endpoint.sum([](const C& c) { return c.retries.get(); });
   connects += endpoint.sum([](const C& c) { return c.connects.get(); });
+  strays += endpoint.sum([](const C& c) { return c.strays.get(); });
   for (std::size_t i = 0; i < failures.size(); ++i) {
     failures[i] += endpoint.sum([i](const C& c) { return c.failures[i].get(); });
   }

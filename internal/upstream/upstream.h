@@ -93,6 +93,8 @@ class Upstream {
   [[nodiscard]] io::TlsContext::Ptr tls() const;
   void set_tls(io::TlsContext::Ptr context);
   [[nodiscard]] control::RedundancyBudget& budget() noexcept { return budget_; }
+  /// For the shared budget and those of all endpoints, also of those that join later.
+  void set_budget_rules(const policy::RedundancyBudgetRules& rules);
 
   // ---- endpoints
   [[nodiscard]] std::shared_ptr<const EndpointSet> endpoints() const;
@@ -105,6 +107,11 @@ class Upstream {
     if (!endpoint.quiet()) note_health(endpoint, event, now);
   }
   void note_tls_failure(const PoolEndpoint& endpoint, std::string_view why);
+  /// Its sources have answered or failed for the first time: an empty set is news from now on.
+  void set_discovered() noexcept { discovered_.store(true, std::memory_order_relaxed); }
+  [[nodiscard]] bool discovered() const noexcept {
+    return discovered_.load(std::memory_order_relaxed);
+  }
   [[nodiscard]] bool any_open() const;
   /// No endpoint is known to be well: all are out, or on trial.
   [[nodiscard]] bool all_failing() const;
@@ -132,6 +139,11 @@ class Upstream {
   };
   [[nodiscard]] Published published() const noexcept;
   void publish(const Published& now) noexcept;
+  /// A loop has a tick, `lateness` after its time. What a late loop waits for says nothing about an
+  /// endpoint: it has not read yet what arrived.
+  void note_tick(std::uint32_t loop, TimePoint now, Duration lateness) noexcept;
+  /// Whether a loop did not tick in time lately. Loops that never ticked are not late.
+  [[nodiscard]] bool is_late(std::uint32_t loop, TimePoint now) const noexcept;
   /// The limit in force of the upstream's scope; 0: unknown.
   void set_limit(std::uint32_t limit) noexcept { limit_.store(limit, std::memory_order_relaxed); }
   [[nodiscard]] std::uint32_t limit() const noexcept {
@@ -142,8 +154,8 @@ class Upstream {
   [[nodiscard]] bool try_add_connection(io::Access access) noexcept;
   /// Counts one fewer and wakes the pools whose requests wait for a connection.
   void drop_connection() noexcept;
-  /// The same for one that could not be opened: what hindered it would hinder the others too, and
-  /// to wake them would let them try without end.
+  /// The same for one that could not be opened because descriptors or memory are short: that would
+  /// hinder the others too, and to wake them would let them try without end.
   void return_connection() noexcept { connections_.sub(1); }
   /// An ordinary request that needs another connection must wait for one.
   [[nodiscard]] bool full() const noexcept {
@@ -194,11 +206,13 @@ class Upstream {
   const std::uint32_t reserved_;
   UpstreamObserver* const observer_;
   const std::unique_ptr<CallCounters[]> counters_;
+  const std::unique_ptr<std::atomic<std::int64_t>[]> ticked_ns_;  // by loop; 0: never
   std::array<std::atomic<std::uint64_t>, policy::kHealthReasonCount> ejections_{};
   control::RedundancyBudget budget_;
   std::array<std::atomic<Duration::rep>, 7> timeouts_ns_{};
   BoundedCount<std::uint32_t> connections_;
   BoundedCount<std::uint32_t> held_;
+  std::atomic<bool> discovered_{false};
   std::atomic<std::uint32_t> waiting_{0};
   std::atomic<std::uint32_t> limit_{0};
 

@@ -218,11 +218,42 @@ inline void Impl::give_back_holdings(Taken& taken) noexcept {
 inline void Impl::give_back_seat(Taken& taken, TimePoint now) noexcept {
   if (taken.global_units > 0) process.units.sub(taken.global_units);
   if (taken.stream_units > 0) streaming.sub(taken.stream_units);
-  const Seat seat{.units = taken.units, .counted_critical_overflow = taken.critical_overflow};
+  const Seat seat{.units = taken.units_returned ? std::uint16_t{0} : taken.units,
+                  .counted_critical_overflow = taken.critical_overflow};
   taken.global_units = 0;
   taken.stream_units = 0;
   taken.units = 0;
   scope_at(taken.scope).give_back(seat, taken.priority, now);
+}
+
+// Those who return use half of their bound: otherwise many of them at once would leave no room for
+// new requests, which wait for a short time only.
+bool Impl::take_seat_again(Taken& taken) noexcept {
+  Scope& scope = scope_at(taken.scope);
+  const std::uint32_t cost = std::max<std::uint32_t>(taken.units, 1);
+  const std::uint32_t in_flight = scope.gate.sheddable();
+  const std::uint32_t room = (scope.gate.bound(taken.priority) + 1) / 2;
+  const bool enforced = live.modes.load(kRelaxed).limit == RuleMode::kEnforce;
+  if (enforced && taken.priority != Priority::kCritical && in_flight > 0 &&
+      in_flight + cost > room) {
+    return false;
+  }
+  const ClassGate::Attempt attempt = scope.gate.try_take({taken.priority, false, cost}, true);
+  if (attempt.take != Take::kTaken) return false;
+  const std::uint16_t units = attempt.seat.units;
+  if (process.shared && taken.priority != Priority::kCritical && units > 0) {
+    bool over = false;
+    if (!process.take(units, over)) {
+      scope.give_back(attempt.seat, taken.priority, TimePoint{});
+      return false;
+    }
+    taken.global_units = units;
+  }
+  taken.units = units;
+  taken.critical_overflow = attempt.seat.counted_critical_overflow;
+  taken.units_returned = false;
+  scope.window.note_in_flight(attempt.in_flight);
+  return true;
 }
 
 void Impl::count_admitted(const AdmissionRequest& request, Scope& scope) noexcept {
@@ -451,7 +482,7 @@ void Permit::drop_holdings() noexcept {
 }
 
 bool Permit::to_streaming(TimePoint now) noexcept {
-  WEIR_ASSERT(taken_.owner != nullptr);
+  WEIR_ASSERT(taken_.owner != nullptr && has_units());
   if (taken_.stream_units > 0) return true;
   AdmissionController::Impl& impl = *taken_.owner->impl_;
   impl.record(taken_, Outcome::kOk, now);
@@ -465,6 +496,20 @@ bool Permit::to_streaming(TimePoint now) noexcept {
   impl.give_back_seat(taken_, now);
   taken_.stream_units = units;
   return true;
+}
+
+void Permit::give_units_back(TimePoint now) noexcept {
+  WEIR_ASSERT(taken_.owner != nullptr && taken_.stream_units == 0);
+  if (taken_.units_returned) return;
+  const std::uint16_t units = taken_.units;
+  taken_.owner->impl_->give_back_seat(taken_, now);
+  taken_.units = units;
+  taken_.units_returned = true;
+}
+
+bool Permit::try_take_units() noexcept {
+  WEIR_ASSERT(taken_.owner != nullptr);
+  return has_units() || taken_.owner->impl_->take_seat_again(taken_);
 }
 
 Result<void, Reason> Permit::try_grow(std::uint64_t bytes) noexcept {

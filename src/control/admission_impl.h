@@ -108,6 +108,7 @@ class AdmissionController::Impl {
 
   void give_back_holdings(Taken& taken) noexcept;
   void give_back_seat(Taken& taken, TimePoint now) noexcept;
+  [[nodiscard]] bool take_seat_again(Taken& taken) noexcept;
   void count_finished(const Taken& taken) noexcept;
   void count_error(const Taken& taken) noexcept;
   void count_admitted(const AdmissionRequest& request, Scope& scope) noexcept;

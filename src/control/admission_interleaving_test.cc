@@ -96,7 +96,7 @@ class Worker {
   Worker(World& world, std::size_t index) : world_(world), index_(index), rng_(1000 + index) {}
 
   void step(bool may_reconfigure) {
-    switch (rng_.below(may_reconfigure ? 15 : 14)) {
+    switch (rng_.below(may_reconfigure ? 16 : 15)) {
       case 0:
       case 1:
       case 2:
@@ -120,6 +120,8 @@ class Worker {
         return resize_one();
       case 13:
         return rng_.chance(0.5) ? tick() : look();
+      case 14:
+        return lend_units_of_one();
       default:
         return reconfigure();
     }
@@ -288,6 +290,21 @@ class Worker {
     } else {
       world_.model.take_units(r->facts);
     }
+  }
+  /// Others may have its units for a while; if it does not get them back, it ends.
+  void lend_units_of_one() {
+    if (running_.empty()) return;
+    const std::size_t i = rng_.below(running_.size());
+    Running& r = running_[i];
+    if (r.facts.streams) return;
+    world_.model.give_units(r.facts);
+    r.permit.give_units_back(world_.now());
+    if (rng_.chance(0.5)) std::this_thread::yield();
+    if (r.permit.try_take_units()) return world_.model.take_units(r.facts);
+    if (r.facts.priority == Priority::kCritical) world_.note(world_.critical_refused);
+    world_.model.give_holdings(r.facts);
+    std::swap(r, running_.back());
+    running_.pop_back();
   }
   void resize_one() {
     Running* r = one();

@@ -6,13 +6,18 @@
 #include "upstream/upstream.h"
 
 namespace weir::inline v0::gateway {
-// A buffer is held until the response begins: by requests in flight and by waiting ones.
+
+// A buffer is held until the response begins: by requests in flight, by waiting ones, and by those
+// that wait for an endpoint, which are in no limit.
 std::uint32_t GatewaySizes::heads_for(const config::Config& config, std::uint32_t scopes) noexcept {
   // Room for a reload that raises a small max_concurrent.
   constexpr std::uint32_t kConcurrentRoom = 512;
   const AdmissionConfig& admission = config.admission;
-  const std::uint64_t at_once = std::uint64_t{std::max(admission.max_concurrent, kConcurrentRoom)} +
-                                std::uint64_t{admission.waiting_max} * scopes;
+  std::uint64_t at_once = std::uint64_t{std::max(admission.max_concurrent, kConcurrentRoom)} +
+                          std::uint64_t{admission.waiting_max} * scopes;
+  for (const upstream::UpstreamConfig& upstream : config.upstreams) {
+    at_once += upstream.hold_requests_max;
+  }
   const std::uint64_t heads = std::max<std::uint64_t>(config.server.max_connections, at_once);
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(config.server.streams_max, heads)) +
          config.server.reserved_streams;

@@ -147,8 +147,8 @@ void LiveOptions::apply(config::OptionApply which, const Prepared& prepared) {
       });
     case config::OptionApply::kRetries:
       return each([](upstream::Upstream& upstream, const upstream::UpstreamConfig& config) {
-        upstream.budget().set_rules(policy::redundancy_budget_rules(
-            config.retry_budget_pct, config.retry_budget_tokens_max));
+        upstream.set_budget_rules(policy::redundancy_budget_rules(config.retry_budget_pct,
+                                                                  config.retry_budget_tokens_max));
       });
     case config::OptionApply::kEndpoints:
       return consumers_.set_endpoints(*prepared.upstreams, now);

@@ -359,6 +359,7 @@ void Scrape::upstreams() {
   each(kUpstreamAttempts, [&](std::size_t i) { return totals_[i].attempts; });
   each(kUpstreamRetries, [&](std::size_t i) { return totals_[i].retries; });
   each(kUpstreamConnects, [&](std::size_t i) { return totals_[i].connects; });
+  each(kUpstreamStrays, [&](std::size_t i) { return totals_[i].strays; });
   page_.family(kUpstreamConnections);
   for (std::size_t i = 0; i < count(); ++i) {
     const upstream::EndpointTotals& all = totals_[i];

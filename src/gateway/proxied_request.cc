@@ -279,6 +279,16 @@ void ProxiedRequest::on_upstream_writable() {
   if (charge()) stream_->resume();
 }
 
+// A request that waits for an endpoint occupies nothing of the service: others may have its units
+// until there is one. Then all that were held go by the limit.
+void ProxiedRequest::on_upstream_held() {
+  permit_.give_units_back(home_.now());
+}
+
+bool ProxiedRequest::may_leave_hold() {
+  return permit_.try_take_units();
+}
+
 // ---- the response
 
 // 100 is ours to send: the client's Expect is not forwarded.

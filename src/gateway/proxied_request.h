@@ -79,6 +79,8 @@ class ProxiedRequest final : public Handler, public upstream::CallEvents {
   void on_upstream_blocked() override;
   void on_upstream_writable() override;
   void on_upstream_failed(upstream::UpstreamFailure failure) override;
+  void on_upstream_held() override;
+  bool may_leave_hold() override;
 
   // Before the call to the upstream.
   [[nodiscard]] bool write_head(const ServerRequest& request, const Caller& caller,

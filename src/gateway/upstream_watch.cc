@@ -20,6 +20,7 @@ void UpstreamWatch::look(const UpstreamSet& upstreams, TimePoint now) {
   }
   for (std::size_t i = 0; i < told_.size(); ++i) {
     const upstream::Upstream& upstream = upstreams.all[i]->upstream;
+    if (!upstream.discovered()) continue;
     const bool unavailable = upstream.all_failing();
     Told& told = told_[i];
     if (unavailable == told.unavailable || (told.at != TimePoint{} && now < told.at + kPace)) {

@@ -12,7 +12,8 @@ namespace weir::inline v0::gateway {
 /// Logs when every endpoint of an upstream is unavailable, and when one answers again.
 ///
 /// Unavailable: ejected, and no answer since. The end of an ejection does not count as an answer,
-/// so an upstream that stays down causes one line, not one per attempt.
+/// so an upstream that stays down causes one line, not one per attempt. Before its sources have
+/// answered or failed for the first time there is nothing to tell.
 /// Promises: one line per change, at most one per second and upstream; always logs the last state.
 /// Thread-safety: one thread. Cost: a few loads per endpoint.
 class UpstreamWatch {

@@ -106,5 +106,32 @@ TEST_F(UpstreamWatchTest, AnUpstreamThatIsReplacedWhileAllFailIsNoNewsUntilItsOw
   EXPECT_EQ(std::count(lines.begin(), lines.end(), '\n'), 1) << lines;
 }
 
+struct UpstreamToBeFound : UpstreamWatchTest {
+  UpstreamToBeFound() {
+    upstream::UpstreamConfig config;
+    config.name = "app";
+    upstream::Upstream::Setup setup;
+    setup.config = config;
+    upstreams.all = {std::make_shared<ServedUpstream>(
+        place, std::move(setup), std::vector<upstream::DiscoveredEndpoint>{}, now)};
+  }
+  void look_for_a_while() {
+    for (int i = 0; i < 40; ++i) watch->look(upstreams, now += milliseconds(50));
+  }
+};
+
+TEST_F(UpstreamToBeFound, NothingIsToldBeforeTheFirstAnswerOfItsSources) {
+  look_for_a_while();
+  EXPECT_EQ(told(), "");
+}
+
+TEST_F(UpstreamToBeFound, AnEmptyAnswerIsTold) {
+  upstreams.all[0]->upstream.set_discovered();
+  look_for_a_while();
+  EXPECT_EQ(told(),
+            "weir: upstream app: no endpoint is available (0 of 0); /endpoints of the admin "
+            "endpoint says why\n");
+}
+
 }  // namespace
 }  // namespace weir::gateway

@@ -67,11 +67,8 @@ UpstreamFailure Attempt::begin(Dispatcher& dispatcher, PoolEndpoint& endpoint, P
     endpoint.counters.attempts.add();
     if (plan.number > 1) endpoint.counters.retries.add();
   }
-  const RequestHead& head = call_.head();
-  const bool repeatable = is_safe(head.method) && head.framing == RequestFraming::kNone &&
-                          !head.upgrade && !plan.careful;
   const Result<ClientStream*, UpstreamFailure> stream =
-      dispatcher.pool().acquire(endpoint, *this, {.access = plan.access, .repeatable = repeatable});
+      dispatcher.pool().acquire(endpoint, *this, {.access = plan.access});
   if (!stream) {
     count(AttemptOutcome::kFailed, stream.error());
     end();
@@ -203,6 +200,15 @@ void Attempt::teach(Duration latency, bool error) noexcept {
                                          now));
 }
 
+// Ended by our side before the answer: it would have taken longer than this. Otherwise an endpoint
+// whose answers are all later than the callers' deadlines would never look slow. A deadline that is
+// shorter than what the endpoint usually takes says nothing.
+void Attempt::teach_unanswered() noexcept {
+  if (state_ != State::kAwaiting || plan_.check) return;
+  const Duration passed = dispatcher_->now() - sent_at_;
+  if (static_cast<double>(passed.count()) > endpoint_->shared->score().ns) teach(passed, false);
+}
+
 std::size_t Attempt::on_stream_body(std::string_view bytes) {
   return call_.on_attempt_body(bytes);
 }
@@ -259,6 +265,7 @@ void Attempt::end() noexcept {
 
 void Attempt::cancel() noexcept {
   if (!active()) return;
+  teach_unanswered();
   const bool answered = state_ == State::kReceiving && error_answer_;
   count(answered ? AttemptOutcome::kError : AttemptOutcome::kCancelled);
   if (ClientStream* stream = std::exchange(stream_, nullptr)) {

@@ -229,10 +229,8 @@ UpstreamFailure Call::begin_attempt(PoolEndpoint& endpoint) noexcept {
   }
   rearm();
   if (attempts_made_ > 1 && body_.is_open()) owes_writable_ = true;
-  const Attempt::Plan plan{.number = attempts_made_,
-                           .access = access_,
-                           .check = start_.only != nullptr,
-                           .careful = stale_connections_ > 0};
+  const Attempt::Plan plan{
+      .number = attempts_made_, .access = access_, .check = start_.only != nullptr};
   return attempt_.begin(*dispatcher_, endpoint, plan, token_);
 }
 
@@ -251,6 +249,7 @@ UpstreamFailure Call::hold(UpstreamFailure why) noexcept {
   if (held_until_ <= now || !dispatcher_->hold(*this)) return failure;
   last_failure_ = failure;
   rearm();
+  events_.on_upstream_held();
   return UpstreamFailure::kNone;
 }
 
@@ -260,10 +259,12 @@ void Call::leave_hold() noexcept {
   held_for_ = dispatcher_->now() - held_since_;
 }
 
-void Call::try_again() noexcept {
+bool Call::try_again() noexcept {
+  if (!events_.may_leave_hold()) return false;
   leave_hold();
   tried_count_ = 0;
   proceed(next_attempt());
+  return true;
 }
 
 /// After a step that began another attempt, or could not.

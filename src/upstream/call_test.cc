@@ -428,6 +428,35 @@ TEST_F(CallTest, ATruncatedBodyIsAFailure) {
   }
 }
 
+class AnswersThatBreakOff : public CallTest {
+ protected:
+  void ask_once(FakeOrigin& origin, bool complete) {
+    Asked asked;
+    get_from(origin, asked.call);
+    origin.write("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 4\r\n\r\nha");
+    if (complete) origin.write("lf");
+    origin.close();
+    run_until_ended(asked.seen);
+    EXPECT_EQ(asked.seen.status, 200U);
+    EXPECT_EQ(asked.seen.complete, complete);
+  }
+};
+
+TEST_F(AnswersThatBreakOff, EjectTheEndpointAlthoughTheirHeadsAreGood) {
+  FakeOrigin origin;
+  make({origin.name()});
+  for (int i = 0; i < 3; ++i) ask_once(origin, false);
+  EXPECT_EQ(endpoint().health().state(), policy::EndpointState::kEjected);
+  EXPECT_EQ(endpoint().health().reason(), policy::HealthReason::kBadAnswers);
+}
+
+TEST_F(AnswersThatBreakOff, AreForgottenWithOneThatIsComplete) {
+  FakeOrigin origin;
+  make({origin.name()});
+  for (const bool complete : {false, false, true, false, false}) ask_once(origin, complete);
+  EXPECT_EQ(endpoint().health().state(), policy::EndpointState::kAvailable);
+}
+
 TEST_F(CallTest, ABodyWithoutALengthEndsWithTheConnectionUnlessThatWasReset) {
   for (const bool by_reset : {false, true}) {
     FakeOrigin origin;

@@ -123,6 +123,46 @@ TEST_F(CallTimeoutTest, ADeadlineThatTheCallerSetIsNotTheEndpointsFault) {
   EXPECT_TRUE(endpoint().open());
 }
 
+TEST_F(CallTimeoutTest, WhatIsEndedUnansweredTookAtLeastThisLong) {
+  struct Case {
+    const char* what;
+    Call::Start start;
+  };
+  for (const Case& c :
+       {Case{"caller's deadline", {.deadline = loop.now() + milliseconds(40)}},
+        Case{"overall timeout", {.overall = milliseconds(40)}}, Case{"the owner left", {}}}) {
+    FakeOrigin origin;
+    make({origin.name()}, impatient(minutes(1), minutes(1)));
+    Asked asked;
+    Call::Start start = c.start;
+    if (start.deadline != TimePoint{}) start.deadline = loop.now() + milliseconds(40);
+    ASSERT_TRUE(get(asked.call, start));
+    origin.accept(loop);
+    origin.read_head(loop);
+    let_pass(milliseconds(30));
+    if (start.deadline == TimePoint{} && !start.overall) {
+      asked.call.cancel();
+    } else {
+      run_until_ended(asked.seen);
+    }
+    EXPECT_GE(endpoint().score().ns, 20e6) << c.what;
+    EXPECT_TRUE(endpoint().open()) << c.what;
+    TearDown();
+  }
+}
+
+TEST_F(CallTimeoutTest, ADeadlineThatIsTooShortForAnyAnswerDoesNotMakeTheEndpointLookFast) {
+  FakeOrigin origin;
+  make({origin.name()}, impatient(minutes(1), minutes(1)));
+  endpoint().set_score({.ns = 900e6, .updated_at = loop.now()});
+  Asked asked;
+  ASSERT_TRUE(get(asked.call, {.deadline = loop.now() + milliseconds(20)}));
+  origin.accept(loop);
+  origin.read_head(loop);
+  run_until_ended(asked.seen);
+  EXPECT_EQ(endpoint().score().ns, 900e6);
+}
+
 TEST_F(CallTimeoutTest, TheOverallTimeoutOfTheRouteGoesBeforeTheUpstreams) {
   FakeOrigin origin;
   UpstreamConfig config = plain();

@@ -88,6 +88,7 @@ void ClientConnection::open_protocol(bool http2) noexcept {
     }
     endpoint_.multiplexed.push_back(*this);
     update_watch();
+    pool_.on_no_streams(*this);  // may close this connection
   } else {
     become_idle();
   }
@@ -107,10 +108,14 @@ void ClientConnection::connect_failed(UpstreamFailure failure) noexcept {
 
 ClientStream* ClientConnection::take_stream() noexcept {
   if (state_ != State::kOpen || retiring_) return nullptr;
-  if (h2_ != nullptr) return h2_->take_stream();
+  if (h2_ != nullptr) {
+    ClientStream* stream = h2_->take_stream();
+    if (stream != nullptr && all_hook.linked()) pool_.leave_idle(*this);
+    return stream;
+  }
   if (!h1_.idle()) return nullptr;
   pool_.loop().cancel(timer_);
-  if (idle_hook.linked()) pool_.leave_idle(*this);
+  if (all_hook.linked()) pool_.leave_idle(*this);
   return &h1_;
 }
 
@@ -131,7 +136,10 @@ void ClientConnection::become_idle() noexcept {
 
 void ClientConnection::on_streams_free() noexcept {
   if (h2_->empty() && (retiring_ || too_old() || pool_.stopping())) return h2_->shut_down();
-  pool_.on_streams_free(endpoint_);
+  PoolEndpoint& endpoint = endpoint_;
+  ConnectionPool& pool = pool_;
+  if (h2_->empty()) pool.on_no_streams(*this);  // may close this connection
+  pool.on_streams_free(endpoint);
 }
 
 void ClientConnection::retire() noexcept {
@@ -172,7 +180,7 @@ void ClientConnection::ping() noexcept {
 
 void ClientConnection::close(bool orderly) noexcept {
   if (state_ == State::kClosing) return;
-  if (idle_hook.linked()) pool_.leave_idle(*this);
+  if (all_hook.linked()) pool_.leave_idle(*this);
   if (open_hook.linked()) endpoint_.multiplexed.remove(*this);
   if (connecting()) {
     --endpoint_.connecting;
@@ -218,7 +226,6 @@ void ClientConnection::on_disconnected() {
 void ClientConnection::on_timer(TimePoint now) {
   if (connecting()) return connect_failed(UpstreamFailure::kConnectTimeout);
   if (h2_ != nullptr) return h2_->on_timer(now);
-  if (h1_.idle() && pool_.keep_warm(*this)) return arm(now + pool_.draw_idle());
   close();  // idle for long, or the rest of a cancelled response did not come
 }
 

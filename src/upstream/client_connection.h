@@ -101,7 +101,7 @@ class ClientConnection final : private io::SocketEvents {
 
   ListHook<ClientConnection> idle_hook;  // in the endpoint's idle list
   ListHook<ClientConnection> open_hook;  // in the endpoint's list of HTTP/2 connections
-  ListHook<ClientConnection> all_hook;   // in the pool's idle list, of all endpoints
+  ListHook<ClientConnection> all_hook;   // in the pool's idle list, of all endpoints and protocols
 
  private:
   enum class State : std::uint8_t { kConnecting, kHandshake, kOpen, kClosing };

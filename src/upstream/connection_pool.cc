@@ -69,7 +69,8 @@ ClientStream* ConnectionPool::take(PoolEndpoint& endpoint, Want want) noexcept {
     if (ClientStream* stream = connection.take_stream()) return stream;
   }
   while (ClientConnection* connection = endpoint.idle.back()) {
-    if (want.repeatable || connection->still_quiet()) {
+    // Bytes that came since its last answer would be taken for the answer of this request.
+    if ((want.unused_will_do && connection->unused()) || connection->still_quiet()) {
       connection->set_access(want.access);
       if (ClientStream* stream = connection->take_stream()) return stream;
     }
@@ -116,9 +117,15 @@ UpstreamFailure ConnectionPool::connect(PoolEndpoint& endpoint, io::Access acces
     opened = unexpected(fd.error());
   }
   if (!opened) {
+    const UpstreamFailure failure = connect_failure(opened.error());
     connections_.release(handle);
-    upstream_.return_connection();
-    return connect_failure(opened.error());
+    // A shortage of ours would hinder other loops too; another failure leaves the place to them.
+    if (failure == UpstreamFailure::kNoConnection) {
+      upstream_.return_connection();
+    } else {
+      upstream_.drop_connection();
+    }
+    return failure;
   }
   ++endpoint.connections;
   ++endpoint.connecting;
@@ -180,8 +187,9 @@ void ConnectionPool::serve() {
 
 void ConnectionPool::serve(PoolEndpoint& endpoint) noexcept {
   while (ConnectionWaiter* waiter = endpoint.waiting.front()) {
-    // A connection that was idle when it was given back is known to be quiet.
-    ClientStream* stream = take(endpoint, {.access = waiter->access, .repeatable = true});
+    // An endpoint that accepts and closes at once must fail the request: a new connection instead
+    // of it would be closed too, and so on.
+    ClientStream* stream = take(endpoint, {.access = waiter->access, .unused_will_do = true});
     if (stream == nullptr) break;
     stop_waiting(*waiter);
     waiter->on_connection(*stream);
@@ -232,16 +240,28 @@ void ConnectionPool::on_idle(ClientConnection& connection) noexcept {
   const bool for_next = next != nullptr && (!kept_back || connection.unused() ||
                                             next->access == io::Access::kCritical);
   if (for_next) return loop_.defer(serve_);
-  const bool wanted_elsewhere = upstream_.full() && upstream_.waiting() > 0;
   const bool few = idle_count_ <= upstream_.config().max_idle_connections;
-  if (few && !wanted_elsewhere && !stopping_ && !kept_back && endpoint.in_set) return;
+  if (few && !wanted_elsewhere() && !stopping_ && !kept_back && endpoint.in_set) return;
   // Too many: closes the one that was idle longest at this endpoint.
   endpoint.idle.front()->close();
 }
 
+/// All places are taken, and somebody waits for one.
+bool ConnectionPool::wanted_elsewhere() const noexcept {
+  return upstream_.full() && upstream_.waiting() > 0;
+}
+
+void ConnectionPool::on_no_streams(ClientConnection& connection) noexcept {
+  if (connection.all_hook.linked()) return;
+  connection.endpoint().counters.idle.add();
+  idle_.push_back(connection);
+  ++idle_count_;
+  if (connection.endpoint().waiting.empty() && wanted_elsewhere()) connection.close();
+}
+
 void ConnectionPool::leave_idle(ClientConnection& connection) noexcept {
   PoolEndpoint& endpoint = connection.endpoint();
-  endpoint.idle.remove(connection);
+  if (connection.idle_hook.linked()) endpoint.idle.remove(connection);
   endpoint.counters.idle.sub();
   idle_.remove(connection);
   --idle_count_;
@@ -272,15 +292,11 @@ Duration ConnectionPool::draw_age() noexcept {
   return rng_.between(age - age / 5, age + age / 5);
 }
 
-bool ConnectionPool::keep_warm(const ClientConnection& connection) const noexcept {
-  const PoolEndpoint& endpoint = connection.endpoint();
-  return endpoint.in_set && !stopping_ &&
-         endpoint.connections <= upstream_.config().warm_connections;
-}
-
 void ConnectionPool::warm(PoolEndpoint& endpoint) noexcept {
   if (stopping_ || !endpoint.in_set || !endpoint.shared->open()) return;
   if (endpoint.connections >= upstream_.config().warm_connections) return;
+  // Requests need places too: with many endpoints, warm connections would take them all.
+  if (upstream_.connections() >= upstream_.config().max_connections / 2) return;
   probe(endpoint);
 }
 
@@ -293,6 +309,15 @@ void ConnectionPool::probe(PoolEndpoint& endpoint) noexcept {
 
 void ConnectionPool::ping(PoolEndpoint& endpoint) noexcept {
   for (ClientConnection& connection : endpoint.multiplexed) connection.ping();
+}
+
+void ConnectionPool::close_idle(PoolEndpoint& endpoint) noexcept {
+  ClientConnection* connection = idle_.front();
+  while (connection != nullptr) {
+    ClientConnection* const next = idle_.next(*connection);
+    if (&connection->endpoint() == &endpoint) connection->close();
+    connection = next;
+  }
 }
 
 void ConnectionPool::retire(PoolEndpoint& endpoint) noexcept {

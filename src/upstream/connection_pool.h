@@ -56,7 +56,7 @@ class ConnectionPool {
 
   struct Want {
     io::Access access = io::Access::kOrdinary;
-    bool repeatable = false;  // a dead connection does no harm: the request can be sent again
+    bool unused_will_do = false;  // a new connection is not looked at before its first request
   };
   /// A stream, or nullptr if `waiter` was queued, or why there is neither.
   [[nodiscard]] Result<ClientStream*, UpstreamFailure> acquire(PoolEndpoint& endpoint,
@@ -64,13 +64,16 @@ class ConnectionPool {
   /// The waiter does not want a stream any more; no event follows.
   void stop_waiting(ConnectionWaiter& waiter) noexcept;
 
-  /// Connects if fewer than warm_connections exist or are being opened. For endpoints in use.
+  /// Connects if fewer than warm_connections exist or are being opened, and half of the upstream's
+  /// places are free. For endpoints in use.
   void warm(PoolEndpoint& endpoint) noexcept;
   /// Connects to find out whether it can be reached, unless that is being tried.
   void probe(PoolEndpoint& endpoint) noexcept;
   /// Sends a PING on its HTTP/2 connections.
   void ping(PoolEndpoint& endpoint) noexcept;
-  /// Closes its idle connections; busy ones when their streams have ended.
+  /// Closes its idle connections.
+  void close_idle(PoolEndpoint& endpoint) noexcept;
+  /// The same; busy ones when their streams have ended.
   void retire(PoolEndpoint& endpoint) noexcept;
   /// Closes all connections as retire() does; then stopped() becomes true.
   void stop() noexcept;
@@ -95,19 +98,21 @@ class ConnectionPool {
   /// The idle and age limits with their jitter, so that connections do not end together.
   [[nodiscard]] Duration draw_idle() noexcept;
   [[nodiscard]] Duration draw_age() noexcept;
-  /// Whether an idle connection is one of those to keep open.
-  [[nodiscard]] bool keep_warm(const ClientConnection& connection) const noexcept;
   void on_connected(PoolEndpoint& endpoint) noexcept;
   void on_connect_failed(PoolEndpoint& endpoint, UpstreamFailure failure) noexcept;
   /// There is no memory for an HTTP/2 session.
   void on_no_session(PoolEndpoint& endpoint) noexcept;
+  /// An HTTP/1.1 connection has become idle. May close it.
   void on_idle(ClientConnection& connection) noexcept;
+  /// An HTTP/2 connection has no stream. May close it.
+  void on_no_streams(ClientConnection& connection) noexcept;
   void leave_idle(ClientConnection& connection) noexcept;
   void on_streams_free(PoolEndpoint& endpoint) noexcept;
   void on_gone(ClientConnection& connection) noexcept;
 
  private:
   [[nodiscard]] ClientStream* take(PoolEndpoint& endpoint, Want want) noexcept;
+  [[nodiscard]] bool wanted_elsewhere() const noexcept;
   [[nodiscard]] UpstreamFailure connect(PoolEndpoint& endpoint, io::Access access) noexcept;
   [[nodiscard]] bool enough_connecting(const PoolEndpoint& endpoint) const noexcept;
   [[nodiscard]] UpstreamFailure open_more(PoolEndpoint& endpoint, io::Access access) noexcept;

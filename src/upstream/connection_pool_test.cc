@@ -155,6 +155,52 @@ TEST_F(ConnectionPoolTest, AnIdleConnectionToAnotherEndpointMakesRoom) {
   EXPECT_EQ(upstream->connections(), 1U);
 }
 
+TEST_F(ConnectionPoolTest, AnIdleHttp2ConnectionToAnotherEndpointMakesRoom) {
+  constexpr std::string_view kSettings("\0\0\0\4\0\0\0\0\0", 9);
+  constexpr std::string_view kAnswer204("\0\0\1\1\5\0\0\0\1\x89", 10);
+  FakeOrigin a;
+  FakeOrigin b;
+  UpstreamConfig config = bounded(1);
+  config.protocol = Protocol::kHttp2;
+  make({a.name(), b.name()}, config);
+  upstream->note_health(endpoint(1), policy::HealthEvent::kOperatorDrain, loop.now());
+  Asked first;
+  ASSERT_TRUE(get(first.call));
+  a.accept(loop);
+  a.write(kSettings);
+  a.write(kAnswer204);
+  run_until([&] { return first.seen.complete; });
+  EXPECT_EQ(counters(0).idle.get(), 1U);
+  upstream->note_health(endpoint(1), policy::HealthEvent::kOperatorUndrain, loop.now());
+  loop.run_once();
+  upstream->note_health(endpoint(0), policy::HealthEvent::kTooSlow, loop.now());
+  Asked second;
+  ASSERT_TRUE(get(second.call));
+  b.accept(loop);
+  EXPECT_EQ(counters(0).idle.get(), 0U);
+  b.write(kSettings);
+  b.write(kAnswer204);
+  run_until([&] { return second.seen.complete; });
+  EXPECT_EQ(second.seen.status, 204U);
+  EXPECT_EQ(upstream->connections(), 1U);
+}
+
+TEST_F(ConnectionPoolTest, IdleConnectionsOfAHungEndpointAreClosed) {
+  FakeOrigin a;
+  FakeOrigin b;
+  UpstreamConfig config = plain();
+  config.idle_timeout = minutes(1);
+  make({a.name(), b.name()}, config);
+  upstream->note_health(endpoint(1), policy::HealthEvent::kOperatorDrain, loop.now());
+  keep_one_idle(a);
+  upstream->note_health(endpoint(0), policy::HealthEvent::kSuspected, loop.now());
+  loop.run_once();
+  EXPECT_EQ(dispatcher->idle_connections(), 1U) << "any byte may end a suspicion";
+  upstream->note_health(endpoint(0), policy::HealthEvent::kHung, loop.now());
+  run_until([&] { return upstream->connections() == 0; });
+  EXPECT_TRUE(a.ended());
+}
+
 TEST_F(ConnectionPoolTest, AnIdleConnectionIsKeptWhileOthersConnect) {
   FakeOrigin a;
   FakeOrigin b(FakeOrigin::Refusing::kYes);
@@ -253,7 +299,7 @@ TEST_F(ConnectionPoolTest, AnOldConnectionIsClosedAfterItsRequest) {
   run_until([&] { return upstream->connections() == 0; });
 }
 
-TEST_F(ConnectionPoolTest, AWarmConnectionIsOpenedAndKept) {
+TEST_F(ConnectionPoolTest, AWarmConnectionIsReplacedWhenItsIdleTimeIsOver) {
   FakeOrigin a;
   FakeOrigin b;
   UpstreamConfig config = plain();
@@ -262,14 +308,24 @@ TEST_F(ConnectionPoolTest, AWarmConnectionIsOpenedAndKept) {
   make({a.name(), b.name()}, config);
   a.accept(loop);
   b.accept(loop);
+  run_until([&] { return counters(0).connects.get() >= 3 && counters(1).connects.get() >= 3; });
+  EXPECT_TRUE(a.ended()) << "the service may have closed its side: it is not kept";
+  EXPECT_TRUE(b.ended());
+  a.accept(loop);
+  EXPECT_LE(upstream->connections(), 4U) << "two, and perhaps two that are being closed";
+}
+
+TEST_F(ConnectionPoolTest, WarmConnectionsLeaveHalfOfThePlacesToRequests) {
+  FakeOrigin origins[6];
+  UpstreamConfig config = bounded(4);
+  config.warm_connections = 1;
+  config.idle_timeout = minutes(1);
+  std::vector<io::SocketName> names;
+  for (const FakeOrigin& origin : origins) names.push_back(origin.name());
+  make(names, config);
   run_until([&] { return dispatcher->idle_connections() == 2; });
   let_pass(milliseconds(60));
-  EXPECT_FALSE(a.ended());
-  EXPECT_FALSE(b.ended());
-  EXPECT_EQ(counters(0).connects.get(), 1U);
-  EXPECT_EQ(counters(1).connects.get(), 1U);
-  a.close();
-  a.accept(loop);  // it is replaced
+  EXPECT_EQ(upstream->connections(), 2U);
 }
 
 TEST_F(ConnectionPoolTest, StrayBytesCloseAnIdleConnectionAndAreCounted) {
@@ -292,6 +348,44 @@ TEST_F(ConnectionPoolTest, StrayBytesAreNotTakenForTheAnswerOfAPost) {
   origin.accept(loop);
   origin.read_head(loop);
   origin.write(kNoContent);
+  run_until([&] { return asked.seen.complete; });
+  EXPECT_EQ(asked.seen.status, 204U);
+}
+
+TEST_F(ConnectionPoolTest, LateBytesAreNeverTheAnswerOfAnotherGet) {
+  FakeOrigin origin;
+  make({origin.name()});
+  for (std::uint64_t i = 1; i <= 5; ++i) {
+    keep_one_idle(origin);
+    origin.write("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n");  // before the loop has a turn
+    Asked asked;
+    ASSERT_TRUE(get(asked.call));
+    EXPECT_EQ(counters().strays.get(), i);
+    origin.accept(loop);
+    origin.read_head(loop);
+    origin.write(kLastAnswer);
+    run_until([&] { return asked.seen.complete; });
+    EXPECT_EQ(asked.seen.status, 204U);
+    EXPECT_EQ(asked.call.attempts(), 1U);
+  }
+}
+
+TEST_F(ConnectionPoolTest, BytesBeforeTheFirstRequestAreNoAnswerEither) {
+  FakeOrigin a;
+  FakeOrigin b;
+  UpstreamConfig config = plain();
+  config.warm_connections = 1;
+  make({a.name(), b.name()}, config);
+  a.accept(loop);
+  b.accept(loop);
+  run_until([&] { return dispatcher->idle_connections() == 2; });
+  a.write("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n");
+  b.write("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n");
+  Asked asked;
+  ASSERT_TRUE(get(asked.call));
+  FakeOrigin& used = accept_at_one(a, b);
+  EXPECT_EQ(used.read_head(loop), kGetOnWire);
+  used.write(kNoContent);
   run_until([&] { return asked.seen.complete; });
   EXPECT_EQ(asked.seen.status, 204U);
 }

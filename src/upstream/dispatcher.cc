@@ -17,6 +17,8 @@ namespace {
 
 /// How often endpoints that refuse connections are tried while requests wait for them.
 constexpr Duration kReconnectEvery = std::chrono::milliseconds(50);
+/// How often held calls ask again while an endpoint is there and the limit keeps them back.
+constexpr Duration kReleaseEvery = std::chrono::milliseconds(5);
 
 /// The set as a choice sees it: each view is read from the shared values of one endpoint.
 struct Replicas {
@@ -186,7 +188,11 @@ void Dispatcher::review() {
   take_set();
   for (const auto& endpoint : endpoints_) {
     const policy::Openness openness = endpoint->shared->openness();
-    if (openness == policy::Openness::kLastResort) give_up_silent(*endpoint);
+    if (openness == policy::Openness::kLastResort) {
+      give_up_silent(*endpoint);
+      const bool hung = endpoint->shared->health().state() == policy::EndpointState::kHung;
+      if (hung && endpoint->waiting.empty()) pool_->close_idle(*endpoint);
+    }
     if (openness == policy::Openness::kClosed && endpoint->waiting.empty()) {
       pool_->retire(*endpoint);
     }
@@ -207,6 +213,7 @@ void Dispatcher::give_up_silent(PoolEndpoint& endpoint) noexcept {
 }
 
 void Dispatcher::on_tick(TimePoint now) {
+  if (loop_index_ != 0) upstream_.note_tick(loop_index_, now, loop_.timer_lateness());
   if (watch_ != nullptr) {
     watch_->tick(now, loop_.timer_lateness());
     run_checks(now);
@@ -255,12 +262,19 @@ void Dispatcher::release(Call& call) noexcept {
 }
 
 /// Each held call tries again once, if an endpoint is open; the first one only, if it is on trial.
+/// Those that their owner keeps back (the limit has no room for their class) let the others pass;
+/// after a whole round they are in the same order as before.
 void Dispatcher::serve_held() noexcept {
+  bool kept_back = false;
   for (std::size_t n = held_.size(); n > 0; --n) {
     Call* call = held_.front();
-    if (call == nullptr || !other_open({})) return;
-    call->try_again();
+    if (call == nullptr || !other_open({})) break;
+    if (call->try_again()) continue;
+    kept_back = true;
+    held_.remove(*call);
+    held_.push_back(*call);
   }
+  if (kept_back && !stopping_) loop_.arm(hold_timer_, loop_.now() + kReleaseEvery);
 }
 
 void Dispatcher::on_hold_timer(TimePoint now) {
@@ -281,6 +295,7 @@ void Dispatcher::on_hold_timer(TimePoint now) {
     const policy::EndpointHealth health = endpoint->shared->health();
     if (health.reason() == policy::HealthReason::kConnectFailed) pool_->probe(*endpoint);
   }
+  if (other_open({})) return loop_.arm(hold_timer_, now + kReleaseEvery);
   loop_.arm(hold_timer_, now + rng_.between(kReconnectEvery / 2, kReconnectEvery));
 }
 

@@ -10,14 +10,27 @@ namespace {
 constexpr policy::SilenceRules kSilenceRules;
 constexpr policy::LatencyEjectionRules kLatencyRules;
 
-TimePoint oldest_unanswered(Endpoint& endpoint) noexcept {
+/// Of the loops that are in time: a late one has not read what the endpoint sent.
+struct Unanswered {
+  TimePoint oldest{};  // zero: none
+  bool of_late_loop = false;
+};
+
+Unanswered unanswered(const Upstream& upstream, Endpoint& endpoint, TimePoint now) noexcept {
   std::int64_t oldest = 0;
+  Unanswered found;
   for (std::uint32_t i = 0; i < endpoint.loops(); ++i) {
     const std::int64_t at =
         endpoint.counters(i).oldest_unanswered_ns.load(std::memory_order_relaxed);
-    if (at != 0 && (oldest == 0 || at < oldest)) oldest = at;
+    if (at == 0) continue;
+    if (upstream.is_late(i, now)) {
+      found.of_late_loop = true;
+    } else if (oldest == 0 || at < oldest) {
+      oldest = at;
+    }
   }
-  return time_from_ns(oldest);
+  found.oldest = time_from_ns(oldest);
+  return found;
 }
 
 /// Suspect, and nothing is left that it could answer: its requests have moved, or were given up. No
@@ -66,14 +79,15 @@ void EndpointWatch::judge_silence(const EndpointSet& set, TimePoint now, bool la
   }
   for (const EndpointSet::Member& member : set.members) {
     Endpoint& endpoint = *member.endpoint;
-    const TimePoint oldest = oldest_unanswered(endpoint);
-    if (oldest == TimePoint{} && !late && unheard_suspect(endpoint, now)) {
+    const Unanswered waiting = unanswered(upstream_, endpoint, now);
+    const bool nobody_waits = waiting.oldest == TimePoint{} && !waiting.of_late_loop;
+    if (nobody_waits && !late && unheard_suspect(endpoint, now)) {
       upstream_.note_health(endpoint, policy::HealthEvent::kHung, now);
       continue;
     }
     const policy::SilenceVerdict verdict =
         policy::judge_silence({.last_heard = endpoint.last_heard(),
-                               .oldest_unanswered = oldest,
+                               .oldest_unanswered = waiting.oldest,
                                .others_heard = &endpoint == heard_last ? second : first,
                                .probe_sent = {},
                                .cohort_p99 = latency_.p99,

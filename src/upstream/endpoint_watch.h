@@ -17,6 +17,9 @@ namespace weir::inline v0::upstream {
 /// Judges the endpoints of an upstream from what all loops measured: silence at every tick, latency
 /// once a second. Publishes the sums that choices need.
 ///
+/// A loop that is late has not read what arrived: what it waits for does not count. The others tell
+/// when they tick (Upstream::note_tick()); `lateness` is that of the loop that runs this.
+///
 /// Thread-safety: one thread, the first loop's. Cost: O(endpoints) per tick, no lock while all are
 /// well. Lifetime: within that of the upstream.
 class EndpointWatch {

@@ -71,6 +71,30 @@ class EndpointWatchTest : public ::testing::Test {
 
 constexpr std::size_t kNobody = 99;
 
+TEST_F(EndpointWatchTest, ALoopThatIsLateHasNotReadWhatTheEndpointSent) {
+  make(3);
+  upstream->note_tick(1, now, {});
+  sent(1, now, 1);
+  pass(milliseconds(400), 1);  // the second loop does not tick meanwhile
+  EXPECT_EQ(state(1), EndpointState::kAvailable);
+  upstream->note_tick(1, now, milliseconds(400));  // it ticks before it reads
+  pass(milliseconds(20), 1);
+  EXPECT_EQ(state(1), EndpointState::kAvailable);
+  for (int i = 0; i < 10; ++i) {
+    upstream->note_tick(1, now, {});
+    pass(milliseconds(20), 1);
+  }
+  EXPECT_FALSE(endpoint(1).open()) << "it has read, and the endpoint is silent";
+}
+
+TEST_F(EndpointWatchTest, ALateLoopDoesNotExcuseWhatAnotherOneWaitsFor) {
+  make(3);
+  upstream->note_tick(1, now, {});
+  sent(1, now, 0);
+  pass(milliseconds(160), 1);
+  EXPECT_EQ(state(1), EndpointState::kSuspect);
+}
+
 TEST_F(EndpointWatchTest, SilenceMakesSuspectThenHungAndAByteEndsBoth) {
   make(3);
   sent(1, now);

@@ -390,7 +390,7 @@ void H2Wire::on_timer(TimePoint at) noexcept {
   const TimePoint ping_sent = session_->ping_sent();
   if (used_ > 0 && ping_sent != TimePoint{} && at - ping_sent >= kPongWithin) lost_ = true;
   if (used_ > 0 && at - heard_at_ >= kPingAfter) ping();
-  if (used_ == 0 && !pool_.keep_warm(connection_)) {
+  if (used_ == 0) {
     busy_ = false;
     return shut_down();
   }

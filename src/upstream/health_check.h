@@ -44,6 +44,8 @@ class HealthCheck final : private CallEvents, private io::SocketEvents {
   void on_upstream_blocked() override {}
   void on_upstream_writable() override;
   void on_upstream_failed(UpstreamFailure failure) override;
+  void on_upstream_held() override {}
+  bool may_leave_hold() override { return true; }
   void on_readable() override {}
   void on_writable() override;
   void on_disconnected() override {}

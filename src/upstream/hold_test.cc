@@ -111,6 +111,28 @@ TEST_F(HoldTest, TheNumberOfHeldCallsIsBounded) {
   asked[2].call.cancel();
 }
 
+TEST_F(HoldTest, ACallThatItsOwnerKeepsBackLetsOthersPass) {
+  FakeOrigin origin;
+  make({}, held_for(std::chrono::seconds(20)));
+  Asked asked[3];
+  for (Asked& one : asked) ASSERT_TRUE(get(one.call));
+  EXPECT_EQ(asked[0].seen.held, 1);
+  asked[0].seen.leaves_hold = false;
+  upstream->set_endpoints(found({origin.name()}), loop.now());
+  for (int i = 0; i < 2; ++i) {
+    origin.accept_another(loop);
+    EXPECT_EQ(origin.read_head(loop), kGetOnWire);
+    origin.write("HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n");
+  }
+  run_until([&] { return asked[1].seen.complete && asked[2].seen.complete; });
+  EXPECT_EQ(upstream->held(), 1U);
+  asked[0].seen.leaves_hold = true;
+  origin.accept_another(loop);
+  origin.read_head(loop);
+  origin.write(kNoContent);
+  run_until([&] { return asked[0].seen.complete; });
+}
+
 TEST_F(HoldTest, TheDeadlineEndsItEarlier) {
   FakeOrigin dead(FakeOrigin::Refusing::kYes);
   make({dead.name()}, held_for(std::chrono::seconds(20)));

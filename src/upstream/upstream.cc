@@ -7,6 +7,7 @@
 #include "weir/base/siphash.h"
 
 #include "connection_pool.h"
+#include "endpoint_watch.h"
 #include "h2_wire.h"
 #include "pool_endpoint.h"
 #include "upstream/dispatcher.h"
@@ -56,6 +57,7 @@ Upstream::Upstream(Setup setup, std::vector<DiscoveredEndpoint> endpoints, TimeP
       reserved_(std::min(setup.reserved, config_.max_connections / 4)),
       observer_(setup.observer),
       counters_(std::make_unique<CallCounters[]>(setup.loops)),
+      ticked_ns_(std::make_unique<std::atomic<std::int64_t>[]>(setup.loops)),
       budget_(policy::redundancy_budget_rules(config_.retry_budget_pct,
                                               config_.retry_budget_tokens_max)),
       tls_(std::move(setup.tls)),
@@ -63,6 +65,7 @@ Upstream::Upstream(Setup setup, std::vector<DiscoveredEndpoint> endpoints, TimeP
   set_timeouts(timeouts_of(config_));
   set_ = make_set(endpoints, EndpointSet{}, true, now);
   changed_.clear();
+  if (!set_->members.empty()) set_discovered();
 }
 
 Upstream::~Upstream() = default;
@@ -96,6 +99,14 @@ io::TlsContext::Ptr Upstream::tls() const {
 void Upstream::set_tls(io::TlsContext::Ptr context) {
   const std::scoped_lock lock(mutex_);
   tls_ = std::move(context);
+}
+
+void Upstream::set_budget_rules(const policy::RedundancyBudgetRules& rules) {
+  const std::scoped_lock lock(mutex_);
+  budget_.set_rules(rules);
+  for (const EndpointSet::Member& member : set_->members)
+    member.endpoint->budget().set_rules(rules);
+  for (const std::shared_ptr<Endpoint>& endpoint : left_) endpoint->budget().set_rules(rules);
 }
 
 // ---- endpoints
@@ -136,10 +147,7 @@ std::shared_ptr<EndpointSet> Upstream::make_set(std::vector<DiscoveredEndpoint>&
           first ? policy::EndpointHealth(now) : policy::EndpointHealth::joined(now, rules);
       endpoint = std::make_shared<Endpoint>(
           Endpoint::Identity{.name = e.address, .host = std::move(e.host), .rules = rules}, loops_,
-          health,
-          policy::redundancy_budget_rules(config_.retry_budget_pct,
-                                          config_.retry_budget_tokens_max),
-          rng_.fork());
+          health, budget_.rules(), rng_.fork());
     }
     const auto change = endpoint->note(
         e.draining ? policy::HealthEvent::kOperatorDrain : policy::HealthEvent::kOperatorUndrain,
@@ -252,6 +260,16 @@ void Upstream::publish(const Published& now) noexcept {
   weight_max_.store(cohort.weight_max, kRelaxed);
   median_ns_.store(now.latency.median.count(), kRelaxed);
   p99_ns_.store(now.latency.p99.count(), kRelaxed);
+}
+
+// A late tick comes before the sockets are read: only the next one that is in time counts.
+void Upstream::note_tick(std::uint32_t loop, TimePoint now, Duration lateness) noexcept {
+  if (lateness <= EndpointWatch::kLate) ticked_ns_[loop].store(to_ns(now), kRelaxed);
+}
+
+bool Upstream::is_late(std::uint32_t loop, TimePoint now) const noexcept {
+  const std::int64_t at = ticked_ns_[loop].load(kRelaxed);
+  return at != 0 && now - time_from_ns(at) > EndpointWatch::kTick + EndpointWatch::kLate;
 }
 
 // ---- connections

@@ -154,5 +154,17 @@ TEST_F(UpstreamTest, AnEndpointThatLeftIsTheSameWhenItComesBackWhileItIsUsed) {
   EXPECT_FALSE(used->open()) << "and so is its health";
 }
 
+TEST_F(UpstreamTest, ABudgetThatChangesHoldsForEveryEndpointAndForThoseThatJoin) {
+  Upstream upstream({.config = config, .loops = 1, .rng = Rng(1), .observer = &observer},
+                    {at_port(1)}, now);
+  const policy::RedundancyBudgetRules rules = policy::redundancy_budget_rules(37, 5);
+  upstream.set_budget_rules(rules);
+  upstream.set_endpoints({at_port(1), at_port(2)}, now);
+  EXPECT_EQ(upstream.budget().rules(), rules);
+  for (const EndpointSet::Member& member : upstream.endpoints()->members) {
+    EXPECT_EQ(member.endpoint->budget().rules(), rules) << member.endpoint->label();
+  }
+}
+
 }  // namespace
 }  // namespace weir::upstream

@@ -2,7 +2,8 @@
 read completely into a journal. The journal survives kill -9, so a test can count afterwards how
 often each request was processed.
 
-  python3 replica.py --port 8080 --journal FILE [--host 127.0.0.1] [--delay-ms 2]
+  python3 replica.py --port 8080 --journal FILE [--host 127.0.0.1[,127.0.0.2…]] [--delay-ms 2]
+                     [--certificate FILE --key FILE]
 
 A request is `GET /item?ID` or `POST /item?ID`; the answer's body is the ID. `POST /manner?NAME`
 changes how the next requests are answered:
@@ -23,6 +24,7 @@ import asyncio
 import os
 import signal
 import socket
+import ssl
 import struct
 import sys
 
@@ -142,8 +144,12 @@ class Exchange(asyncio.Protocol):
 async def serve(options):
     replica = Replica(options)
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: Exchange(replica), options.host, options.port,
-                                      backlog=1024, reuse_address=True)
+    tls = None
+    if options.certificate:
+        tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        tls.load_cert_chain(options.certificate, options.key)
+    server = await loop.create_server(lambda: Exchange(replica), options.host.split(","),
+                                      options.port, backlog=1024, reuse_address=True, ssl=tls)
     loop.add_signal_handler(signal.SIGTERM, replica.leave, server)
     print(f"port {server.sockets[0].getsockname()[1]}", flush=True)
     while not replica.leaving or replica.open:
@@ -155,6 +161,8 @@ def main():
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--journal", required=True)
+    parser.add_argument("--certificate")
+    parser.add_argument("--key")
     parser.add_argument("--delay-ms", type=float, default=2)
     asyncio.run(serve(parser.parse_args()))
 

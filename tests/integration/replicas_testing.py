@@ -33,8 +33,11 @@ class Replica(Process):
         self.journal, self.host, self.delay_ms = journal, host, delay_ms
         super().__init__(sys.executable, "-B", str(HERE / "replica.py"), "--journal", journal,
                          "--port", str(port), "--host", host, "--delay-ms", str(delay_ms),
-                         stdout=subprocess.PIPE)
+                         *self.arguments(), stdout=subprocess.PIPE)
         self.port = int(self.child.stdout.readline().split()[1])
+
+    def arguments(self):
+        return ()
 
     def again(self):
         """The same replica, started once more."""
@@ -120,6 +123,7 @@ class ReplicasTest(ProcessTest):
     replica_count = 3
     kind = Replica
     upstream_options = ""
+    limit = LIMIT
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory(prefix="weir-replicas-")
@@ -129,7 +133,7 @@ class ReplicasTest(ProcessTest):
         for i in range(self.replica_count):
             self.replicas.append(self.kind(os.path.join(folder.name, f"journal-{i}")))
         self.gateway = self.started(Weir(config=self.app_config(
-            [one.port for one in self.replicas], LIMIT, self.upstream_options)))
+            [one.port for one in self.replicas], self.limit, self.upstream_options)))
 
     def restart(self, i, gracefully=False, down=0.0):
         if gracefully:

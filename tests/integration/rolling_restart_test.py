@@ -39,12 +39,13 @@ class RollingRestartOfHttp2(RollingRestart):
 
 
 class TheOnlyReplicaRestarts(ReplicasTest):
+    """With the limiter as it is by default: what is held does not fill the limit."""
     replica_count = 1
     down = 1.0
+    limit = ""
 
-    def test_requests_are_held_until_it_is_back(self):
-        # 150 a second, a second and the start of a process: below hold_requests_max (256).
-        load = self.load(GET=150)
+    def restart_under(self, rate):
+        load = self.load(GET=rate)
         began = time.monotonic()
         self.replicas[0].kill()
         time.sleep(self.down / 2)
@@ -57,7 +58,19 @@ class TheOnlyReplicaRestarts(ReplicasTest):
         outcomes = self.judge(load)
         waited = [o for o in outcomes if o.seconds > 0.2]
         print(f"  away for {away:.2f} s, {len(waited)} requests waited")
-        self.assertGreater(len(waited), 50)
+        self.assertGreater(len(waited), rate / 3)
+
+    def test_requests_are_held_until_it_is_back(self):
+        self.restart_under(200)
+
+    def test_more_requests_than_the_limit_are_held_until_it_is_back(self):
+        self.restart_under(500)
+
+
+class MoreThanMayBeHeld(ReplicasTest):
+    replica_count = 1
+    down = 1.0
+    upstream_options = "hold_requests_max = 256"
 
     def test_more_than_may_be_held_are_refused_at_once(self):
         load = self.load(GET=600)

@@ -45,6 +45,14 @@ class [[nodiscard]] Permit {
   /// A second call changes nothing.
   bool to_streaming(TimePoint now) noexcept;
 
+  /// The request cannot use the service now (no replica is there): gives its units back, so that it
+  /// does not occupy the limit. The actor's count and the bytes stay held. Not while streaming.
+  void give_units_back(TimePoint now) noexcept;
+  /// Takes them again, before requests in the waiting room. False: half of the limit, or of the
+  /// share of the class, is in use; the other half is left to new requests.
+  [[nodiscard]] bool try_take_units() noexcept;
+  [[nodiscard]] bool has_units() const noexcept { return !taken_.units_returned; }
+
   /// The latency sample begins at `start` instead of at the grant, if that is later: what passed
   /// before (the client sent its body) is not the time of the service.
   void start_sample_at(TimePoint start) noexcept {
@@ -81,7 +89,7 @@ class [[nodiscard]] Permit {
     std::uint32_t actor_entry = kNoEntry;
     std::uint32_t peer_entry = kNoEntry;
     ScopeId scope = ScopeId::kFirst;
-    std::uint16_t units = 0;         // in the scope's class word
+    std::uint16_t units = 0;         // in the scope's class word, unless units_returned
     std::uint16_t global_units = 0;  // in the process-wide count
     std::uint16_t stream_units = 0;  // in the streaming count
     Priority priority = Priority::kNormal;
@@ -91,6 +99,7 @@ class [[nodiscard]] Permit {
     bool unsampled = false;          // by skip_sample()
     bool total_bytes = false;        // the process-wide budget holds `bytes` too
     bool critical_overflow = false;  // counted outside the class word
+    bool units_returned = false;     // by give_units_back(); `units` is what to take again
   };
 
   /// A bucket of the sources of outcomes, 1 to 255.

@@ -24,8 +24,8 @@ struct DrainState {
 struct RetryHintRules {
   Duration hint_min = std::chrono::milliseconds(50);
   Duration hint_unknown = std::chrono::milliseconds(100);  // if the drain rate is unknown
-  Duration hint_max = std::chrono::seconds(30);
-  double jitter = 0.5;  // the hint is lengthened by up to this share
+  Duration hint_max = std::chrono::seconds(5);  // while replicas restart, rates say little
+  double jitter = 0.5;                          // the hint is lengthened by up to this share
 
   bool operator==(const RetryHintRules&) const = default;
   [[nodiscard]] ConfigErrors validate() const;

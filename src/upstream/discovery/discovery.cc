@@ -118,7 +118,9 @@ void Discovery::on_patience(TimePoint) {
 
 void Discovery::publish() {
   const auto known = [](const Entry& entry) { return entry.known; };
-  if (!settled() || std::none_of(entries_.begin(), entries_.end(), known)) return;
+  if (!settled()) return;
+  setup_.upstream.set_discovered();
+  if (std::none_of(entries_.begin(), entries_.end(), known)) return;
   std::vector<DiscoveredEndpoint> all;
   for (const Entry& entry : entries_) {
     const EndpointAttributes& said = entry.spec.attributes;

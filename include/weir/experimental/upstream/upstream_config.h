@@ -69,7 +69,7 @@ struct UpstreamConfig {
   std::uint32_t max_idle_connections = 256;     // kept open for later requests
   std::uint32_t warm_connections = 1;           // kept open per endpoint and loop
   std::uint32_t connection_queue_max = 1024;    // requests of a loop that wait for a connection
-  std::uint32_t hold_requests_max = 256;        // requests that wait for an endpoint
+  std::uint32_t hold_requests_max = 1024;       // requests that wait for an endpoint
   std::uint64_t retry_body_max = 64 * 1024;     // longer request bodies are not kept for a retry
   double retry_budget_pct = 0.10;               // retries per request, in the long run
   std::uint32_t retry_budget_tokens_max = 100;  // retries at once
