@@ -64,6 +64,7 @@ Recorder::Recorder(const Scenario& scenario, std::vector<Cohort> cohorts)
   series_.reserve(buckets_max_);
   add_span({scenario.settle, scenario.duration});
   for (const VerdictSpec& verdict : scenario.verdicts) add_span({verdict.from, verdict.to});
+  for (const PhaseSpec& phase : scenario.phases) add_span({phase.from, phase.to});
 }
 
 void Recorder::add_span(const Span& span) {

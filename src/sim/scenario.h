@@ -171,6 +171,22 @@ struct VerdictSpec {
   std::optional<double> max{};
 };
 
+/// A part of the run in which load and service stay as they are, so that there is one best fixed
+/// limit (the oracle). Reading a scenario turns it into verdicts:
+///   goodput at least `goodput_min` × that of the oracle, p99 from dispatch at most `latency_max` ×
+///   the unloaded p99, and at most 0.1 % refused if the phase is `light` (at most 80 % load).
+struct PhaseSpec {
+  std::string name{};
+  Duration from{};
+  Duration to{};
+  bool light = false;
+  std::uint32_t oracle_limit = 0;
+  double oracle_goodput = 0;  // calls per second; 0: not searched yet, and goodput is not judged
+  double goodput_min = 0.95;
+  double latency_max = 3;  // 0: latency is not judged
+  Duration unloaded{};     // p99 without a queue; zero: of the service times
+};
+
 struct Scenario {
   std::string file{};
   std::string name{};
@@ -183,7 +199,8 @@ struct Scenario {
   bool stationary = false;  // the load and the service do not change: compared with a fixed limit
   std::vector<ServiceSpec> services{};
   std::vector<LoadSpec> loads{};
-  std::vector<VerdictSpec> verdicts{};
+  std::vector<PhaseSpec> phases{};
+  std::vector<VerdictSpec> verdicts{};  // those of the phases included
 
   /// The bucket in force: as given, or chosen for at most 600 buckets of at least 10 ms.
   [[nodiscard]] Duration bucket_width() const noexcept;

@@ -177,6 +177,13 @@ Result<Scenario, ConfigErrors> read_scenario(const ConfigNode& root, const std::
   reader.each("verdict", [&](NodeReader& r) {
     read_verdict(r, names, scenario, scenario.verdicts.emplace_back());
   });
+  reader.each("phase", [&](NodeReader& r) {
+    PhaseSpec& phase = scenario.phases.emplace_back();
+    read_phase(r, scenario, phase);
+    for (VerdictSpec& verdict : verdicts_of(phase, scenario)) {
+      scenario.verdicts.push_back(std::move(verdict));
+    }
+  });
   reader.done();
   check_whole(reader, scenario);
   if (scenario.name.empty()) scenario.name = file;

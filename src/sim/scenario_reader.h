@@ -55,5 +55,11 @@ void read_service(NodeReader& reader, const ScenarioNames& names, const FileSour
 void read_admission(NodeReader& reader, AdmissionConfig& out);
 void read_verdict(NodeReader& reader, const ScenarioNames& names, const Scenario& scenario,
                   VerdictSpec& out);
+void read_phase(NodeReader& reader, const Scenario& scenario, PhaseSpec& out);
+/// What a phase demands, as verdicts.
+[[nodiscard]] std::vector<VerdictSpec> verdicts_of(const PhaseSpec& phase,
+                                                   const Scenario& scenario);
+/// The service whose limiter a comparison with a fixed limit is about: the first with admission.
+[[nodiscard]] std::uint32_t first_guarded(const Scenario& scenario) noexcept;
 
 }  // namespace weir::inline v0::sim
