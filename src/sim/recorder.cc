@@ -40,6 +40,8 @@ void ServiceTotals::merge(const ServiceTotals& later) noexcept {
   dispatch.merge(later.dispatch);
   queue.merge(later.queue);
   wait.merge(later.wait);
+  refusal.merge(later.refusal);
+  baseline_ms = later.baseline_ms;
 }
 
 void ServiceTotals::clear() noexcept {
@@ -53,6 +55,7 @@ void ServiceTotals::clear() noexcept {
   dispatch.clear();
   queue.clear();
   wait.clear();
+  refusal.clear();
 }
 
 Recorder::Recorder(const Scenario& scenario, std::vector<Cohort> cohorts)
@@ -95,7 +98,8 @@ void Recorder::close_bucket() {
     }
     for (const ServiceTotals& s : services_) {
       point.services.push_back({s.limit_end, s.in_flight_end, s.queue_max, s.memory_max,
-                                static_cast<float>(to_millis(s.dispatch.quantile(0.5)))});
+                                static_cast<float>(to_millis(s.dispatch.quantile(0.5))),
+                                static_cast<float>(to_millis(s.wait.mean())), s.baseline_ms});
     }
     point.p50_ms = static_cast<float>(to_millis(all.quantile(0.5)));
     point.p90_ms = static_cast<float>(to_millis(all.quantile(0.9)));

@@ -76,6 +76,7 @@ struct LoadSpec {
   std::uint32_t peers = 0;   // calls come from them in turn; 0: from no trusted node
   std::uint64_t bytes = 0;
   std::uint32_t cost = 1;
+  std::uint32_t width = 1;             // workers that each call uses at once
   std::optional<Distribution> time{};  // of its calls at the service; unset: the service's own
   CallerSpec caller{};
 };
@@ -115,6 +116,7 @@ struct ServiceSpec {
   std::uint32_t workers = 1;
   Distribution time{};
   double contention = 0;       // service times × (1 + contention × requests beyond the workers)
+  bool sharing = false;        // workers divide their time among all requests; no queue
   bool holds_worker = true;    // while it is blocked on a service it calls
   bool stops_running = false;  // cancelled work stops even when a worker runs it
   std::uint32_t queue_max = std::numeric_limits<std::uint32_t>::max();
@@ -139,8 +141,10 @@ enum class Measure : std::uint8_t {
   kDispatchP50,  // from the permit to the answer, in one service
   kDispatchP99,
   kDispatchMean,
-  kQueueMean,  // time in the service's own queue
-  kWaitP99,    // in the waiting room of those that were admitted
+  kQueueMean,   // time in the service's own queue
+  kWaitP99,     // in the waiting room of those that were admitted
+  kRefusalP50,  // from arrival to refusal, in one service
+  kRefusalP99,
   kLimitMin,
   kLimitMax,
   kLimitEnd,

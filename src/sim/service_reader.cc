@@ -116,6 +116,7 @@ void read_service(NodeReader& reader, const ScenarioNames& names, const FileSour
   reader.require("time", "a duration or a distribution");
   read_distribution(reader, "time", out.time);
   reader.number("contention", out.contention, 0.0, 10.0);
+  reader.boolean("sharing", out.sharing);
   reader.boolean("holds_worker", out.holds_worker);
   reader.boolean("stops_running", out.stops_running);
   reader.whole("queue_max", out.queue_max, 0U, 100'000'000U);

@@ -66,6 +66,7 @@ void World::start_call(std::uint32_t index, const TraceRow* row) {
   attempt.load = index;
   attempt.cohort = load.cohorts[index_of(attempt.priority)];
   attempt.called_at = now_;
+  attempt.width = static_cast<std::uint16_t>(spec.width);
   attempt.cost = row != nullptr ? row->cost : spec.cost;
   attempt.bytes = row != nullptr ? row->bytes : spec.bytes;
   const std::uint32_t turn = load.turn++;
