@@ -59,7 +59,8 @@ struct TraceRow {
 /// A group of clients with the same behaviour.
 struct LoadSpec {
   std::string name{};
-  std::uint32_t to = 0;  // index of a service
+  std::uint32_t to = 0;      // index of a service
+  std::uint32_t spread = 1;  // calls go to one of this many services, `to` and those after it
   Priority priority = Priority::kNormal;
   ArrivalKind arrivals = ArrivalKind::kPoisson;
   std::vector<RatePoint> rate{};  // calls per second (poisson, constant)
@@ -113,6 +114,9 @@ struct CallSpec {
 
 struct ServiceSpec {
   std::string name{};
+  std::uint32_t gateways = 1;  // limiters before it, each with a part of the calls
+  std::string group{};         // services of one group share a panel of the plot; empty: alone
+  bool is_gateway = false;     // its calls are those of its callers: their times and widths apply
   std::uint32_t workers = 1;
   Distribution time{};
   double contention = 0;       // service times × (1 + contention × requests beyond the workers)

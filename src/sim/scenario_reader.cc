@@ -68,6 +68,17 @@ void check_whole(NodeReader& reader, const Scenario& scenario) {
   }
 }
 
+std::string_view meaning_of(MeasureUnit unit) noexcept {
+  switch (unit) {
+    case MeasureUnit::kPerSecond:
+      return ", calls per second";
+    case MeasureUnit::kRatio:
+      return ", a ratio; 1 is all";
+    default:
+      return "";
+  }
+}
+
 void read_bound(NodeReader& reader, std::string_view key, MeasureUnit unit,
                 std::optional<double>& out) {
   const ConfigNode* node = reader.raw(key);
@@ -75,12 +86,14 @@ void read_bound(NodeReader& reader, std::string_view key, MeasureUnit unit,
   const bool timed = unit == MeasureUnit::kMillis || unit == MeasureUnit::kSeconds;
   if (timed) {
     const auto value = duration_of(*node);
-    if (!value) return reader.fault(key, node->printed(), "a duration such as \"80ms\"");
+    if (!value)
+      return reader.fault(key, node->printed(),
+                          "a duration with its unit, in quotes, such as \"80ms\"");
     out = unit == MeasureUnit::kMillis ? to_millis(*value) : to_seconds(*value);
     return;
   }
   if (node->kind != ConfigNode::Kind::kInteger && node->kind != ConfigNode::Kind::kFloat) {
-    return reader.fault(key, node->printed(), "a number");
+    return reader.fault(key, node->printed(), "a number" + std::string(meaning_of(unit)));
   }
   out = node->number;
 }
@@ -174,6 +187,7 @@ Result<Scenario, ConfigErrors> read_scenario(const ConfigNode& root, const std::
   });
   reader.each("load",
               [&](NodeReader& r) { read_load(r, names, files, scenario.loads.emplace_back()); });
+  add_gateways(reader, scenario);
   reader.each("verdict", [&](NodeReader& r) {
     read_verdict(r, names, scenario, scenario.verdicts.emplace_back());
   });

@@ -55,6 +55,8 @@ void read_service(NodeReader& reader, const ScenarioNames& names, const FileSour
 void read_admission(NodeReader& reader, AdmissionConfig& out);
 void read_verdict(NodeReader& reader, const ScenarioNames& names, const Scenario& scenario,
                   VerdictSpec& out);
+/// Puts the gateways that services ask for (`gateways = N`) before them, as services of their own.
+void add_gateways(NodeReader& reader, Scenario& scenario);
 void read_phase(NodeReader& reader, const Scenario& scenario, PhaseSpec& out);
 /// What a phase demands, as verdicts.
 [[nodiscard]] std::vector<VerdictSpec> verdicts_of(const PhaseSpec& phase,

@@ -111,6 +111,8 @@ void read_config_file(NodeReader& reader, const FileSource& files, ServiceSpec& 
 void read_service(NodeReader& reader, const ScenarioNames& names, const FileSource& files,
                   ServiceSpec& out) {
   reader.text("name", out.name);
+  reader.whole("gateways", out.gateways, 1U, 1000U);
+  reader.text("group", out.group);
   reader.require("workers", "1 to 1000000");
   reader.whole("workers", out.workers, 1U, 1'000'000U);
   reader.require("time", "a duration or a distribution");

@@ -13,6 +13,7 @@
 #include "weir/base/errno_text.h"
 
 #include "compare.h"
+#include "config/nearest.h"
 #include "fixed_search.h"
 #include "json_report.h"
 #include "plot.h"
@@ -53,7 +54,9 @@ class Session {
       if (!limiter_named(name)) {
         std::string allowed = "none, fixed:N (1 to 16383)";
         for (const std::string_view kind : kLimitKindNames) allowed.append(", ").append(kind);
-        return bad("--compare: unknown limiter '" + name + "'; allowed: " + allowed);
+        const std::string_view near = config::nearest(name, kLimitKindNames);
+        const std::string meant = near.empty() ? "" : ", did you mean " + std::string(near) + "?";
+        return bad("--compare: unknown limiter '" + name + "'" + meant + "; allowed: " + allowed);
       }
     }
     std::vector<Scenario> scenarios;

@@ -156,8 +156,10 @@ void World::begin_service(Attempt& attempt) {
 }
 
 const Distribution& World::work_of(const Attempt& attempt) const noexcept {
-  const bool routed = attempt.load != kNoAttempt && loads_[attempt.load].spec->time;
-  return routed ? *loads_[attempt.load].spec->time : services_[attempt.service].spec->time;
+  const ServiceSpec& service = *services_[attempt.service].spec;
+  if (service.is_gateway || attempt.load == kNoAttempt) return service.time;
+  const LoadSpec& load = *loads_[attempt.load].spec;
+  return load.time ? *load.time : service.time;
 }
 
 void World::served(Attempt& attempt) {
