@@ -18,15 +18,24 @@ namespace {
 constexpr double kAlmost = 0.999;  // a smaller limit with this share of the best goodput is better
 constexpr int kRunsExpected = 25;
 
-/// Goodput of one run: of the whole first, then of each phase.
-std::vector<double> goodputs_of(const Scenario& scenario, const RunResult& result) {
+/// What one limit got in the run, or in one phase.
+struct Part {
+  double goodput = 0;
+  bool quick = true;  // latency is within the bound of the phase
+};
+
+/// Of the whole run first, then of each phase.
+std::vector<Part> parts_of(const Scenario& scenario, const RunResult& result) {
   const auto goodput = [&result](const SpanTotals& span) {
     const CallTotals all = select(span, result.recorder.cohorts(), std::nullopt, std::nullopt);
     return static_cast<double>(all.ok()) / span.seconds();
   };
-  std::vector<double> all{goodput(result.recorder.spans().front())};
+  std::vector<Part> all{{goodput(result.recorder.spans().front())}};
   for (const PhaseSpec& phase : scenario.phases) {
-    all.push_back(goodput(result.recorder.span({phase.from, phase.to})));
+    const SpanTotals& span = result.recorder.span({phase.from, phase.to});
+    const Duration bound = latency_bound(phase, scenario);
+    const Duration p99 = span.services[first_guarded(scenario)].dispatch.quantile(0.99);
+    all.push_back({goodput(span), bound.count() == 0 || p99 <= bound});
   }
   return all;
 }
@@ -61,14 +70,7 @@ class Search {
   [[nodiscard]] std::vector<BestLimit> best() const {
     std::vector<BestLimit> all(1 + scenario_.phases.size());
     for (std::size_t part = 0; part < all.size(); ++part) {
-      for (const Tried& tried : tried_) {
-        all[part].goodput = std::max(all[part].goodput, tried.goodputs[part]);
-      }
-      all[part].limit = kClassUnitsMax;
-      for (const Tried& tried : tried_) {
-        if (tried.goodputs[part] < kAlmost * all[part].goodput) continue;
-        all[part].limit = std::min(all[part].limit, tried.limit);
-      }
+      all[part] = best_of(part);
     }
     return all;
   }
@@ -77,8 +79,25 @@ class Search {
  private:
   struct Tried {
     std::uint32_t limit = 0;
-    std::vector<double> goodputs{};
+    std::vector<Part> parts{};
   };
+
+  // A limit that queues more than the phase allows counts only if all do: a queue can postpone
+  // refusals, and so seem to serve more than there is capacity for.
+  [[nodiscard]] BestLimit best_of(std::size_t part) const {
+    const bool any = std::any_of(tried_.begin(), tried_.end(),
+                                 [part](const Tried& t) { return t.parts[part].quick; });
+    const auto counts = [&](const Tried& t) { return !any || t.parts[part].quick; };
+    BestLimit best{kClassUnitsMax, 0};
+    for (const Tried& tried : tried_) {
+      if (counts(tried)) best.goodput = std::max(best.goodput, tried.parts[part].goodput);
+    }
+    for (const Tried& tried : tried_) {
+      if (!counts(tried) || tried.parts[part].goodput < kAlmost * best.goodput) continue;
+      best.limit = std::min(best.limit, tried.limit);
+    }
+    return best;
+  }
 
   // False if the limit was never reached: a higher one is the same.
   bool try_limit(std::uint32_t limit) {
@@ -87,7 +106,7 @@ class Search {
     }
     const RunResult result =
         run_scenario(with_limiter(scenario_, {LimitKind::kFixed, false, limit}));
-    tried_.push_back({limit, goodputs_of(scenario_, result)});
+    tried_.push_back({limit, parts_of(scenario_, result)});
     if (progress_) progress_(std::min(1.0, runs() / double{kRunsExpected}), 0);
     return reached(scenario_, result, limit);
   }
@@ -117,7 +136,7 @@ FixedSearch search_fixed(const Scenario& scenario, const Progress& progress) {
   found.phases.erase(found.phases.begin());
   const RunResult own = run_scenario(scenario);
   found.runs = search.runs() + 1;
-  found.own_phases = goodputs_of(scenario, own);
+  for (const Part& part : parts_of(scenario, own)) found.own_phases.push_back(part.goodput);
   found.own_goodput = found.own_phases.front();
   found.own_phases.erase(found.own_phases.begin());
   const std::size_t service = first_guarded(scenario);

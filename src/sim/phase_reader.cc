@@ -52,6 +52,13 @@ void read_phase(NodeReader& reader, const Scenario& scenario, PhaseSpec& out) {
   }
 }
 
+Duration latency_bound(const PhaseSpec& phase, const Scenario& scenario) {
+  const Duration unloaded =
+      phase.unloaded.count() > 0 ? phase.unloaded : unloaded_p99(scenario, first_guarded(scenario));
+  return Duration(
+      static_cast<std::int64_t>(phase.latency_max * static_cast<double>(unloaded.count())));
+}
+
 std::vector<VerdictSpec> verdicts_of(const PhaseSpec& phase, const Scenario& scenario) {
   std::vector<VerdictSpec> all;
   if (scenario.services.empty()) return all;
@@ -72,12 +79,10 @@ std::vector<VerdictSpec> verdicts_of(const PhaseSpec& phase, const Scenario& sce
     verdict.max = kLightShed;
     all.push_back(verdict);
   }
-  const Duration unloaded =
-      phase.unloaded.count() > 0 ? phase.unloaded : unloaded_p99(scenario, verdict.service);
-  if (phase.latency_max > 0 && unloaded.count() > 0) {
+  if (const Duration bound = latency_bound(phase, scenario); bound.count() > 0) {
     verdict.name = phase.name + ": no queue inside the service";
     verdict.measure = Measure::kDispatchP99;
-    verdict.max = phase.latency_max * to_millis(unloaded);
+    verdict.max = to_millis(bound);
     all.push_back(verdict);
   }
   return all;
