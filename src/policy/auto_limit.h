@@ -61,6 +61,9 @@ class AutoLimit final : public LimitPolicy {
     double queue = 0;       // Q
     double busy = 0;        // K
     bool used = false;      // the limit was reached
+    bool whole = true;      // its answers are not only the fast ones of what was in flight
+    bool leaving = false;   // most clients did
+    bool left = false;      // many clients left before the end
     bool full = false;      // requests were refused or had to wait because of it
   };
   /// The state at which a descent began; its effect is measured against this.
@@ -78,12 +81,13 @@ class AutoLimit final : public LimitPolicy {
   [[nodiscard]] LimitReason on_overload(const LimitSample& window) noexcept;
   [[nodiscard]] LimitReason on_abandoned(const View& view, TimePoint now) noexcept;
   [[nodiscard]] LimitReason shrink(const View& view, TimePoint now) noexcept;
-  [[nodiscard]] LimitReason grow(double room) noexcept;
+  [[nodiscard]] LimitReason grow(const View& view, TimePoint now) noexcept;
+  void climb(const View& view, TimePoint now) noexcept;
   [[nodiscard]] LimitReason begin_probe(const View& view, TimePoint now) noexcept;
   [[nodiscard]] LimitReason probe_step(const View& view, TimePoint now) noexcept;
   [[nodiscard]] LimitReason end_probe(const View& view, TimePoint now) noexcept;
-  [[nodiscard]] LimitReason rise_from_floor(const View& view, TimePoint now) noexcept;
-  [[nodiscard]] Effect effect_of(const View& view) const noexcept;
+  [[nodiscard]] LimitReason rise(const View& view, TimePoint now) noexcept;
+  [[nodiscard]] static Effect effect_of(const View& view, const Mark& mark) noexcept;
   void step_to(double wanted, TimePoint now) noexcept;
   void settle(TimePoint now) noexcept;
   void note_latency(const LimitSample& window) noexcept;
@@ -111,13 +115,20 @@ class AutoLimit final : public LimitPolicy {
   bool slower_ = false;            // the last window showed that shrinking does not help
   bool rising_ = false;            // the step under test goes up from the floor
   Mark mark_{};
-  std::uint32_t probe_from_ = 0;  // the limit before the probe
-  double probe_best_ = 0;         // the highest throughput during the probe
+  Mark climb_{};          // before the limit grew
+  bool climbed_ = false;  // the last window showed that what was added is answered as fast
+  double cliff_ = 0;      // no growth above this until cliff_until_: clients left there
+  TimePoint cliff_until_{};
+  std::uint32_t quiet_limit_ = 0;  // of the last window in which most clients stayed
+  std::uint32_t probe_from_ = 0;   // the limit before the probe
+  double probe_best_ = 0;          // the highest throughput during the probe
   std::uint32_t probe_steps_ = 0;
-  double good_ = 0;  // the last limit without overload, before a shrink
+  double growth_ = 1;  // the next step up, as a share of the limit
   std::uint32_t floor_windows_ = 0;
   std::uint32_t floor_patience_;    // windows at the floor before the next test upwards
   std::uint32_t full_windows_ = 0;  // in a row
+  std::uint32_t held_windows_ = 0;  // in a row: full, mostly of requests that are not answered
+  TimePoint patient_until_{};       // clients that leave are no sign of a queue until then
   TimePoint settled_at_{};          // windows opened earlier contain answers from before a step
   TimePoint closed_at_{};
   TimePoint samples_from_{};
@@ -125,6 +136,8 @@ class AutoLimit final : public LimitPolicy {
   Duration confirm_after_{};  // doubling pause between confirmations; zero: none due
   double peak_ = 0;           // in flight, decaying
   Duration latency_{};        // of the last window: the round trip
+  Duration first_latency_{};  // of the first window: stands for the baseline until one is known
+  Duration slow_{};           // the same of its slow requests (p90)
   bool even_ = false;         // latencies are close together: little noise, no long tail
   std::uint32_t thin_ = 0;    // how often windows were lengthened
 };

@@ -192,8 +192,9 @@ void World::inner_call_ended(Attempt& parent, CallEnd end) {
     if (++parent.call_at < service.spec->calls.size()) return start_inner_call(parent);
     return complete(parent, Outcome::kOk, CallEnd::kOk);
   }
-  // The calling service answers 503, which its own admission counts as overload.
-  const Outcome outcome = end == CallEnd::kFailed ? Outcome::kError : Outcome::kOverload;
+  // A refusal by the admission behind it is passed on and is no overload of this tier; a call that
+  // is not answered in time is.
+  const Outcome outcome = end == CallEnd::kTimedOut ? Outcome::kOverload : Outcome::kError;
   complete(parent, outcome, CallEnd::kFailed);
 }
 
