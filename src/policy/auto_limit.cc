@@ -37,6 +37,7 @@ constexpr double kRoomSlowdown = 1.2;  // at a higher limit that is not full: no
 constexpr double kLeft = 0.1;          // a larger share of abandoned requests hides latencies
 constexpr double kBunched = 1.5;       // p90 below this × p50: a long queue, or equal requests
 constexpr double kSteady = 0.8;        // the same, for the first test of a service
+constexpr double kBlindMin = 8;        // no lower without a measurement
 constexpr double kBelowCliff = 0.8;    // of the limit before the growth that made clients leave
 constexpr double kClimb = 1.4;         // growth over which answers are compared
 constexpr double kWhole = 0.9;         // the same, to learn from a window whose limit is full
@@ -143,8 +144,8 @@ AutoLimit::View AutoLimit::view_of(const LimitSample& window) const noexcept {
 
 LimitReason AutoLimit::watch(const View& view, const LimitSample& window) noexcept {
   const TimePoint now = window.closed_at;
-  if (!view.leaving) quiet_limit_ = limit_;
   if (probing_) return probe_step(view, now);
+  if (!view.leaving) quiet_limit_ = limit_;
   if (!known_ || retake_) {
     known_ = true;
     retake_ = false;
@@ -194,7 +195,7 @@ LimitReason AutoLimit::watch(const View& view, const LimitSample& window) noexce
 
 // The new limit is what was in flight and was answered well: refusals return quickly, so their
 // number says little about their share of the limit. If nothing was answered, the capacity after
-// the outage is unknown, so the good limit from before is kept.
+// the outage is unknown.
 LimitReason AutoLimit::on_overload(const LimitSample& window) noexcept {
   const double all = static_cast<double>(window.sample_count) + window.overload_count;
   const double share = window.overload_count / all;
@@ -205,7 +206,7 @@ LimitReason AutoLimit::on_overload(const LimitSample& window) noexcept {
   const double served = window.sample_count / seconds_of(window) * to_seconds(window.latency_avg);
   const double least = limit_ * (1 - kOverloadStepMax);
   const double most = limit_ * (1 - std::max(kOverloadStepMin, share / 4));
-  step_to(outage ? least : std::clamp(served, least, most), window.closed_at);
+  step_to(outage ? blind_step() : std::clamp(served, least, most), window.closed_at);
   return LimitReason::kOverload;
 }
 
@@ -235,15 +236,20 @@ LimitReason AutoLimit::on_abandoned(const View& view, TimePoint now) noexcept {
   if (limit_ <= lowest(bounds_)) return LimitReason::kAtFloor;
   if (limit_ > quiet_limit_ && quiet_limit_ > 0) {
     // It began with the last growth: return to below what was good, and stay there for a while.
-    cliff_ = std::exchange(quiet_limit_, 0) * kBelowCliff;
+    cliff_ = quiet_limit_ * kBelowCliff;
     cliff_until_ = now + rng_.between(kProbeMin, kProbeMax);
     step_to(cliff_, now);
     return LimitReason::kQueueing;
   }
   descending_ = true;
   mark_ = mark_of(view);
-  step_to(limit_ * kStepDownDeep, now);
+  step_to(blind_step(), now);
   return LimitReason::kQueueing;
+}
+
+// Half, but not below what can still be measured: nothing is known of the capacity.
+double AutoLimit::blind_step() const noexcept {
+  return std::max(limit_ * kStepDownDeep, std::min<double>(limit_, kBlindMin));
 }
 
 LimitReason AutoLimit::shrink(const View& view, TimePoint now) noexcept {
@@ -449,6 +455,7 @@ bool AutoLimit::hold_to_peak(const LimitSample& window) noexcept {
 
 void AutoLimit::step_to(double wanted, TimePoint now) noexcept {
   limit_ = clamped(wanted);
+  quiet_limit_ = 0;
   settle(now);
 }
 

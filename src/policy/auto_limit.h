@@ -88,6 +88,7 @@ class AutoLimit final : public LimitPolicy {
   [[nodiscard]] LimitReason end_probe(const View& view, TimePoint now) noexcept;
   [[nodiscard]] LimitReason rise(const View& view, TimePoint now) noexcept;
   [[nodiscard]] static Effect effect_of(const View& view, const Mark& mark) noexcept;
+  [[nodiscard]] double blind_step() const noexcept;
   void step_to(double wanted, TimePoint now) noexcept;
   void settle(TimePoint now) noexcept;
   void note_latency(const LimitSample& window) noexcept;
@@ -119,7 +120,7 @@ class AutoLimit final : public LimitPolicy {
   bool climbed_ = false;  // the last window showed that what was added is answered as fast
   double cliff_ = 0;      // no growth above this until cliff_until_: clients left there
   TimePoint cliff_until_{};
-  std::uint32_t quiet_limit_ = 0;  // of the last window in which most clients stayed
+  std::uint32_t quiet_limit_ = 0;  // of the last window in which most stayed; 0: none since a step
   std::uint32_t probe_from_ = 0;   // the limit before the probe
   double probe_best_ = 0;          // the highest throughput during the probe
   std::uint32_t probe_steps_ = 0;
