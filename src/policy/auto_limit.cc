@@ -19,7 +19,6 @@ constexpr double kGrowMax = 1.0;       // it doubles with each window that shows
 constexpr std::uint32_t kHeldWindows = 2;   // in a row, until places count as held
 constexpr double kOverloadDeadZone = 0.03;  // a smaller share of overload answers is noise
 constexpr double kOverloadStepMin = 0.05;
-constexpr double kOverloadStepMax = 0.5;
 constexpr double kOutage = 0.9;        // above this share of overload answers: an outage
 constexpr double kSureQueue = 2;       // a queue above this × slack needs no second window
 constexpr double kAbandoned = 0.75;    // above this share of abandoned requests, and
@@ -37,6 +36,7 @@ constexpr double kRoomSlowdown = 1.2;  // at a higher limit that is not full: no
 constexpr double kLeft = 0.1;          // a larger share of abandoned requests hides latencies
 constexpr double kBunched = 1.5;       // p90 below this × p50: a long queue, or equal requests
 constexpr double kSteady = 0.8;        // the same, for the first test of a service
+constexpr double kFell = 0.65;         // of the best throughput of a probe: it is below the knee
 constexpr double kBlindMin = 8;        // no lower without a measurement
 constexpr double kBelowCliff = 0.8;    // of the limit before the growth that made clients leave
 constexpr double kClimb = 1.4;         // growth over which answers are compared
@@ -204,9 +204,9 @@ LimitReason AutoLimit::on_overload(const LimitSample& window) noexcept {
   growth_ = kGrowMin * 2;
   if (limit_ <= lowest(bounds_)) return LimitReason::kAtFloor;
   const double served = window.sample_count / seconds_of(window) * to_seconds(window.latency_avg);
-  const double least = limit_ * (1 - kOverloadStepMax);
+  const double least = blind_step();
   const double most = limit_ * (1 - std::max(kOverloadStepMin, share / 4));
-  step_to(outage ? blind_step() : std::clamp(served, least, most), window.closed_at);
+  step_to(outage ? least : std::max(least, std::min(served, most)), window.closed_at);
   return LimitReason::kOverload;
 }
 
@@ -311,6 +311,7 @@ LimitReason AutoLimit::grow(const View& view, TimePoint now) noexcept {
   if (view.left || view.queue > slack(view.busy) / 4) growth_ = 0;
   growth_ = std::clamp(growth_ * 2, kGrowMin, kGrowMax);
   limit_ = clamped(limit_ + std::max(1.0, limit_ * growth_));
+  if (limit_ >= bounds_.max) return LimitReason::kAtCeiling;  // the bound limits, not a queue
   return starting_ ? LimitReason::kStarting : LimitReason::kGrow;
 }
 
@@ -337,7 +338,9 @@ LimitReason AutoLimit::probe_step(const View& view, TimePoint now) noexcept {
   probe_best_ = std::max(probe_best_, view.throughput);
   const Effect effect = effect_of(view, mark_);
   // One window may be wrong by chance, and a wrong baseline costs more than another window. Where
-  // latencies are equal and a step before was saturated, there is no doubt.
+  // latencies are equal and a step before was saturated, or if much of the throughput is gone,
+  // there is no doubt.
+  if (!rising_ && view.throughput < kFell * probe_best_) return end_probe(view, now);
   const bool doubtful = effect == Effect::kNoQueue && !(even_ && probe_steps_ > 0);
   if (doubtful && !std::exchange(slower_, true)) return LimitReason::kProbe;
   slower_ = false;
