@@ -10,36 +10,36 @@ namespace weir::inline v0::policy {
 /// The default limiter: finds how much a service can hold, without knowing anything about it.
 ///
 /// A queue adds the same wait to every request. So the wait is the median of what three percentiles
-/// grew by over a baseline (the same percentiles without a queue). A few slow calls, or a new mix
-/// of fast and slow ones, change one percentile; a queue changes all. With N requests in flight and
-/// W the wait in the average latency A:
+/// grew by over a baseline (the same percentiles without a queue). With N requests in flight, X
+/// answers per second, and W the wait in the average latency A:
 ///
 ///   queue   Q = N × W / A          requests queued inside the service
 ///   busy    K = N − Q              requests that it works on
-///   slack   β = 2 √K + K / 10      an acceptable queue, which keeps the workers busy
+///   slack   β = 1 + √K + K / 10    an acceptable queue, which keeps the workers busy
+///   whole   X × A ≈ N              Little's law: the answers seen are those of what is in flight
+///   slope   Δ ln X / Δ ln N        1: no queue, the service can use what it is given; 0: saturated
 ///
 ///   Q > β             shrink towards K + ¾ β, by at most 30 % per window (50 % if Q > K);
 ///                     below 2 β only after two such windows in a row
-///   Q < β / 2, used   grow: double at the start, by half up to the last good limit, then by 6 to
-///                     25 %, faster if the queue is emptier
+///   Q < β / 2, used   grow by 1/16 of the limit, and twice that share after each such window with
+///                     an almost empty queue, up to doubling
 ///   otherwise         hold
 ///
-/// The baseline is taken only from windows that are known to have no queue:
-///   · at the same concurrency as before, or less, it follows the measured latency
-///   · under load it is measured by lowering the limit in steps and comparing latency and
-///     throughput. If the service answers as much as before, and faster, it is saturated: continue.
-///     If it answers less, as slowly as before, it has no queue: this is the baseline
-///   · the same comparison is made while queueing shrinks the limit: if two windows in a row show
-///     that shrinking does not help, the service has become slower, and the limit is restored
-/// A probe runs every 30 to 60 s (with jitter), at once if the limit is full at the start, and soon
-/// after the baseline was raised, to confirm it.
-///
-/// If most clients leave before they are answered, only their waiting time is known, and it does
-/// not depend on the limit: such a window teaches nothing, and a limit that was reached is halved.
+/// Every change of the limit is a test: the slope between before and after tells whether latency
+/// above the baseline is a queue. A slope of 1, twice, makes the present latency the baseline:
+///   · a probe lowers the limit in steps, every 30 to 60 s while it is full
+///   · the first test of a service goes up if its latencies differ, down if they are close together
+///     (a long queue makes them equal)
+///   · shrinking and growing are compared with the state before them in the same way
+///   · if most clients leave unanswered, X counts those that stay: the limit is halved, and
+///     restored if the answers fall in proportion
+/// Baselines come from whole windows only. If a full limit is not whole (long polls, slow uploads),
+/// its places are held by others than the answered, and it grows.
 ///
 /// Promises: those of LimitPolicy. It never stays at its floor: after two windows it tests a higher
 /// limit, and again after 4, 8, … 64. An unused limit does not grow and is at most max(initial, 4 ×
-/// the peak in flight of the last minutes). Only queueing and `overload` outcomes shrink it.
+/// the peak in flight of the last minutes). Only queueing and `overload` outcomes shrink it. The
+/// reason is kAtCeiling while max_limit, not a queue, limits.
 class AutoLimit final : public LimitPolicy {
  public:
   AutoLimit(const LimitConfig& config, Rng rng) noexcept;

@@ -24,15 +24,16 @@ TEST(FixedSearch, TheSearchFindsTheLimitThatIsBestByConstruction) {
 
 TEST(FixedSearch, EveryPhaseHasItsOwnBestLimitAlsoBeyond1024) {
   // Constant service times: what the best limit gets is what the workers can do.
-  const Scenario s = scenario_of(std::string(kPlain) +
-                                     "[[service.fault]]\nat = \"4s\"\nkind = \"workers\"\n"
-                                     "workers = 2000\n"
-                                     "[[phase]]\nname = \"few\"\nfrom = \"2s\"\nto = \"4s\"\n"
-                                     "oracle = { limit = 8, goodput = 800 }\n"
-                                     "[[phase]]\nname = \"many\"\nfrom = \"5s\"\nto = \"8s\"\n"
-                                     "oracle = { limit = 2000, goodput = 9 }\n",
-                                 {"duration=8s", "drain=1s", "load.web.rate=2500",
-                                  "service.api.time=1s", "service.api.workers=100"});
+  const Scenario s =
+      scenario_of(std::string(kPlain) +
+                      "[[service.fault]]\nat = \"4s\"\nkind = \"workers\"\n"
+                      "workers = 2000\n"
+                      "[[phase]]\nname = \"few\"\nlatency_max = 0\nfrom = \"2s\"\nto = \"4s\"\n"
+                      "oracle = { limit = 8, goodput = 800 }\n"
+                      "[[phase]]\nname = \"many\"\nlatency_max = 0\nfrom = \"5s\"\nto = \"8s\"\n"
+                      "oracle = { limit = 2000, goodput = 9 }\n",
+                  {"duration=8s", "drain=1s", "load.web.rate=2500", "service.api.time=1s",
+                   "service.api.workers=100"});
   const FixedSearch found = search_fixed(s, nullptr);
   ASSERT_EQ(found.phases.size(), 2U);
   EXPECT_NEAR(found.phases[0].goodput, 100, 5);
