@@ -144,6 +144,8 @@ void Scrape::admission() {
   per_scope(metrics::Metric::kAdmissionInFlight, [](const Scope& s) { return s.in_flight; });
   per_scope(metrics::Metric::kAdmissionConcurrencyLimit, [](const Scope& s) { return s.limit; });
   per_scope(metrics::Metric::kAdmissionMinLimit, [](const Scope& s) { return s.limit_min; });
+  per_scope(metrics::Metric::kAdmissionLimitAtMax,
+            [](const Scope& s) { return s.limit_reason == LimitReason::kAtCeiling ? 1 : 0; });
   const AdmissionConfig config = core_.controller.config();
   page_.single(metrics::Metric::kAdmissionMaxConcurrent, config.max_concurrent);
   page_.single(metrics::Metric::kAdmissionWarnThreshold, config.warn_threshold);

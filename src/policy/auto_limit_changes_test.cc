@@ -179,11 +179,13 @@ TEST(AutoLimit, ClientsThatLeaveAsTheyPleaseAreNoOverload) {
   AutoLimit policy(config_of(), Rng(1));
   learn(policy, model);
   const std::uint32_t before = policy.limit();
+  int lowered = 0;
   for (int i = 0; i < 100; ++i) {
     LimitSample w = slower(model.window(policy), milliseconds(3));  // slower than usual
     w.abandoned_count = w.sample_count * 9 / 10;
-    EXPECT_NE(policy.on_window(w).reason, LimitReason::kQueueing);
+    if (policy.on_window(w).reason == LimitReason::kQueueing) ++lowered;
   }
+  EXPECT_LE(lowered, 1) << "one test: fewer places give fewer answers, so it is undone";
   EXPECT_GE(policy.limit(), before);
 }
 

@@ -39,6 +39,8 @@ inline constexpr std::array kMeasures = {
     MeasureFacts{"dispatch_mean", MeasureOf::kService, MeasureUnit::kMillis},
     MeasureFacts{"queue_mean", MeasureOf::kService, MeasureUnit::kMillis},
     MeasureFacts{"wait_p99", MeasureOf::kService, MeasureUnit::kMillis},
+    MeasureFacts{"refusal_p50", MeasureOf::kService, MeasureUnit::kMillis},
+    MeasureFacts{"refusal_p99", MeasureOf::kService, MeasureUnit::kMillis},
     MeasureFacts{"limit_min", MeasureOf::kService, MeasureUnit::kCount},
     MeasureFacts{"limit_max", MeasureOf::kService, MeasureUnit::kCount},
     MeasureFacts{"limit_end", MeasureOf::kService, MeasureUnit::kCount},

@@ -7,6 +7,8 @@
 #include "weir/base/config_check.h"
 #include "weir/base/duration_text.h"
 
+#include "config/nearest.h"
+
 namespace weir::inline v0::sim {
 namespace {
 
@@ -19,6 +21,13 @@ std::string joined(std::span<const std::string_view> names) {
     all += name;
   }
   return all;
+}
+
+// The nearest of the allowed names, if there is one, and all of them.
+std::string did_you_mean(std::string_view word, std::span<const std::string_view> names) {
+  const std::string_view near = config::nearest(word, names);
+  std::string text = near.empty() ? "" : "did you mean " + std::string(near) + "? ";
+  return text + "one of " + joined(names);
 }
 
 bool is_number(const ConfigNode& node) noexcept {
@@ -136,7 +145,7 @@ bool NodeReader::choice(std::string_view key, std::size_t& out,
   if (node == nullptr) return true;
   const auto found = std::find(names.begin(), names.end(), node->text);
   if (node->kind != ConfigNode::Kind::kString || found == names.end()) {
-    fault(key, node->printed(), "one of " + joined(names));
+    fault(key, node->printed(), did_you_mean(node->text, names));
     return false;
   }
   out = static_cast<std::size_t>(found - names.begin());
@@ -183,7 +192,7 @@ void NodeReader::done() {
   for (const auto& [key, node] : table_.fields) {
     if (std::find(known_.begin(), known_.end(), key) != known_.end()) continue;
     std::vector<std::string_view> names(known_.begin(), known_.end());
-    fault(key, "unknown key", "one of " + joined(names));
+    fault(key, "unknown key", did_you_mean(key, names));
   }
 }
 

@@ -137,6 +137,10 @@ double measure_service(const VerdictSpec& verdict, const ServiceTotals& s, doubl
       return to_millis(s.queue.mean());
     case Measure::kWaitP99:
       return millis_at(s.wait, 0.99);
+    case Measure::kRefusalP50:
+      return millis_at(s.refusal, 0.5);
+    case Measure::kRefusalP99:
+      return millis_at(s.refusal, 0.99);
     case Measure::kLimitMin:
       return s.limit_min;
     case Measure::kLimitMax:
