@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -70,6 +71,7 @@ class Dispatcher {
     std::span<const Endpoint* const> tried;
     std::uint64_t hash = 0;
     bool tried_again = true;
+    bool may_try = false;  // a read: an endpoint on trial may get it
   };
   struct Chosen {
     PoolEndpoint* endpoint = nullptr;
@@ -88,6 +90,9 @@ class Dispatcher {
   void unpin(PoolEndpoint& endpoint) noexcept;
 
  private:
+  /// An endpoint on trial that was not tried: its weight is so small that a choice among all would
+  /// hardly ever send it the one attempt that decides.
+  [[nodiscard]] std::optional<std::uint32_t> on_trial(const Ask& ask) const noexcept;
   void take_set();
   void review();
   void on_tick(TimePoint now);

@@ -37,7 +37,9 @@ GatewaySizes::GatewaySizes(const config::Config& config) noexcept {
   proxied = config.server.streams_max + reserved;
   // A buffer is held until the response begins: by requests in flight and by waiting ones.
   const AdmissionConfig admission = config.admission_for_scopes();
-  const std::uint64_t at_once = std::uint64_t{admission.max_concurrent} +
+  // Room for a reload that raises a small max_concurrent.
+  constexpr std::uint32_t kConcurrentRoom = 512;
+  const std::uint64_t at_once = std::uint64_t{std::max(admission.max_concurrent, kConcurrentRoom)} +
                                 std::uint64_t{admission.waiting_max} * admission.scopes_max;
   request_heads = static_cast<std::uint32_t>(std::min<std::uint64_t>(
       config.server.streams_max, std::max<std::uint64_t>(config.server.max_connections, at_once)));

@@ -211,7 +211,10 @@ Result<void, GatewayError> Gateway::Impl::build() {
   const auto rules = std::make_shared<const Rules>(config, core->names);
   threads->start();
   for (std::uint32_t i = 0; i < threads->size(); ++i) {
-    loops.push_back(std::make_unique<GatewayLoop>(*core, threads->at(i), i, rules));
+    // On its own thread: it arms timers, and the loop runs.
+    run_on(threads->at(i), [&] {
+      loops.push_back(std::make_unique<GatewayLoop>(*core, threads->at(i), i, rules));
+    });
   }
   housekeeping = std::make_unique<Housekeeping>(*core, *operators, *discoveries, threads->at(0),
                                                 config.memory.poll_interval);

@@ -23,7 +23,7 @@ namespace weir::inline v0::gateway {
 
 /// The gateway on one loop: reads each head, and holds what the requests of this loop need.
 ///
-/// Thread-safety: its loop's thread, except the constructor. Cost: no allocation per request.
+/// Thread-safety: its loop's thread. Cost: no allocation per request.
 /// Lifetime: must outlive the server on its loop, and be quiet() before destruction.
 class GatewayLoop {
  public:

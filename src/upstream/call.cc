@@ -207,7 +207,10 @@ UpstreamFailure Call::next_attempt() noexcept {
   if (start_.only != nullptr) return begin_attempt(*start_.only);
   for (;;) {
     const Dispatcher::Chosen chosen = dispatcher_->choose(
-        {.tried = {tried_.data(), tried_count_}, .hash = start_.hash, .tried_again = true});
+        {.tried = {tried_.data(), tried_count_},
+         .hash = start_.hash,
+         .tried_again = true,
+         .may_try = is_safe(head_.method) && head_.framing == RequestFraming::kNone});
     if (chosen.endpoint == nullptr) return hold(last_failure_);
     const UpstreamFailure failure = begin_attempt(*chosen.endpoint);
     if (failure == UpstreamFailure::kNone || is_own_shortage(failure)) return failure;

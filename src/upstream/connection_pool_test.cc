@@ -332,6 +332,7 @@ TEST_F(ConnectionPoolTest, AnEndpointIsNotToBlameWhenNoDescriptorIsLeft) {
   Asked first;  // the sanitizer checks a type once, with a descriptor
   ASSERT_TRUE(get(first.call));
   first.call.cancel();
+  EXPECT_FALSE(first.seen.ended());
   origin.accept(loop);
   origin.close();
   run_until([&] { return upstream->connections() == 0; });

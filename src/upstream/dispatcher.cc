@@ -72,6 +72,7 @@ Dispatcher::Dispatcher(const Setup& setup)
 
 Dispatcher::~Dispatcher() {
   WEIR_ASSERT(held_.empty());
+  checks_.clear();  // they refer to the endpoints
   upstream_.remove_dispatcher(*this);
   loop_.cancel(tick_);
   loop_.cancel(hold_timer_);
@@ -110,7 +111,12 @@ Dispatcher::Chosen Dispatcher::choose(const Ask& ask) noexcept {
     }
   }
   Replicas replicas{members, published, upstream_.limit(), loop_.now()};
-  policy::Choice choice = policy::choose_replica(replicas, wanted, cursor_, rng_);
+  const bool some_return = published.cohort.returning > 0;
+  const std::optional<std::uint32_t> trial =
+      ask.may_try && some_return ? on_trial(ask) : std::nullopt;
+  policy::Choice choice =
+      trial ? policy::Choice{.index = *trial, .reason = policy::ChoiceReason::kChosen}
+            : policy::choose_replica(replicas, wanted, cursor_, rng_);
   if (choice.reason == policy::ChoiceReason::kAllFull) {
     // The limit has just fallen: admission is the bound, shares only spread what it admits.
     replicas.limit = 0;
@@ -122,6 +128,15 @@ Dispatcher::Chosen Dispatcher::choose(const Ask& ask) noexcept {
     upstream_.note_health(endpoint, policy::HealthEvent::kTrialStarted, loop_.now());
   }
   return {.endpoint = endpoints_[choice.index].get(), .reason = choice.reason};
+}
+
+std::optional<std::uint32_t> Dispatcher::on_trial(const Ask& ask) const noexcept {
+  for (std::uint32_t i = 0; i < set_->members.size(); ++i) {
+    const Endpoint* endpoint = set_->members[i].endpoint.get();
+    if (endpoint->openness() != policy::Openness::kTrial) continue;
+    if (std::find(ask.tried.begin(), ask.tried.end(), endpoint) == ask.tried.end()) return i;
+  }
+  return std::nullopt;
 }
 
 bool Dispatcher::other_open(std::span<const Endpoint* const> tried) const noexcept {

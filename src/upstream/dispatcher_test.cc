@@ -247,5 +247,26 @@ TEST_F(EndpointSetTest, ADrainedEndpointGetsNoNewCalls) {
   EXPECT_EQ(counters(0).attempts.get(), 0U);
 }
 
+// Its weight is small during the trial: a choice among all would hardly ever give it one.
+TEST_F(DispatcherChoiceTest, AnEndpointOnTrialGetsTheNextRead) {
+  FakeOrigin a;
+  FakeOrigin b;
+  FakeOrigin c;
+  make({a.name(), b.name(), c.name()});
+  Endpoint& hung = *upstream->endpoints()->members[0].endpoint;
+  hung.note(policy::HealthEvent::kHung, loop.now() - std::chrono::minutes(5));
+  hung.note(policy::HealthEvent::kTick, loop.now());
+  ASSERT_EQ(hung.openness(), policy::Openness::kTrial);
+  run_until([&] { return upstream->published().cohort.returning > 0; });
+  Asked asked;
+  ASSERT_TRUE(get(asked.call));
+  EXPECT_EQ(asked.call.endpoint(), &hung);
+  Asked next;  // one is under way: the others are used
+  ASSERT_TRUE(get(next.call));
+  EXPECT_NE(next.call.endpoint(), &hung);
+  asked.call.cancel();
+  next.call.cancel();
+}
+
 }  // namespace
 }  // namespace weir::upstream
