@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "auto_limit_terms.h"
 #include "limit_range.h"
 
 namespace weir::inline v0::policy {
@@ -12,10 +13,8 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr double kStepDown = 0.7;      // factor on the limit, per window and per step of a probe
-constexpr double kStepDownDeep = 0.5;  // the same while latency is mostly queue
-constexpr double kGrowMin = 1.0 / 16;  // growth after a queue, as a share of the limit;
-constexpr double kGrowMax = 1.0;       // it doubles with each window that shows no queue
+constexpr double kGrowMin = 1.0 / 16;       // growth after a queue, as a share of the limit;
+constexpr double kGrowMax = 1.0;            // it doubles with each window that shows no queue
 constexpr std::uint32_t kHeldWindows = 2;   // in a row, until places count as held
 constexpr double kOverloadDeadZone = 0.03;  // a smaller share of overload answers is noise
 constexpr double kOverloadStepMin = 0.05;
@@ -23,20 +22,14 @@ constexpr double kOutage = 0.9;        // above this share of overload answers: 
 constexpr double kSureQueue = 2;       // a queue above this × slack needs no second window
 constexpr double kAbandoned = 0.75;    // above this share of abandoned requests, and
 constexpr double kProportional = 0.6;  // answers that fall by this part of what places fell by
-constexpr double kConfirmed = 0.1;     // a probe within this share of the baseline confirms it
 constexpr double kPeakFactor = 4;
 constexpr double kPeakFade = 240;          // time constant of the decay of the peak, in seconds
 constexpr std::uint32_t kSamplesMin = 24;  // a window with fewer does not change the limit
-constexpr std::uint32_t kStepsMax = 12;
-constexpr std::uint32_t kFloorPatienceMin = 2;  // windows at the floor before a test upwards
-constexpr std::uint32_t kFloorPatienceMax = 64;
 constexpr std::uint32_t kFullWindows = 3;  // in a row, before a probe
 constexpr std::uint32_t kFullWindowsFew = 6;
-constexpr double kRoomSlowdown = 1.2;  // at a higher limit that is not full: no queue
 constexpr double kLeft = 0.1;          // a larger share of abandoned requests hides latencies
 constexpr double kBunched = 1.5;       // p90 below this × p50: a long queue, or equal requests
 constexpr double kSteady = 0.8;        // the same, for the first test of a service
-constexpr double kFell = 0.65;         // of the best throughput of a probe: it is below the knee
 constexpr double kBlindMin = 8;        // no lower without a measurement
 constexpr double kBelowCliff = 0.8;    // of the limit before the growth that made clients leave
 constexpr double kClimb = 1.4;         // growth over which answers are compared
@@ -44,18 +37,8 @@ constexpr double kWhole = 0.9;         // the same, to learn from a window whose
 constexpr double kAccounted = 0.6;     // share of what is in flight that the answers account for
 constexpr double kCrowd = 0.1;         // refused or waiting requests per answer
 constexpr std::uint32_t kThinMax = 5;  // windows grow to at most 2^5 times their length
-constexpr Duration kProbeMin = seconds(30);
-constexpr Duration kProbeMax = seconds(60);
-constexpr Duration kConfirmFirst = seconds(2);
-constexpr int kProbeTrips = 150;  // fewest round trips between two probes, for slow services
-constexpr int kConfirmTrips = 20;
 constexpr Duration kWindowMin = milliseconds(10);
 constexpr Duration kWindowMax = seconds(30);
-
-// The queue that is accepted for this many busy requests.
-double slack(double busy) noexcept {
-  return 1 + std::sqrt(std::max(busy, 1.0)) + busy / 10;
-}
 
 double seconds_of(const LimitSample& window) noexcept {
   return std::max(1e-6, to_seconds(window.closed_at - window.opened_at));
@@ -313,136 +296,6 @@ LimitReason AutoLimit::grow(const View& view, TimePoint now) noexcept {
   limit_ = clamped(limit_ + std::max(1.0, limit_ * growth_));
   if (limit_ >= bounds_.max) return LimitReason::kAtCeiling;  // the bound limits, not a queue
   return starting_ ? LimitReason::kStarting : LimitReason::kGrow;
-}
-
-// ---- measuring the baseline under load
-
-LimitReason AutoLimit::begin_probe(const View& view, TimePoint now) noexcept {
-  schedule_probe(now);
-  if (limit_ <= lowest(bounds_)) {
-    verified_ = true;  // there is no lower limit to compare with: accept what is measured
-    return LimitReason::kAtFloor;
-  }
-  probe_from_ = limit_;
-  probe_best_ = view.throughput;
-  probe_steps_ = 0;
-  mark_ = mark_of(view);
-  probing_ = true;
-  slower_ = false;
-  samples_from_ = now;
-  step_to(limit_ * kStepDown, now);
-  return LimitReason::kProbe;
-}
-
-LimitReason AutoLimit::probe_step(const View& view, TimePoint now) noexcept {
-  probe_best_ = std::max(probe_best_, view.throughput);
-  const Effect effect = effect_of(view, mark_);
-  // One window may be wrong by chance, and a wrong baseline costs more than another window. Where
-  // latencies are equal and a step before was saturated, or if much of the throughput is gone,
-  // there is no doubt.
-  if (!rising_ && view.throughput < kFell * probe_best_) return end_probe(view, now);
-  const bool doubtful = effect == Effect::kNoQueue && !(even_ && probe_steps_ > 0);
-  if (doubtful && !std::exchange(slower_, true)) return LimitReason::kProbe;
-  slower_ = false;
-  if (rising_) {
-    rising_ = probing_ = false;
-    const bool room = !view.full && slowdown(view.shape, mark_.shape) < kRoomSlowdown;
-    if (room || effect == Effect::kNoQueue) {
-      adopt(view, now);
-      floor_patience_ = kFloorPatienceMin;
-    } else if (!verified_) {
-      return begin_probe(view, now);
-    } else {
-      step_to(mark_.limit, now);
-      floor_patience_ = std::min(floor_patience_ * 2, kFloorPatienceMax);
-    }
-    return LimitReason::kProbeEnded;
-  }
-  if (!view.full || effect == Effect::kNoQueue) return end_probe(view, now);
-  if (verified_ && std::abs(slowdown(view.shape, baseline_) - 1) <= kConfirmed) {
-    return end_probe(view, now);
-  }
-  if (limit_ <= lowest(bounds_) || ++probe_steps_ >= kStepsMax) return end_probe(view, now);
-  mark_ = mark_of(view);
-  samples_from_ = now;
-  step_to(limit_ * (even_ ? kStepDownDeep : kStepDown), now);
-  return LimitReason::kProbe;
-}
-
-// What the service can hold without a queue: in flight, scaled by the ratio of throughputs.
-LimitReason AutoLimit::end_probe(const View& view, TimePoint now) noexcept {
-  probing_ = false;
-  adopt(view, now);
-  const double holds = view.in_flight * std::max(1.0, probe_best_ / view.throughput);
-  double wanted = holds + 0.75 * slack(holds);
-  if (!view.full) wanted = probe_from_;
-  const bool saturated = wanted < probe_from_;
-  if (starting_ && !saturated) wanted = std::max(wanted, probe_from_ * 2.0);
-  if (saturated) starting_ = false;
-  wanted = std::min(wanted, probe_from_ * 2.0);
-  step_to(wanted, now);
-  return LimitReason::kProbeEnded;
-}
-
-LimitReason AutoLimit::rise(const View& view, TimePoint now) noexcept {
-  floor_windows_ = 0;
-  rising_ = probing_ = true;
-  slower_ = false;
-  probe_steps_ = 0;
-  mark_ = mark_of(view);
-  samples_from_ = now;
-  step_to(std::max(limit_ * (verified_ ? 1.5 : 2.0), limit_ + 1.0), now);
-  return LimitReason::kProbe;
-}
-
-// Saturated: latency follows the limit and throughput does not. No queue: the reverse.
-AutoLimit::Effect AutoLimit::effect_of(const View& view, const Mark& mark) noexcept {
-  const double ratio = mark.in_flight > 0 ? view.in_flight / mark.in_flight : 1;
-  if (std::abs(ratio - 1) < 0.05) return Effect::kUnclear;
-  const double latency = slowdown(view.shape, mark.shape);
-  const double throughput = mark.throughput > 0 ? view.throughput / mark.throughput : 1;
-  // How far each moved from 1 towards the ratio of the step.
-  const double latency_part = (latency - 1) / (ratio - 1);
-  const double throughput_part = (throughput - 1) / (ratio - 1);
-  if (latency_part < 0.4 && throughput_part > 0.6) return Effect::kNoQueue;
-  return latency_part > 0.5 ? Effect::kSaturated : Effect::kUnclear;
-}
-
-// ---- the baseline
-
-void AutoLimit::learn_quietly(const View& view) noexcept {
-  const double factor = slowdown(view.shape, baseline_);
-  if (factor < 1) {
-    if (view.whole && !view.left) baseline_.approach(view.shape, 0.2);
-    return;
-  }
-  if (view.used) return;  // frozen: the limiter itself may cause the slowdown
-  // An unverified baseline may rise: it is not needed until a full limit requires a probe.
-  const bool no_more_than_then = view.in_flight <= 1.1 * baseline_in_flight_;
-  if (!verified_ || no_more_than_then) baseline_.approach(view.shape, 0.1);
-  baseline_in_flight_ += (view.in_flight - baseline_in_flight_) * 0.05;
-}
-
-void AutoLimit::adopt(const View& view, TimePoint now) noexcept {
-  const bool raised = known_ && slowdown(view.shape, baseline_) > 1 + kConfirmed;
-  known_ = verified_ = true;
-  descending_ = false;
-  baseline_ = view.shape;
-  baseline_in_flight_ = view.in_flight;
-  if (raised) {
-    confirm_after_ = confirm_after_.count() == 0 ? kConfirmFirst : confirm_after_ * 2;
-    if (confirm_after_ > kProbeMin) confirm_after_ = kProbeMin;
-  } else {
-    confirm_after_ = {};
-  }
-  schedule_probe(now);
-}
-
-void AutoLimit::schedule_probe(TimePoint now) noexcept {
-  Duration pause = rng_.between(kProbeMin, kProbeMax);
-  pause = std::max(pause, latency_ * kProbeTrips);
-  if (confirm_after_.count() > 0) pause = std::max(confirm_after_, latency_ * kConfirmTrips);
-  next_probe_ = now + pause;
 }
 
 // ---- bounds
