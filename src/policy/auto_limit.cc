@@ -183,7 +183,7 @@ LimitReason AutoLimit::on_overload(const LimitSample& window) noexcept {
   const double all = static_cast<double>(window.sample_count) + window.overload_count;
   const double share = window.overload_count / all;
   const bool outage = share > kOutage;
-  probing_ = rising_ = starting_ = false;
+  probing_ = rising_ = starting_ = doubted_ = false;
   growth_ = kGrowMin * 2;
   if (limit_ <= lowest(bounds_)) return LimitReason::kAtFloor;
   const double served = window.sample_count / seconds_of(window) * to_seconds(window.latency_avg);

@@ -112,7 +112,7 @@ class AutoLimit final : public LimitPolicy {
   LatencyShape baseline_{};
   double baseline_in_flight_ = 0;  // the concurrency at which it was taken
   bool descending_ = false;        // queueing shrinks the limit; mark_ is the state before
-  bool doubted_ = false;           // the last window was slightly above the slack
+  bool doubted_ = false;           // the last window alone was not enough to decide
   bool slower_ = false;            // the last window showed that shrinking does not help
   bool rising_ = false;            // the step under test goes up from the floor
   Mark mark_{};

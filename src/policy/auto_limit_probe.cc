@@ -33,7 +33,7 @@ LimitReason AutoLimit::begin_probe(const View& view, TimePoint now) noexcept {
   probe_steps_ = 0;
   mark_ = mark_of(view);
   probing_ = true;
-  slower_ = false;
+  doubted_ = false;
   samples_from_ = now;
   step_to(limit_ * kStepDown, now);
   return LimitReason::kProbe;
@@ -42,13 +42,14 @@ LimitReason AutoLimit::begin_probe(const View& view, TimePoint now) noexcept {
 LimitReason AutoLimit::probe_step(const View& view, TimePoint now) noexcept {
   probe_best_ = std::max(probe_best_, view.throughput);
   const Effect effect = effect_of(view, mark_);
-  // One window may be wrong by chance, and a wrong baseline costs more than another window. Where
-  // latencies are equal and a step before was saturated, or if much of the throughput is gone,
-  // there is no doubt.
+  // One window may be wrong by chance, and a wrong baseline costs more than another window, as does
+  // a probe downwards because a test upwards was unclear. Where latencies are equal and a step
+  // before was saturated, or if much of the throughput is gone, there is no doubt.
   if (!rising_ && view.throughput < kFell * probe_best_) return end_probe(view, now);
-  const bool doubtful = effect == Effect::kNoQueue && !(even_ && probe_steps_ > 0);
-  if (doubtful && !std::exchange(slower_, true)) return LimitReason::kProbe;
-  slower_ = false;
+  const bool unsure = rising_ && view.full && effect == Effect::kUnclear;
+  const bool doubtful = (unsure || effect == Effect::kNoQueue) && !(even_ && probe_steps_ > 0);
+  if (doubtful && !std::exchange(doubted_, true)) return LimitReason::kProbe;
+  doubted_ = false;
   if (rising_) {
     rising_ = probing_ = false;
     const bool room = !view.full && slowdown(view.shape, mark_.shape) < kRoomSlowdown;
@@ -92,7 +93,7 @@ LimitReason AutoLimit::end_probe(const View& view, TimePoint now) noexcept {
 LimitReason AutoLimit::rise(const View& view, TimePoint now) noexcept {
   floor_windows_ = 0;
   rising_ = probing_ = true;
-  slower_ = false;
+  doubted_ = false;
   probe_steps_ = 0;
   mark_ = mark_of(view);
   samples_from_ = now;

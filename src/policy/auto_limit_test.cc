@@ -122,14 +122,6 @@ TEST(AutoLimit, AMedianThatJumpsBetweenTwoRoutesIsNoQueue) {
   }
 }
 
-/// 80 of 100 workers busy with a limit of 128 that was never reached.
-ServiceModel calm_model() {
-  ServiceModel model;
-  model.workers = 100;
-  model.demand = 8000;
-  return model;
-}
-
 TEST(AutoLimit, OneWindowALittleAboveTheBearableIsNotBelievedTwoAre) {
   ServiceModel model = calm_model();
   AutoLimit policy(config_of(), Rng(1));

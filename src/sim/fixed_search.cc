@@ -57,8 +57,16 @@ class Search {
 
   void run() {
     std::uint32_t limit = 1;
-    while (limit < kClassUnitsMax && try_limit(limit)) limit *= 2;
-    if (limit >= kClassUnitsMax) static_cast<void>(try_limit(kClassUnitsMax));
+    // Two doublings that gain nothing: a higher limit only adds to the queue.
+    int in_vain = 0;
+    std::vector<BestLimit> before = best();
+    while (limit < kClassUnitsMax && in_vain < 2 && try_limit(limit)) {
+      const std::vector<BestLimit> now = best();
+      in_vain = gained(before, now) ? 0 : in_vain + 1;
+      before = now;
+      limit *= 2;
+    }
+    if (limit >= kClassUnitsMax && in_vain < 2) static_cast<void>(try_limit(kClassUnitsMax));
     for (const BestLimit& octave : best()) {
       for (const std::uint32_t eighth : {5U, 6U, 7U, 9U, 10U, 12U, 14U}) {
         static_cast<void>(try_limit(std::clamp(octave.limit * eighth / 8, 1U, kClassUnitsMax)));
@@ -81,6 +89,14 @@ class Search {
     std::uint32_t limit = 0;
     std::vector<Part> parts{};
   };
+
+  static bool gained(const std::vector<BestLimit>& before, const std::vector<BestLimit>& now) {
+    for (std::size_t part = 0; part < now.size(); ++part) {
+      const double goodput = now[part].goodput;
+      if (goodput == 0 || goodput * kAlmost > before[part].goodput) return true;
+    }
+    return false;
+  }
 
   // A limit that queues more than the phase allows counts only if all do: a queue can postpone
   // refusals, and so seem to serve more than there is capacity for.

@@ -40,7 +40,8 @@ struct FixedSearch {
   [[nodiscard]] bool oracles_hold(const Scenario& scenario) const noexcept;
 };
 
-/// Tries fixed limits: powers of two until one is never reached, then around the best ones.
+/// Tries fixed limits: powers of two until one is never reached or two in a row gain nothing, then
+/// around the best ones.
 [[nodiscard]] FixedSearch search_fixed(const Scenario& scenario, const Progress& progress);
 [[nodiscard]] std::string printed(const Scenario& scenario, const FixedSearch& search);
 
