@@ -27,12 +27,14 @@ constexpr double kPeakFade = 240;          // time constant of the decay of the 
 constexpr std::uint32_t kSamplesMin = 24;  // a window with fewer does not change the limit
 constexpr std::uint32_t kFullWindows = 3;  // in a row, before a probe
 constexpr std::uint32_t kFullWindowsFew = 6;
-constexpr double kLeft = 0.1;          // a larger share of abandoned requests hides latencies
-constexpr double kBunched = 1.5;       // p90 below this × p50: a long queue, or equal requests
-constexpr double kSteady = 0.8;        // the same, for the first test of a service
-constexpr double kBlindMin = 8;        // no lower without a measurement
-constexpr double kBelowCliff = 0.8;    // of the limit before the growth that made clients leave
-constexpr double kClimb = 1.4;         // growth over which answers are compared
+constexpr double kLeft = 0.1;         // a larger share of abandoned requests hides latencies
+constexpr double kBunched = 1.5;      // p90 below this × p50: a long queue, or equal requests
+constexpr double kSteady = 0.8;       // the same, for the first test of a service
+constexpr double kBlindMin = 8;       // no lower without a measurement
+constexpr double kBelowCliff = 0.8;   // of the limit before the growth that made clients leave
+constexpr double kClimb = 1.4;        // growth over which answers are compared
+constexpr double kDoubtClimb = 0.25;  // less than of a test: growth also gets answers at the cost
+                                      // of another gateway before the same service
 constexpr double kWhole = 0.9;         // the same, to learn from a window whose limit is full
 constexpr double kAccounted = 0.6;     // share of what is in flight that the answers account for
 constexpr double kCrowd = 0.1;         // refused or waiting requests per answer
@@ -238,7 +240,7 @@ double AutoLimit::blind_step() const noexcept {
 LimitReason AutoLimit::shrink(const View& view, TimePoint now) noexcept {
   starting_ = false;
   if (descending_ && view.in_flight <= 0.8 * mark_.in_flight) {
-    const Effect effect = effect_of(view, mark_);
+    const Effect effect = effect_of(view, mark_, kDoubt);
     if (effect == Effect::kNoQueue) {
       // Needs two windows: by chance one window in a hundred shows this, and a wrong result would
       // raise the limit.
@@ -277,7 +279,7 @@ void AutoLimit::climb(const View& view, TimePoint now) noexcept {
     return;
   }
   if (view.in_flight < kClimb * climb_.in_flight) return;
-  if (effect_of(view, climb_) != Effect::kNoQueue) {
+  if (effect_of(view, climb_, kDoubtClimb) != Effect::kNoQueue) {
     climb_ = mark_of(view);
     climbed_ = false;
     return;

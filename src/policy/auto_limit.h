@@ -87,7 +87,7 @@ class AutoLimit final : public LimitPolicy {
   [[nodiscard]] LimitReason probe_step(const View& view, TimePoint now) noexcept;
   [[nodiscard]] LimitReason end_probe(const View& view, TimePoint now) noexcept;
   [[nodiscard]] LimitReason rise(const View& view, TimePoint now) noexcept;
-  [[nodiscard]] static Effect effect_of(const View& view, const Mark& mark) noexcept;
+  [[nodiscard]] static Effect effect_of(const View& view, const Mark& mark, double doubt) noexcept;
   [[nodiscard]] double blind_step() const noexcept;
   void step_to(double wanted, TimePoint now) noexcept;
   void settle(TimePoint now) noexcept;

@@ -41,7 +41,7 @@ LimitReason AutoLimit::begin_probe(const View& view, TimePoint now) noexcept {
 
 LimitReason AutoLimit::probe_step(const View& view, TimePoint now) noexcept {
   probe_best_ = std::max(probe_best_, view.throughput);
-  const Effect effect = effect_of(view, mark_);
+  const Effect effect = effect_of(view, mark_, kDoubt);
   // One window may be wrong by chance, and a wrong baseline costs more than another window, as does
   // a probe downwards because a test upwards was unclear. Where latencies are equal and a step
   // before was saturated, or if much of the throughput is gone, there is no doubt.
@@ -102,7 +102,7 @@ LimitReason AutoLimit::rise(const View& view, TimePoint now) noexcept {
 }
 
 // Saturated: latency follows the limit and throughput does not. No queue: the reverse.
-AutoLimit::Effect AutoLimit::effect_of(const View& view, const Mark& mark) noexcept {
+AutoLimit::Effect AutoLimit::effect_of(const View& view, const Mark& mark, double doubt) noexcept {
   const double ratio = mark.in_flight > 0 ? view.in_flight / mark.in_flight : 1;
   if (std::abs(ratio - 1) < 0.05) return Effect::kUnclear;
   const double latency = slowdown(view.shape, mark.shape);
@@ -110,7 +110,7 @@ AutoLimit::Effect AutoLimit::effect_of(const View& view, const Mark& mark) noexc
   // How far each moved from 1 towards the ratio of the step.
   const double latency_part = (latency - 1) / (ratio - 1);
   const double throughput_part = (throughput - 1) / (ratio - 1);
-  if (latency_part < 0.4 && throughput_part > 0.6) return Effect::kNoQueue;
+  if (latency_part < doubt && throughput_part > 1 - doubt) return Effect::kNoQueue;
   return latency_part > 0.5 ? Effect::kSaturated : Effect::kUnclear;
 }
 
