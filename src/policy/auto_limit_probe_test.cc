@@ -82,6 +82,27 @@ TEST(AutoLimit, APeakThatTouchesTheLimitIsNoReasonToProbeACrowdIs) {
   }
 }
 
+TEST(AutoLimit, AnUnclearTestUpwardsIsMeasuredAgain) {
+  for (const int unclear : {1, 2}) {
+    ServiceModel model;
+    model.workers = 5000;
+    model.p10_factor = 0.3;  // latencies differ: the first test goes up
+    model.p90_factor = 2;
+    AutoLimit policy(config_of(), Rng(1));
+    for (int i = 0; i < 20 && policy.limit() == 128; ++i) {
+      static_cast<void>(policy.on_window(model.window(policy)));
+    }
+    ASSERT_EQ(policy.limit(), 256U);
+    static_cast<void>(policy.on_window(model.window(policy)));  // contains answers from before
+    for (int i = 0; i < 2; ++i) {
+      LimitSample window = model.window(policy);
+      if (i < unclear) window.sample_count = window.sample_count * 3 / 4;
+      static_cast<void>(policy.on_window(window));
+    }
+    EXPECT_EQ(policy.limit(), unclear == 1 ? 256U : 179U);
+  }
+}
+
 TEST(AutoLimit, ProbesComeEveryThirtyToSixtySecondsAndLastAFewRoundTrips) {
   ServiceModel model;
   AutoLimit policy(config_of(), Rng(1));
