@@ -23,11 +23,11 @@ std::string joined(std::span<const std::string_view> names) {
   return all;
 }
 
-// The nearest of the allowed names, if there is one, and all of them.
+// All allowed names, and the nearest of them if there is one.
 std::string did_you_mean(std::string_view word, std::span<const std::string_view> names) {
   const std::string_view near = config::nearest(word, names);
-  std::string text = near.empty() ? "" : "did you mean " + std::string(near) + "? ";
-  return text + "one of " + joined(names);
+  const std::string all = "one of " + joined(names);
+  return near.empty() ? all : all + "; did you mean " + std::string(near) + "?";
 }
 
 bool is_number(const ConfigNode& node) noexcept {
