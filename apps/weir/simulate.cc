@@ -30,8 +30,12 @@ void add_simulate(CLI::App& program, int& status) {
                    "Run each scenario with these limiters: none,fixed:64,vegas,auto")
       ->delimiter(',')
       ->allow_extra_args(false);
+  command
+      ->add_option("--seeds", options->seeds,
+                   "Run with this many seeds; the median and the worst of each verdict")
+      ->check(CLI::Range(1, 10000));
   command->add_flag("--search-fixed", options->search_fixed,
-                    "Find the best fixed limit and compare with it");
+                    "Find the best fixed limit, per phase if there are any, and compare");
   command->footer("Exit status: 0 all verdicts hold, 1 one does not, 2 bad input.");
   command->callback([options, &status] {
     const sim::SimulateShell shell{

@@ -15,7 +15,7 @@
 
 #include "config/option_table.h"
 #include "config/toml_reader.h"
-#include "nearest.h"
+#include "config/nearest.h"
 
 extern char** environ;  // NOLINT(readability-redundant-declaration): no header of POSIX has it
 

@@ -1,4 +1,4 @@
-#include "nearest.h"
+#include "config/nearest.h"
 
 #include <algorithm>
 #include <utility>

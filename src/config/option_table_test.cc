@@ -89,7 +89,7 @@ TEST(OptionTable, HasTheOptionsOperatorsRelyOn) {
       {"admission.max_concurrent", "1024"},
       {"admission.per_peer_limit", "64"},
       {"admission.limit.initial_limit", "128"},
-      {"admission.limit.min_limit", "8"},
+      {"admission.limit.min_limit", "0"},
       {"admission.limit.vegas_alpha", "2.0"},
       {"admission.limit.vegas_beta", "8.0"},
       {"admission.limit.window_duration_ms", "1000"},

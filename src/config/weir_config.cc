@@ -11,7 +11,7 @@
 
 #include "config/option_table.h"
 #include "config/raw_config.h"
-#include "nearest.h"
+#include "config/nearest.h"
 
 namespace weir::inline v0::config {
 namespace {

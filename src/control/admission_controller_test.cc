@@ -174,7 +174,7 @@ TEST(AdmissionController, StreamingFreesTheUnitAndKeepsTheActor) {
 TEST(AdmissionController, ABadConfigurationIsAnErrorThatNamesTheKey) {
   AdmissionConfig config = small_config();
   config.max_concurrent = 0;
-  config.limit.min_limit = 0;
+  config.limit.min_limit = 20000;
   const auto created = AdmissionController::create(config, Rng(1));
   ASSERT_FALSE(created.has_value());
   ASSERT_EQ(created.error().size(), 2U);

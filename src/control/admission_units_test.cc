@@ -9,7 +9,7 @@
 
 #include "admission_testing.h"
 
-namespace weir::control {
+namespace weir::inline v0::inline control {
 namespace {
 
 TEST(AdmissionUnits, AreFreeForOthersWhileTheyAreGivenBack) {
@@ -103,4 +103,4 @@ TEST(AdmissionUnits, CriticalOnesAreAlwaysTakenAgain) {
 }
 
 }  // namespace
-}  // namespace weir::control
+}  // namespace weir::inline v0::inline control

@@ -171,6 +171,8 @@ void Scrape::admission() {
   per_scope(kAdmissionInFlight, &Scope::in_flight);
   per_scope(kAdmissionConcurrencyLimit, &Scope::limit);
   per_scope(kAdmissionMinLimit, &Scope::limit_min);
+  per_scope(kAdmissionLimitAtMax,
+            [](const Scope& s) { return s.limit_reason == LimitReason::kAtCeiling ? 1 : 0; });
   const AdmissionConfig config = core_.controller.config();
   page_.single(kAdmissionMaxConcurrent, config.max_concurrent);
   page_.single(kAdmissionWarnThreshold, config.warn_threshold);

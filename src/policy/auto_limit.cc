@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "auto_limit_terms.h"
 #include "limit_range.h"
 
 namespace weir::inline v0::inline policy {
@@ -12,52 +13,43 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr double kStepDown = 0.7;        // factor on the limit, per window and per step of a probe
-constexpr double kStepDownDeep = 0.5;    // the same while latency is mostly queue
-constexpr double kStartFactor = 2.0;     // growth until the first queue
-constexpr double kReturnFactor = 1.5;    // growth up to the last good limit
-constexpr double kGrowShare = 1.0 / 16;  // growth above it; more if the queue is emptier
-constexpr double kGrowShareMore = 3.0 / 16;
+constexpr double kGrowMin = 1.0 / 16;       // growth after a queue, as a share of the limit;
+constexpr double kGrowMax = 1.0;            // it doubles with each window that shows no queue
+constexpr std::uint32_t kHeldWindows = 2;   // in a row, until places count as held
 constexpr double kOverloadDeadZone = 0.03;  // a smaller share of overload answers is noise
 constexpr double kOverloadStepMin = 0.05;
-constexpr double kOverloadStepMax = 0.5;
-constexpr double kOutage = 0.9;           // above this share of overload answers: an outage
-constexpr double kSureQueue = 2;          // a queue above this × slack needs no second window
-constexpr double kAbandoned = 0.5;        // above this share of abandoned requests, and
-constexpr double kAbandonedSlowdown = 2;  // this many times the baseline: it is the queue
-constexpr double kConfirmed = 0.1;        // a probe within this share of the baseline confirms it
+constexpr double kOutage = 0.9;        // above this share of overload answers: an outage
+constexpr double kSureQueue = 2;       // a queue above this × slack needs no second window
+constexpr double kAbandoned = 0.75;    // above this share of abandoned requests, and
+constexpr double kProportional = 0.6;  // answers that fall by this part of what places fell by
 constexpr double kPeakFactor = 4;
 constexpr double kPeakFade = 240;          // time constant of the decay of the peak, in seconds
 constexpr std::uint32_t kSamplesMin = 24;  // a window with fewer does not change the limit
-constexpr std::uint32_t kStepsMax = 12;
-constexpr std::uint32_t kFloorPatienceMin = 2;  // windows at the floor before a test upwards
-constexpr std::uint32_t kFloorPatienceMax = 64;
 constexpr std::uint32_t kFullWindows = 3;  // in a row, before a probe
 constexpr std::uint32_t kFullWindowsFew = 6;
+constexpr double kLeft = 0.1;          // a larger share of abandoned requests hides latencies
+constexpr double kBunched = 1.5;       // p90 below this × p50: a long queue, or equal requests
+constexpr double kSteady = 0.8;        // the same, for the first test of a service
+constexpr double kBlindMin = 8;        // no lower without a measurement
+constexpr double kBelowCliff = 0.8;    // of the limit before the growth that made clients leave
+constexpr double kClimb = 1.4;         // growth over which answers are compared
+constexpr double kDoubtClimb = 0.25;   // less than of a test: growth also gets answers at the cost
+                                       // of another gateway before the same service
+constexpr double kWhole = 0.9;         // the same, to learn from a window whose limit is full
 constexpr double kAccounted = 0.6;     // share of what is in flight that the answers account for
 constexpr double kCrowd = 0.1;         // refused or waiting requests per answer
 constexpr std::uint32_t kThinMax = 5;  // windows grow to at most 2^5 times their length
-constexpr Duration kProbeMin = seconds(30);
-constexpr Duration kProbeMax = seconds(60);
-constexpr Duration kConfirmFirst = seconds(2);
-constexpr int kProbeTrips = 150;  // fewest round trips between two probes, for slow services
-constexpr int kConfirmTrips = 20;
 constexpr Duration kWindowMin = milliseconds(10);
 constexpr Duration kWindowMax = seconds(30);
-
-// The queue that is accepted for this many busy requests.
-double slack(double busy) noexcept {
-  return 2 * std::sqrt(std::max(busy, 1.0)) + busy / 10;
-}
 
 double seconds_of(const LimitSample& window) noexcept {
   return std::max(1e-6, to_seconds(window.closed_at - window.opened_at));
 }
 
 // Whether the answered requests are most of what was in flight (by Little's law).
-bool accounts_for_flight(const LimitSample& window) noexcept {
+bool accounts_for_flight(const LimitSample& window, double share) noexcept {
   const double answered = window.sample_count * to_seconds(window.latency_avg);
-  return answered >= kAccounted * window.in_flight_max * seconds_of(window);
+  return answered >= share * window.in_flight_max * seconds_of(window);
 }
 
 }  // namespace
@@ -91,7 +83,7 @@ LimitDecision AutoLimit::on_window(const LimitSample& window) noexcept {
     reason = abandoned ? on_abandoned(view, window.closed_at) : watch(view, window);
   }
   if (hold_to_peak(window)) reason = LimitReason::kPeakBound;
-  const double known_ns = known_ ? baseline_.avg : 0;
+  const double known_ns = known_ ? baseline_.avg : static_cast<double>(first_latency_.count());
   return {.limit = limit_,
           .reason = reason,
           .queue_estimate = view.queue,
@@ -102,20 +94,28 @@ LimitDecision AutoLimit::on_window(const LimitSample& window) noexcept {
 // The very first answers are the fast ones: nothing is decided before the slow ones have arrived.
 void AutoLimit::note_latency(const LimitSample& window) noexcept {
   const bool first = latency_.count() == 0;
+  // Until a step has settled, only requests that were granted and answered since are seen: the fast
+  // ones.
+  if (probing_ && window.opened_at < settled_at_ && window.latency_avg < latency_) return;
   latency_ = std::max(window.latency_avg, Duration(1));
+  if (first) first_latency_ = latency_;
+  slow_ = std::max(latency_, window.latency_p90);
   even_ = window.latency_p10 * 10 > window.latency_p50 * 6 &&
           window.latency_avg * 10 < window.latency_p50 * 13;
-  if (first && !accounts_for_flight(window)) settle(window.closed_at);
+  if (first && !accounts_for_flight(window, kAccounted)) settle(window.closed_at);
 }
 
 AutoLimit::View AutoLimit::view_of(const LimitSample& window) const noexcept {
   View view;
   view.shape = LatencyShape::of(window);
-  view.throughput = window.sample_count / seconds_of(window);
+  view.throughput = (window.sample_count - window.abandoned_count) / seconds_of(window);
   view.full = window.refused_count > 0;
+  view.leaving = window.abandoned_count * 2 > window.sample_count;
+  view.left = window.abandoned_count > kLeft * window.sample_count;
+  view.whole = !view.full || accounts_for_flight(window, kWhole);
   view.used = view.full || std::uint64_t{window.in_flight_max} * 8 >= std::uint64_t{limit_} * 7;
   // By Little's law; if the limit is full, the peak is exact.
-  const double average = view.throughput * view.shape.avg * 1e-9;
+  const double average = window.sample_count / seconds_of(window) * view.shape.avg * 1e-9;
   const auto peak = static_cast<double>(window.in_flight_max);
   view.in_flight = view.full ? peak : std::min(peak, average);
   view.busy = view.in_flight;
@@ -130,6 +130,7 @@ AutoLimit::View AutoLimit::view_of(const LimitSample& window) const noexcept {
 LimitReason AutoLimit::watch(const View& view, const LimitSample& window) noexcept {
   const TimePoint now = window.closed_at;
   if (probing_) return probe_step(view, now);
+  if (!view.leaving) quiet_limit_ = limit_;
   if (!known_ || retake_) {
     known_ = true;
     retake_ = false;
@@ -137,14 +138,20 @@ LimitReason AutoLimit::watch(const View& view, const LimitSample& window) noexce
     baseline_in_flight_ = view.in_flight;
   }
   full_windows_ = view.full ? full_windows_ + 1 : 0;
+  held_windows_ = view.full && !accounts_for_flight(window, kAccounted) ? held_windows_ + 1 : 0;
+  if (held_windows_ >= kHeldWindows && view.queue < slack(view.busy)) return grow(view, now);
   if (view.full && !verified_ && !descending_) {
     // Probe if more requests were refused than answered and the answers account for what is in
     // flight (otherwise slow clients may hold it), or if many are refused, or if a few are refused
     // for long. A short peak that reaches the limit does not count.
-    const bool most = window.refused_count > window.sample_count && accounts_for_flight(window);
+    const bool most =
+        window.refused_count > window.sample_count && accounts_for_flight(window, kAccounted);
     const bool crowd = window.refused_count > kCrowd * window.sample_count;
     const std::uint32_t enough = most ? 1 : crowd ? 2 : kFullWindowsFew;
-    return full_windows_ >= enough ? begin_probe(view, now) : LimitReason::kHold;
+    if (full_windows_ < enough) return LimitReason::kHold;
+    const bool bunched = view.shape.p90 < kBunched * view.shape.p50;
+    if (bunched || limit_ >= bounds_.max || view.queue > view.busy) return begin_probe(view, now);
+    return accounts_for_flight(window, kSteady) ? rise(view, now) : LimitReason::kHold;
   }
   const double bearable = slack(view.busy);
   if (view.queue > bearable) {
@@ -158,55 +165,82 @@ LimitReason AutoLimit::watch(const View& view, const LimitSample& window) noexce
     return shrink(view, now);
   }
   descending_ = doubted_ = false;
+  climb(view, now);
   // A probe affects all requests, so occasional refusals do not justify one: the limit must be
   // full for several windows.
   if (full_windows_ >= kFullWindows && now >= next_probe_) return begin_probe(view, now);
   learn_quietly(view);
   if (view.queue >= bearable / 2) {
     starting_ = false;
+    growth_ = 0;
     return LimitReason::kHold;
   }
-  return view.used ? grow(1 - view.queue / (bearable / 2)) : LimitReason::kNotUsed;
+  return view.used ? grow(view, now) : LimitReason::kNotUsed;
 }
 
 // The new limit is what was in flight and was answered well: refusals return quickly, so their
 // number says little about their share of the limit. If nothing was answered, the capacity after
-// the outage is unknown, so the good limit from before is kept.
+// the outage is unknown.
 LimitReason AutoLimit::on_overload(const LimitSample& window) noexcept {
   const double all = static_cast<double>(window.sample_count) + window.overload_count;
   const double share = window.overload_count / all;
   const bool outage = share > kOutage;
-  probing_ = rising_ = starting_ = false;
-  if (outage) good_ = std::max(good_, static_cast<double>(limit_));
+  probing_ = rising_ = starting_ = doubted_ = false;
+  growth_ = kGrowMin * 2;
   if (limit_ <= lowest(bounds_)) return LimitReason::kAtFloor;
   const double served = window.sample_count / seconds_of(window) * to_seconds(window.latency_avg);
-  const double least = limit_ * (1 - kOverloadStepMax);
+  const double least = blind_step();
   const double most = limit_ * (1 - std::max(kOverloadStepMin, share / 4));
-  step_to(outage ? least : std::clamp(served, least, most), window.closed_at);
-  if (!outage) good_ = limit_;
+  step_to(outage ? least : std::max(least, std::min(served, most)), window.closed_at);
   return LimitReason::kOverload;
 }
 
 // The cause is a stall, or a queue longer than clients wait. The effect of a lower limit is not
 // visible, so a probe ends. Clients that leave early, or a limit that is not full, are no overload.
 LimitReason AutoLimit::on_abandoned(const View& view, TimePoint now) noexcept {
-  probing_ = rising_ = descending_ = doubted_ = slower_ = false;
+  probing_ = rising_ = doubted_ = slower_ = false;
   full_windows_ = 0;
   retake_ = !verified_;
-  if (!view.used || (verified_ && slowdown(view.shape, baseline_) < kAbandonedSlowdown)) {
+  if (!view.used || now < patient_until_) {
+    descending_ = false;
     return LimitReason::kHold;
   }
+  if (descending_ && view.in_flight <= 0.8 * mark_.in_flight) {
+    const double answers = mark_.throughput > 0 ? view.throughput / mark_.throughput : 1;
+    const double places = view.in_flight / mark_.in_flight;
+    if (1 - answers > kProportional * (1 - places)) {
+      // Fewer places, fewer answers: there is no queue, the clients just do not wait long enough.
+      descending_ = false;
+      patient_until_ = now + rng_.between(kProbeMin, kProbeMax);
+      step_to(mark_.limit, now);
+      return LimitReason::kProbeEnded;
+    }
+  }
   starting_ = false;
+  growth_ = 0;
   if (limit_ <= lowest(bounds_)) return LimitReason::kAtFloor;
-  if (verified_) good_ = std::max(good_, static_cast<double>(limit_));
-  step_to(limit_ * kStepDownDeep, now);
+  if (limit_ > quiet_limit_ && quiet_limit_ > 0) {
+    // It began with the last growth: return to below what was good, and stay there for a while.
+    cliff_ = quiet_limit_ * kBelowCliff;
+    cliff_until_ = now + rng_.between(kProbeMin, kProbeMax);
+    step_to(cliff_, now);
+    return LimitReason::kQueueing;
+  }
+  descending_ = true;
+  mark_ = mark_of(view);
+  step_to(blind_step(), now);
   return LimitReason::kQueueing;
+}
+
+// Half, but not below what can still be measured: nothing is known of the capacity.
+double AutoLimit::blind_step() const noexcept {
+  return std::max(limit_ * kStepDownDeep, std::min<double>(limit_, kBlindMin));
 }
 
 LimitReason AutoLimit::shrink(const View& view, TimePoint now) noexcept {
   starting_ = false;
   if (descending_ && view.in_flight <= 0.8 * mark_.in_flight) {
-    const Effect effect = effect_of(view);
+    const Effect effect = effect_of(view, mark_, kDoubt);
     if (effect == Effect::kNoQueue) {
       // Needs two windows: by chance one window in a hundred shows this, and a wrong result would
       // raise the limit.
@@ -226,144 +260,44 @@ LimitReason AutoLimit::shrink(const View& view, TimePoint now) noexcept {
     mark_ = mark_of(view);
   }
   if (limit_ <= lowest(bounds_)) {
-    if (++floor_windows_ >= floor_patience_ && view.full) return rise_from_floor(view, now);
+    if (++floor_windows_ >= floor_patience_ && view.full) return rise(view, now);
     return LimitReason::kAtFloor;
   }
-  good_ = view.busy + slack(view.busy) * 0.75;
+  growth_ = 0;
+  const double holds = view.busy + slack(view.busy) * 0.75;
   const bool mostly_queue = view.queue > view.busy;
-  step_to(std::max(good_, limit_ * (mostly_queue ? kStepDownDeep : kStepDown)), now);
+  step_to(std::max(holds, limit_ * (mostly_queue ? kStepDownDeep : kStepDown)), now);
   return LimitReason::kQueueing;
 }
 
-LimitReason AutoLimit::grow(double room) noexcept {
-  if (limit_ >= bounds_.max) return LimitReason::kAtCeiling;
-  const double now = limit_;
-  double wanted = now + std::max(1.0, now * (kGrowShare + room * kGrowShareMore));
-  if (starting_) {
-    wanted = now * kStartFactor;
-  } else if (now < 0.75 * good_) {
-    wanted = std::max(wanted, std::min(good_, now * kReturnFactor));
-  }
-  limit_ = clamped(wanted);
-  return starting_ ? LimitReason::kStarting : LimitReason::kGrow;
-}
-
-// ---- measuring the baseline under load
-
-LimitReason AutoLimit::begin_probe(const View& view, TimePoint now) noexcept {
-  schedule_probe(now);
-  if (limit_ <= lowest(bounds_)) {
-    verified_ = true;  // there is no lower limit to compare with: accept what is measured
-    return LimitReason::kAtFloor;
-  }
-  probe_from_ = limit_;
-  probe_best_ = view.throughput;
-  probe_steps_ = 0;
-  mark_ = mark_of(view);
-  probing_ = true;
-  samples_from_ = now;
-  step_to(limit_ * kStepDown, now);
-  return LimitReason::kProbe;
-}
-
-LimitReason AutoLimit::probe_step(const View& view, TimePoint now) noexcept {
-  probe_best_ = std::max(probe_best_, view.throughput);
-  const Effect effect = effect_of(view);
-  if (rising_) {
-    rising_ = probing_ = false;
-    if (effect == Effect::kNoQueue) {
-      adopt(view, now);
-      floor_patience_ = kFloorPatienceMin;
-    } else {
-      step_to(mark_.limit, now);
-      floor_patience_ = std::min(floor_patience_ * 2, kFloorPatienceMax);
-    }
-    return LimitReason::kProbeEnded;
-  }
-  if (!view.full || effect == Effect::kNoQueue) return end_probe(view, now);
-  if (verified_ && std::abs(slowdown(view.shape, baseline_) - 1) <= kConfirmed) {
-    return end_probe(view, now);
-  }
-  if (limit_ <= lowest(bounds_) || ++probe_steps_ >= kStepsMax) return end_probe(view, now);
-  mark_ = mark_of(view);
-  samples_from_ = now;
-  step_to(limit_ * (even_ ? kStepDownDeep : kStepDown), now);
-  return LimitReason::kProbe;
-}
-
-// What the service can hold without a queue: in flight, scaled by the ratio of throughputs.
-LimitReason AutoLimit::end_probe(const View& view, TimePoint now) noexcept {
-  probing_ = false;
-  adopt(view, now);
-  const double holds = view.in_flight * std::max(1.0, probe_best_ / view.throughput);
-  double wanted = holds + 0.75 * slack(holds);
-  if (!view.full) wanted = probe_from_;
-  const bool saturated = wanted < probe_from_;
-  if (starting_ && !saturated) wanted = std::max(wanted, probe_from_ * kStartFactor);
-  if (saturated) starting_ = false;
-  wanted = std::min(wanted, probe_from_ * kStartFactor);
-  good_ = wanted;
-  step_to(wanted, now);
-  return LimitReason::kProbeEnded;
-}
-
-LimitReason AutoLimit::rise_from_floor(const View& view, TimePoint now) noexcept {
-  floor_windows_ = 0;
-  rising_ = probing_ = true;
-  mark_ = mark_of(view);
-  samples_from_ = now;
-  step_to(std::max(limit_ * 1.5, limit_ + 1.0), now);
-  return LimitReason::kProbe;
-}
-
-// Saturated: latency follows the limit and throughput does not. No queue: the reverse.
-AutoLimit::Effect AutoLimit::effect_of(const View& view) const noexcept {
-  const double ratio = mark_.in_flight > 0 ? view.in_flight / mark_.in_flight : 1;
-  if (std::abs(ratio - 1) < 0.05) return Effect::kUnclear;
-  const double latency = slowdown(view.shape, mark_.shape);
-  const double throughput = mark_.throughput > 0 ? view.throughput / mark_.throughput : 1;
-  // How far each moved from 1 towards the ratio of the step.
-  const double latency_part = (latency - 1) / (ratio - 1);
-  const double throughput_part = (throughput - 1) / (ratio - 1);
-  if (latency_part < 0.4 && throughput_part > 0.6) return Effect::kNoQueue;
-  return latency_part > 0.5 ? Effect::kSaturated : Effect::kUnclear;
-}
-
-// ---- the baseline
-
-void AutoLimit::learn_quietly(const View& view) noexcept {
-  const double factor = slowdown(view.shape, baseline_);
-  if (factor < 1) {
-    baseline_.approach(view.shape, 0.2);
+// While the limit grows, more in flight that is answered in proportion, and as fast, shows that the
+// latency is no queue even if it is above the baseline: the service has become slower.
+void AutoLimit::climb(const View& view, TimePoint now) noexcept {
+  if (!view.full || climb_.in_flight <= 0 || view.in_flight < climb_.in_flight) {
+    climb_ = mark_of(view);
+    climbed_ = false;
     return;
   }
-  if (view.used) return;  // frozen: the limiter itself may cause the slowdown
-  // An unverified baseline may rise: it is not needed until a full limit requires a probe.
-  const bool no_more_than_then = view.in_flight <= 1.1 * baseline_in_flight_;
-  if (!verified_ || no_more_than_then) baseline_.approach(view.shape, 0.1);
-  baseline_in_flight_ += (view.in_flight - baseline_in_flight_) * 0.05;
-}
-
-void AutoLimit::adopt(const View& view, TimePoint now) noexcept {
-  const bool raised = known_ && slowdown(view.shape, baseline_) > 1 + kConfirmed;
-  known_ = verified_ = true;
-  descending_ = false;
-  baseline_ = view.shape;
-  baseline_in_flight_ = view.in_flight;
-  if (raised) {
-    confirm_after_ = confirm_after_.count() == 0 ? kConfirmFirst : confirm_after_ * 2;
-    if (confirm_after_ > kProbeMin) confirm_after_ = kProbeMin;
-  } else {
-    confirm_after_ = {};
+  if (view.in_flight < kClimb * climb_.in_flight) return;
+  if (effect_of(view, climb_, kDoubtClimb) != Effect::kNoQueue) {
+    climb_ = mark_of(view);
+    climbed_ = false;
+    return;
   }
-  schedule_probe(now);
+  if (!std::exchange(climbed_, true)) return;
+  climbed_ = false;
+  climb_ = mark_of(view);
+  if (verified_ && slowdown(view.shape, baseline_) > 1 + kConfirmed) adopt(view, now);
 }
 
-void AutoLimit::schedule_probe(TimePoint now) noexcept {
-  Duration pause = rng_.between(kProbeMin, kProbeMax);
-  pause = std::max(pause, latency_ * kProbeTrips);
-  if (confirm_after_.count() > 0) pause = std::max(confirm_after_, latency_ * kConfirmTrips);
-  next_probe_ = now + pause;
+LimitReason AutoLimit::grow(const View& view, TimePoint now) noexcept {
+  if (limit_ >= bounds_.max) return LimitReason::kAtCeiling;
+  if (now < cliff_until_ && limit_ >= cliff_) return LimitReason::kHold;
+  if (view.left || view.queue > slack(view.busy) / 4) growth_ = 0;
+  growth_ = std::clamp(growth_ * 2, kGrowMin, kGrowMax);
+  limit_ = clamped(limit_ + std::max(1.0, limit_ * growth_));
+  if (limit_ >= bounds_.max) return LimitReason::kAtCeiling;  // the bound limits, not a queue
+  return starting_ ? LimitReason::kStarting : LimitReason::kGrow;
 }
 
 // ---- bounds
@@ -379,12 +313,16 @@ bool AutoLimit::hold_to_peak(const LimitSample& window) noexcept {
 
 void AutoLimit::step_to(double wanted, TimePoint now) noexcept {
   limit_ = clamped(wanted);
+  quiet_limit_ = 0;
   settle(now);
 }
 
 // Windows that contain answers from before a step do not change the limit.
 void AutoLimit::settle(TimePoint now) noexcept {
-  settled_at_ = now + std::min(even_ ? latency_ * 3 / 2 : latency_ * 3, kWindowMax);
+  settled_at_ = now + std::min(even_      ? latency_ * 3 / 2
+                               : probing_ ? slow_ * 2
+                                          : latency_ * 3,
+                               kWindowMax);
 }
 
 std::uint32_t AutoLimit::clamped(double wanted) const noexcept {

@@ -10,36 +10,36 @@ namespace weir::inline v0::inline policy {
 /// The default limiter: finds how much a service can hold, without knowing anything about it.
 ///
 /// A queue adds the same wait to every request. So the wait is the median of what three percentiles
-/// grew by over a baseline (the same percentiles without a queue). A few slow calls, or a new mix
-/// of fast and slow ones, change one percentile; a queue changes all. With N requests in flight and
-/// W the wait in the average latency A:
+/// grew by over a baseline (the same percentiles without a queue). With N requests in flight, X
+/// answers per second, and W the wait in the average latency A:
 ///
 ///   queue   Q = N × W / A          requests queued inside the service
 ///   busy    K = N − Q              requests that it works on
-///   slack   β = 2 √K + K / 10      an acceptable queue, which keeps the workers busy
+///   slack   β = 1 + √K + K / 10    an acceptable queue, which keeps the workers busy
+///   whole   X × A ≈ N              Little's law: the answers seen are those of what is in flight
+///   slope   Δ ln X / Δ ln N        1: no queue, the service can use what it is given; 0: saturated
 ///
 ///   Q > β             shrink towards K + ¾ β, by at most 30 % per window (50 % if Q > K);
 ///                     below 2 β only after two such windows in a row
-///   Q < β / 2, used   grow: double at the start, by half up to the last good limit, then by 6 to
-///                     25 %, faster if the queue is emptier
+///   Q < β / 2, used   grow by 1/16 of the limit, and twice that share after each such window with
+///                     an almost empty queue, up to doubling
 ///   otherwise         hold
 ///
-/// The baseline is taken only from windows that are known to have no queue:
-///   · at the same concurrency as before, or less, it follows the measured latency
-///   · under load it is measured by lowering the limit in steps and comparing latency and
-///     throughput. If the service answers as much as before, and faster, it is saturated: continue.
-///     If it answers less, as slowly as before, it has no queue: this is the baseline
-///   · the same comparison is made while queueing shrinks the limit: if two windows in a row show
-///     that shrinking does not help, the service has become slower, and the limit is restored
-/// A probe runs every 30 to 60 s (with jitter), at once if the limit is full at the start, and soon
-/// after the baseline was raised, to confirm it.
-///
-/// If most clients leave before they are answered, only their waiting time is known, and it does
-/// not depend on the limit: such a window teaches nothing, and a limit that was reached is halved.
+/// Every change of the limit is a test: the slope between before and after tells whether latency
+/// above the baseline is a queue. A slope of 1, twice, makes the present latency the baseline:
+///   · a probe lowers the limit in steps, every 30 to 60 s while it is full
+///   · the first test of a service goes up if its latencies differ, down if they are close together
+///     (a long queue makes them equal)
+///   · shrinking and growing are compared with the state before them in the same way
+///   · if most clients leave unanswered, X counts those that stay: the limit is halved, and
+///     restored if the answers fall in proportion
+/// Baselines come from whole windows only. If a full limit is not whole (long polls, slow uploads),
+/// its places are held by others than the answered, and it grows.
 ///
 /// Promises: those of LimitPolicy. It never stays at its floor: after two windows it tests a higher
 /// limit, and again after 4, 8, … 64. An unused limit does not grow and is at most max(initial, 4 ×
-/// the peak in flight of the last minutes). Only queueing and `overload` outcomes shrink it.
+/// the peak in flight of the last minutes). Only queueing and `overload` outcomes shrink it. The
+/// reason is kAtCeiling while max_limit, not a queue, limits.
 class AutoLimit final : public LimitPolicy {
  public:
   AutoLimit(const LimitConfig& config, Rng rng) noexcept;
@@ -61,6 +61,9 @@ class AutoLimit final : public LimitPolicy {
     double queue = 0;       // Q
     double busy = 0;        // K
     bool used = false;      // the limit was reached
+    bool whole = true;      // its answers are not only the fast ones of what was in flight
+    bool leaving = false;   // most clients did
+    bool left = false;      // many clients left before the end
     bool full = false;      // requests were refused or had to wait because of it
   };
   /// The state at which a descent began; its effect is measured against this.
@@ -78,12 +81,14 @@ class AutoLimit final : public LimitPolicy {
   [[nodiscard]] LimitReason on_overload(const LimitSample& window) noexcept;
   [[nodiscard]] LimitReason on_abandoned(const View& view, TimePoint now) noexcept;
   [[nodiscard]] LimitReason shrink(const View& view, TimePoint now) noexcept;
-  [[nodiscard]] LimitReason grow(double room) noexcept;
+  [[nodiscard]] LimitReason grow(const View& view, TimePoint now) noexcept;
+  void climb(const View& view, TimePoint now) noexcept;
   [[nodiscard]] LimitReason begin_probe(const View& view, TimePoint now) noexcept;
   [[nodiscard]] LimitReason probe_step(const View& view, TimePoint now) noexcept;
   [[nodiscard]] LimitReason end_probe(const View& view, TimePoint now) noexcept;
-  [[nodiscard]] LimitReason rise_from_floor(const View& view, TimePoint now) noexcept;
-  [[nodiscard]] Effect effect_of(const View& view) const noexcept;
+  [[nodiscard]] LimitReason rise(const View& view, TimePoint now) noexcept;
+  [[nodiscard]] static Effect effect_of(const View& view, const Mark& mark, double doubt) noexcept;
+  [[nodiscard]] double blind_step() const noexcept;
   void step_to(double wanted, TimePoint now) noexcept;
   void settle(TimePoint now) noexcept;
   void note_latency(const LimitSample& window) noexcept;
@@ -107,17 +112,24 @@ class AutoLimit final : public LimitPolicy {
   LatencyShape baseline_{};
   double baseline_in_flight_ = 0;  // the concurrency at which it was taken
   bool descending_ = false;        // queueing shrinks the limit; mark_ is the state before
-  bool doubted_ = false;           // the last window was slightly above the slack
+  bool doubted_ = false;           // the last window alone was not enough to decide
   bool slower_ = false;            // the last window showed that shrinking does not help
   bool rising_ = false;            // the step under test goes up from the floor
   Mark mark_{};
-  std::uint32_t probe_from_ = 0;  // the limit before the probe
-  double probe_best_ = 0;         // the highest throughput during the probe
+  Mark climb_{};          // before the limit grew
+  bool climbed_ = false;  // the last window showed that what was added is answered as fast
+  double cliff_ = 0;      // no growth above this until cliff_until_: clients left there
+  TimePoint cliff_until_{};
+  std::uint32_t quiet_limit_ = 0;  // of the last window in which most stayed; 0: none since a step
+  std::uint32_t probe_from_ = 0;   // the limit before the probe
+  double probe_best_ = 0;          // the highest throughput during the probe
   std::uint32_t probe_steps_ = 0;
-  double good_ = 0;  // the last limit without overload, before a shrink
+  double growth_ = 1;  // the next step up, as a share of the limit
   std::uint32_t floor_windows_ = 0;
   std::uint32_t floor_patience_;    // windows at the floor before the next test upwards
   std::uint32_t full_windows_ = 0;  // in a row
+  std::uint32_t held_windows_ = 0;  // in a row: full, mostly of requests that are not answered
+  TimePoint patient_until_{};       // clients that leave are no sign of a queue until then
   TimePoint settled_at_{};          // windows opened earlier contain answers from before a step
   TimePoint closed_at_{};
   TimePoint samples_from_{};
@@ -125,6 +137,8 @@ class AutoLimit final : public LimitPolicy {
   Duration confirm_after_{};  // doubling pause between confirmations; zero: none due
   double peak_ = 0;           // in flight, decaying
   Duration latency_{};        // of the last window: the round trip
+  Duration first_latency_{};  // of the first window: stands for the baseline until one is known
+  Duration slow_{};           // the same of its slow requests (p90)
   bool even_ = false;         // latencies are close together: little noise, no long tail
   std::uint32_t thin_ = 0;    // how often windows were lengthened
 };

@@ -22,17 +22,7 @@ TEST(AutoLimit, NothingIsDecidedBeforeTheSlowAnswersAreIn) {
   const LimitDecision first = policy.on_window(quick);
   EXPECT_EQ(first.limit, 128U);
   EXPECT_EQ(first.reason, LimitReason::kHold);
-  EXPECT_EQ(first.baseline, Duration(0));
-}
-
-TEST(AutoLimit, AnOverloadFromTheStartIsProbedAtOnce) {
-  ServiceModel model;
-  AutoLimit policy(config_of(), Rng(1));
-  LimitSample full = model.window(policy);
-  full.refused_count = full.sample_count + 1;
-  const LimitDecision first = policy.on_window(full);
-  EXPECT_EQ(first.limit, 89U);
-  EXPECT_EQ(first.reason, LimitReason::kProbe);
+  EXPECT_EQ(first.baseline, quick.latency_avg) << "stands for it until one is known";
 }
 
 TEST(AutoLimit, PlacesHeldByOthersThanTheAnsweredAreNoOverload) {
@@ -46,49 +36,6 @@ TEST(AutoLimit, PlacesHeldByOthersThanTheAnsweredAreNoOverload) {
   const LimitDecision decision = policy.on_window(clogged);
   EXPECT_EQ(decision.reason, LimitReason::kHold);
   EXPECT_EQ(decision.limit, 128U);
-}
-
-/// Runs until shrinking is first found not to help; returns that decision.
-LimitDecision until_first_doubt(AutoLimit& policy, ServiceModel& model) {
-  bool shrunk = false;
-  for (int i = 0; i < 1000; ++i) {
-    const LimitSample window = model.window(policy);
-    const LimitDecision decision = policy.on_window(window);
-    const bool stale = window.in_flight_max > policy.limit();
-    if (shrunk && !stale && decision.reason == LimitReason::kHold && decision.queue_estimate > 0) {
-      return decision;
-    }
-    shrunk = shrunk || decision.reason == LimitReason::kQueueing;
-  }
-  ADD_FAILURE() << "it never shrank";
-  return {};
-}
-
-TEST(AutoLimit, OneWindowThatSaysSlowerIsNotBelieved) {
-  ServiceModel model;
-  AutoLimit policy(config_of(), Rng(1));
-  learn(policy, model);
-  const std::uint32_t before = policy.limit();
-  model.time = milliseconds(30);
-  const LimitDecision doubt = until_first_doubt(policy, model);
-  EXPECT_LT(policy.limit(), before);
-  EXPECT_LT(doubt.baseline, milliseconds(11));
-  model.time = milliseconds(10);  // it was short noise
-  run_for(policy, model, seconds(3), [&](const LimitDecision& d) {
-    EXPECT_LT(d.baseline, milliseconds(11));
-    EXPECT_LE(d.limit, before * 5 / 4);
-  });
-}
-
-TEST(AutoLimit, TwoWindowsThatSaySlowerAreBelieved) {
-  ServiceModel model;
-  AutoLimit policy(config_of(), Rng(1));
-  learn(policy, model);
-  model.time = milliseconds(30);
-  static_cast<void>(until_first_doubt(policy, model));
-  const LimitDecision second = policy.on_window(model.window(policy));
-  EXPECT_EQ(second.reason, LimitReason::kProbeEnded);
-  EXPECT_GT(second.baseline, milliseconds(25));
 }
 
 TEST(AutoLimit, ComesDownFromALimitThatIsFarTooHigh) {
@@ -175,14 +122,6 @@ TEST(AutoLimit, AMedianThatJumpsBetweenTwoRoutesIsNoQueue) {
   }
 }
 
-/// 80 of 100 workers busy with a limit of 128 that was never reached.
-ServiceModel calm_model() {
-  ServiceModel model;
-  model.workers = 100;
-  model.demand = 8000;
-  return model;
-}
-
 TEST(AutoLimit, OneWindowALittleAboveTheBearableIsNotBelievedTwoAre) {
   ServiceModel model = calm_model();
   AutoLimit policy(config_of(), Rng(1));
@@ -196,21 +135,6 @@ TEST(AutoLimit, OneWindowALittleAboveTheBearableIsNotBelievedTwoAre) {
   static_cast<void>(policy.on_window(slower(model.window(policy), milliseconds(5))));
   EXPECT_EQ(policy.on_window(slower(model.window(policy), milliseconds(5))).reason,
             LimitReason::kQueueing);
-}
-
-TEST(AutoLimit, APeakThatTouchesTheLimitIsNoReasonToProbeACrowdIs) {
-  for (const bool crowd : {false, true}) {
-    ServiceModel model = calm_model();
-    AutoLimit policy(config_of(), Rng(1));
-    learn(policy, model);
-    int windows = 0;
-    for (LimitReason reason{}; reason != LimitReason::kProbe && windows < 50; ++windows) {
-      LimitSample w = model.window(policy);
-      w.refused_count = crowd ? w.sample_count / 2 : 1;
-      reason = policy.on_window(w).reason;
-    }
-    EXPECT_EQ(windows, crowd ? 2 : 6);
-  }
 }
 
 TEST(AutoLimit, AnOldPeakIsForgotten) {

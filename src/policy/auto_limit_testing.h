@@ -86,4 +86,12 @@ inline LimitSample slower(LimitSample w, Duration wait) {
   return w;
 }
 
+/// 80 of 100 workers busy with a limit of 128 that was never reached.
+inline ServiceModel calm_model() {
+  ServiceModel model;
+  model.workers = 100;
+  model.demand = 8000;
+  return model;
+}
+
 }  // namespace weir::inline v0::inline policy

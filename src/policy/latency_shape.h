@@ -33,15 +33,23 @@ struct LatencyShape {
   return std::max(std::min(a, b), std::min(std::max(a, b), c));
 }
 
+/// Whether all requests take equally long. Then they wait in steps of their own length: a queue of
+/// a third of the workers delays a third of the requests by a whole step, and the others not at
+/// all.
+[[nodiscard]] constexpr bool equally_long(const LatencyShape& shape) noexcept {
+  return std::max(shape.p90, shape.avg) < 1.1 * shape.p10;
+}
+
 /// The wait that a queue added to every request: the median of what the percentiles grew by, but at
-/// most their weighted mean (if all requests take equally long they wait in steps, and the median
-/// jumps from one step to the next). Never negative. A change of only one percentile (a few slow
-/// calls, another mix) is not a queue.
+/// most their weighted mean. Never negative. A change of only one percentile (a few slow calls,
+/// another mix) is not a queue. Of requests that take equally long the percentiles jump from one
+/// step to the next, and the average shows the wait: it is used as far as the slow ones explain it.
 [[nodiscard]] constexpr double added_wait(const LatencyShape& now,
                                           const LatencyShape& baseline) noexcept {
   const double p10 = now.p10 - baseline.p10;
   const double p50 = now.p50 - baseline.p50;
   const double p90 = now.p90 - baseline.p90;
+  if (equally_long(baseline)) return std::max(0.0, std::min(now.avg - baseline.avg, p90));
   return std::max(0.0, std::min(median_of(p10, p50, p90), (p10 + 2 * p50 + p90) / 4));
 }
 

@@ -40,7 +40,17 @@ TEST(LatencyShape, OnePercentileAloneIsNoQueue) {
 
 TEST(LatencyShape, WaitsInStepsAreAveraged) {
   const LatencyShape calm{20e6, 20e6, 20e6, 20e6};
-  EXPECT_DOUBLE_EQ(added_wait({20e6, 40e6, 40e6, 32e6}, calm), 15e6);
+  // Three of five, one of five and all wait for one step.
+  EXPECT_DOUBLE_EQ(added_wait({20e6, 40e6, 40e6, 32e6}, calm), 12e6);
+  EXPECT_DOUBLE_EQ(added_wait({20e6, 20e6, 40e6, 24e6}, calm), 4e6);
+  EXPECT_DOUBLE_EQ(added_wait({40e6, 40e6, 40e6, 40e6}, calm), 20e6);
+}
+
+TEST(LatencyShape, AFewSlowCallsAmongEqualOnesAreNoQueue) {
+  const LatencyShape calm{20e6, 20e6, 21e6, 20e6};
+  EXPECT_DOUBLE_EQ(added_wait({20e6, 20e6, 21e6, 500e6}, calm), 0);
+  const LatencyShape known{1e6, 1e6, 1e6, 18e6};  // one of eleven takes 200 ms: by chance p90 does
+  EXPECT_DOUBLE_EQ(added_wait({1e6, 1e6, 200e6, 24e6}, known), 0);
 }
 
 TEST(LatencyShape, SlowdownIsTheMedianFactor) {

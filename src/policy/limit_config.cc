@@ -13,7 +13,7 @@ ConfigErrors LimitConfig::validate() const {
   const std::uint32_t below =
       max_limit >= 1 && max_limit <= kClassUnitsMax ? max_limit : kClassUnitsMax;
   check_range(errors, "initial_limit", initial_limit, 1U, below);
-  check_range(errors, "min_limit", min_limit, 1U, below);
+  check_range(errors, "min_limit", min_limit, 0U, below);
   check_range(errors, "window_duration_ms", window_duration, Duration(milliseconds(10)),
               Duration(seconds(60)));
   constexpr double kQueueMax = kClassUnitsMax;

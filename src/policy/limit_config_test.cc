@@ -32,7 +32,9 @@ TEST(LimitConfig, DefaultsAreValidAndAsDocumented) {
   EXPECT_TRUE(config.validate().empty());
   EXPECT_EQ(config.policy, LimitKind::kAuto);
   EXPECT_EQ(config.initial_limit, 128U);
-  EXPECT_EQ(config.min_limit, 8U);
+  EXPECT_EQ(config.min_limit, 0U);
+  EXPECT_EQ(config.effective_min(), 1U);
+  EXPECT_EQ(LimitConfig{.policy = LimitKind::kVegas}.effective_min(), 8U);
   EXPECT_EQ(config.max_limit, 1024U);
   EXPECT_EQ(config.window_duration, std::chrono::seconds(1));
   EXPECT_EQ(config.vegas_alpha, 2.0);
@@ -50,7 +52,7 @@ TEST(LimitConfig, EveryLimiterOfTheListIsMadeUnderItsNameAndStartsAtTheInitialLi
 }
 
 TEST(LimitConfig, EveryCountHasBothBounds) {
-  EXPECT_EQ(bad_keys([](LimitConfig& c) { c.min_limit = 0; }), Keys{"min_limit"});
+  EXPECT_EQ(bad_keys([](LimitConfig& c) { c.min_limit = 0; }), Keys{});
   EXPECT_EQ(bad_keys([](LimitConfig& c) { c.min_limit = 1025; }), Keys{"min_limit"});
   EXPECT_EQ(bad_keys([](LimitConfig& c) { c.min_limit = 1024; }), Keys{});
   EXPECT_EQ(bad_keys([](LimitConfig& c) { c.initial_limit = 0; }), Keys{"initial_limit"});
@@ -106,6 +108,7 @@ TEST(LimitConfig, ErrorNamesValueAndRange) {
 TEST(LimitConfig, StartBelowTheMinimumIsMeant) {
   LimitConfig config;
   config.initial_limit = 4;
+  config.min_limit = 8;
   EXPECT_TRUE(config.validate().empty());
   EXPECT_EQ(config.effective_min(), 4U);
   EXPECT_EQ(config.bounds().min, 4U);

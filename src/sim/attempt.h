@@ -71,6 +71,8 @@ struct Attempt {
   bool lost = false;         // on the link: only a timeout ends it
   bool counted = false;      // in its service's in flight
   bool holds_worker = false;
+  std::uint16_t width = 1;   // workers that it uses at once
+  std::uint16_t held = 0;    // of those, while it is served
   std::uint16_t number = 0;  // attempts made, this one included
   std::uint16_t call_at = 0;
   std::uint32_t caller = 0;
@@ -112,6 +114,7 @@ struct Attempt {
     actor = other.actor;
     peer = other.peer;
     cost = other.cost;
+    width = other.width;
     bytes = other.bytes;
     called_at = other.called_at;
   }
@@ -122,6 +125,8 @@ struct Attempt {
     number = call_at = 0;
     cohort = load = parent = child = actor = peer = kNoAttempt;
     cost = 1;
+    width = 1;
+    held = 0;
     bytes = 0;
     deadline = {};
     hint = {};

@@ -8,15 +8,10 @@
 
 #include "weir/base/number_text.h"
 
+#include "scenario_reader.h"
+
 namespace weir::inline v0::sim {
 namespace {
-
-std::size_t first_guarded(const Scenario& scenario) noexcept {
-  for (std::size_t i = 0; i < scenario.services.size(); ++i) {
-    if (scenario.services[i].admission) return i;
-  }
-  return 0;
-}
 
 double goodput_of(const RunResult& result) {
   const SpanTotals& span = result.recorder.spans().front();
@@ -56,6 +51,10 @@ Scenario with_limiter(const Scenario& scenario, const LimiterChoice& choice) {
     if (choice.fixed == 0) continue;
     limit.initial_limit = choice.fixed;
     limit.max_limit = std::max(limit.max_limit, choice.fixed);
+    AdmissionConfig& admission = *service.admission;
+    admission.max_concurrent = std::max(admission.max_concurrent, choice.fixed);
+    const auto entries = static_cast<std::uint32_t>(2 * admission.pinned_max());
+    admission.actor_table_size = std::max(admission.actor_table_size, entries);
   }
   return changed;
 }
@@ -99,55 +98,6 @@ std::string compare_table(const Scenario& scenario, const std::vector<CompareRow
                    row.failed.empty() ? "-" : row.failed);
   }
   return text;
-}
-
-FixedSearch search_fixed(const Scenario& scenario, const Progress& progress) {
-  FixedSearch search;
-  constexpr int kRunsExpected = 20;
-  std::vector<std::pair<std::uint32_t, double>> tried;
-  const auto try_limit = [&](std::uint32_t limit) {
-    for (const auto& known : tried) {
-      if (known.first == limit) return;
-    }
-    const RunResult result =
-        run_scenario(with_limiter(scenario, {LimitKind::kFixed, false, limit}));
-    tried.emplace_back(limit, goodput_of(result));
-    if (progress) progress(std::min(1.0, ++search.runs / double{kRunsExpected}), 0);
-  };
-  const auto best = [&] {
-    return *std::max_element(tried.begin(), tried.end(),
-                             [](const auto& a, const auto& b) { return a.second < b.second; });
-  };
-  for (std::uint32_t limit = 1; limit <= 1024; limit *= 2) try_limit(limit);
-  const std::uint32_t near = best().first;
-  for (std::uint32_t eighth = 5; eighth <= 14; ++eighth) {
-    try_limit(std::clamp(near * eighth / 8, 1U, 1024U));
-  }
-  search.goodput = best().second;
-  search.limit = best().first;
-  for (const auto& [limit, goodput] : tried) {
-    if (goodput >= 0.999 * search.goodput && limit < search.limit) search.limit = limit;
-  }
-  const RunResult own = run_scenario(scenario);
-  const std::size_t service = first_guarded(scenario);
-  search.own_goodput = goodput_of(own);
-  search.own_dispatch_p99_ms =
-      to_millis(own.recorder.spans().front().services[service].dispatch.quantile(0.99));
-  search.unloaded_p99_ms = to_millis(scenario.services[service].time.quantile(0.99));
-  return search;
-}
-
-std::string printed(const FixedSearch& search) {
-  return fmt::format(
-      "  best fixed limit {} gets {:.1f}/s\n"
-      "  {:<4} this limiter gets {:.1f}/s, {:.1f} % of it; at least {:.0f} % wanted\n"
-      "  {:<4} p99 from dispatch {:.2f} ms, {:.2f} times the unloaded {:.2f} ms; at most {:.0f}\n",
-      search.limit, search.goodput, search.enough_goodput() ? "ok" : "FAIL", search.own_goodput,
-      search.goodput > 0 ? 100 * search.own_goodput / search.goodput : 100.0,
-      100 * FixedSearch::kGoodputShare, search.quick_enough() ? "ok" : "FAIL",
-      search.own_dispatch_p99_ms,
-      search.unloaded_p99_ms > 0 ? search.own_dispatch_p99_ms / search.unloaded_p99_ms : 0.0,
-      search.unloaded_p99_ms, FixedSearch::kLatencyFactor);
 }
 
 }  // namespace weir::inline v0::sim

@@ -43,27 +43,4 @@ struct CompareRow {
 [[nodiscard]] std::string compare_table(const Scenario& scenario,
                                         const std::vector<CompareRow>& rows);
 
-/// The result of the best fixed limit, and how the scenario's own limiter compares.
-struct FixedSearch {
-  std::uint32_t limit = 0;  // the smallest with (almost) the best goodput
-  double goodput = 0;
-  double own_goodput = 0;
-  double own_dispatch_p99_ms = 0;
-  double unloaded_p99_ms = 0;  // of the service time alone
-  int runs = 0;
-
-  static constexpr double kGoodputShare = 0.95;
-  static constexpr double kLatencyFactor = 3;
-  [[nodiscard]] bool enough_goodput() const noexcept {
-    return own_goodput >= kGoodputShare * goodput;
-  }
-  [[nodiscard]] bool quick_enough() const noexcept {
-    return own_dispatch_p99_ms <= kLatencyFactor * unloaded_p99_ms;
-  }
-};
-
-/// Tries fixed limits from 1 to 1024: every octave, then around the best.
-[[nodiscard]] FixedSearch search_fixed(const Scenario& scenario, const Progress& progress);
-[[nodiscard]] std::string printed(const FixedSearch& search);
-
 }  // namespace weir::inline v0::sim

@@ -48,20 +48,5 @@ TEST(Compare, RowsShowWhatFailed) {
   EXPECT_NE(table.find("0/1  v"), std::string::npos);
 }
 
-TEST(Compare, TheSearchFindsTheLimitThatIsBestByConstruction) {
-  // Callers leave after 60 ms: a limit much above 8 × 60/10 makes every answer late, one below 8
-  // leaves workers idle.
-  const Scenario s =
-      scenario_of(kPlain, {"duration=15s", "settle=3s", "load.web.rate=2000",
-                           "load.web.timeout=60ms", "load.web.cancels=false",
-                           "service.api.time=10ms", "service.api.admission.normal_wait_max_ms=0"});
-  const FixedSearch found = search_fixed(s, nullptr);
-  EXPECT_GE(found.limit, 8U);
-  EXPECT_LE(found.limit, 48U);
-  EXPECT_NEAR(found.goodput, 800, 20);
-  EXPECT_GE(found.own_goodput, 0.95 * found.goodput);
-  EXPECT_NE(printed(found).find("best fixed limit"), std::string::npos);
-}
-
 }  // namespace
 }  // namespace weir::sim

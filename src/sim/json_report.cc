@@ -93,6 +93,8 @@ Json series_json(const Scenario& scenario, const RunResult& result) {
       item["in_flight"].push_back(p.services[i].in_flight);
       item["queue"].push_back(p.services[i].queue);
       item["memory"].push_back(p.services[i].memory);
+      item["wait_ms"].push_back(double{p.services[i].wait_ms});
+      item["baseline_ms"].push_back(double{p.services[i].baseline_ms});
     }
     services.push_back(std::move(item));
   }

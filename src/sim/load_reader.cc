@@ -256,6 +256,7 @@ void read_load(NodeReader& reader, const ScenarioNames& names, const FileSource&
   reader.whole("peers", out.peers, 0U, 1'000'000U);
   reader.byte_size("bytes", out.bytes);
   reader.whole("cost", out.cost, 1U, kClassUnitsMax);
+  reader.whole("width", out.width, 1U, 10000U);
   if (reader.has("time")) read_distribution(reader, "time", out.time.emplace());
   read_arrivals(reader, files, out);
   read_caller(reader, out.caller);

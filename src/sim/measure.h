@@ -34,6 +34,8 @@ enum class MeasureUnit : std::uint8_t { kPerSecond, kRatio, kMillis, kCount, kSe
   X(kDispatchMean, "dispatch_mean", kService, kMillis, to_millis(s.dispatch.mean()))        \
   X(kQueueMean, "queue_mean", kService, kMillis, to_millis(s.queue.mean()))                 \
   X(kWaitP99, "wait_p99", kService, kMillis, to_millis(s.wait.quantile(0.99)))              \
+  X(kRefusalP50, "refusal_p50", kService, kMillis, to_millis(s.refusal.quantile(0.5)))      \
+  X(kRefusalP99, "refusal_p99", kService, kMillis, to_millis(s.refusal.quantile(0.99)))     \
   X(kLimitMin, "limit_min", kService, kCount, s.limit_min)                                  \
   X(kLimitMax, "limit_max", kService, kCount, s.limit_max)                                  \
   X(kLimitEnd, "limit_end", kService, kCount, s.limit_end)                                  \

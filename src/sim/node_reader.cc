@@ -7,12 +7,20 @@
 #include "weir/base/config_check.h"
 #include "weir/base/duration_text.h"
 
+#include "config/nearest.h"
 #include "config/option_codec.h"
 
 namespace weir::inline v0::sim {
 namespace {
 
 constexpr Duration kDurationMax = std::chrono::hours(24 * 365 * 100);  // sums of two still fit
+
+// All allowed names, and the nearest of them if there is one.
+std::string did_you_mean(std::string_view word, std::span<const std::string_view> names) {
+  const std::string_view near = config::nearest(word, names);
+  const std::string all = config::one_of(names);
+  return near.empty() ? all : all + "; did you mean " + std::string(near) + "?";
+}
 
 bool is_number(const ConfigNode& node) noexcept {
   return node.kind == ConfigNode::Kind::kInteger || node.kind == ConfigNode::Kind::kFloat;
@@ -121,7 +129,7 @@ bool NodeReader::choice(std::string_view key, std::size_t& out,
   if (node == nullptr) return true;
   const auto found = std::find(names.begin(), names.end(), node->text);
   if (node->kind != ConfigNode::Kind::kString || found == names.end()) {
-    fault(key, node->printed(), config::one_of(names));
+    fault(key, node->printed(), did_you_mean(node->text, names));
     return false;
   }
   out = static_cast<std::size_t>(found - names.begin());
@@ -161,7 +169,7 @@ void NodeReader::done() {
   for (const auto& [key, node] : table_.fields) {
     if (std::find(known_.begin(), known_.end(), key) != known_.end()) continue;
     std::vector<std::string_view> names(known_.begin(), known_.end());
-    fault(key, "unknown key", config::one_of(names));
+    fault(key, "unknown key", did_you_mean(key, names));
   }
 }
 

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "scenario_test_support.h"
+
 namespace weir::sim {
 namespace {
 
@@ -99,6 +101,17 @@ TEST(NodeReader, ListMembersAreNamedInThePath) {
   ASSERT_EQ(r.errors.size(), 2U);
   EXPECT_EQ(r.errors[0].key, "top.load.web.rate");
   EXPECT_EQ(r.errors[1].key, "top.load.1.rate");
+}
+
+TEST(NodeReader, AWordNearAnAllowedOneIsSuggested) {
+  const FileSource none = [](const std::string&) { return std::optional<std::string>(); };
+  const auto read = read_scenario_text(
+      std::string(kPlain) + "[[verdict]]\nmeasure = \"goodputt\"\nmin = 1\nmaxx = 2\n", "t.toml",
+      {}, none);
+  ASSERT_FALSE(read.has_value());
+  const std::string text = printed(read.error());
+  EXPECT_NE(text.find("did you mean goodput?"), std::string::npos) << text;
+  EXPECT_NE(text.find("did you mean max?"), std::string::npos) << text;
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ namespace {
 constexpr std::array<const char*, kPriorityCount> kClassColors = {"#8e44ad", "#d55e00", "#0072b2",
                                                                   "#009e73"};
 constexpr std::size_t kPointsMax = 200;
-constexpr std::size_t kServicesMax = 3;
+constexpr std::size_t kGroupsMax = 4;
 
 /// Groups of buckets, so that a diagram has a readable number of points.
 struct Grouping {
@@ -108,24 +108,66 @@ ChartPanel latency_panel(const Grouping& g) {
            line("median", "#56b4e9", &SeriesPoint::p50_ms)}};
 }
 
-ChartPanel service_panel(const Grouping& g, const ServiceSpec& spec, std::size_t index) {
-  const auto line = [&](std::string label, const char* color, bool stepped,
-                        std::uint32_t SeriesPoint::Service::*field) {
+/// Services that share a panel: one, or all of a group.
+struct ServiceGroup {
+  std::string name{};
+  std::vector<std::size_t> members{};
+};
+
+std::vector<ServiceGroup> groups_of(const Scenario& scenario) {
+  std::vector<ServiceGroup> groups;
+  for (std::size_t i = 0; i < scenario.services.size(); ++i) {
+    const ServiceSpec& spec = scenario.services[i];
+    const auto known = std::find_if(groups.begin(), groups.end(), [&spec](const auto& group) {
+      return !spec.group.empty() && group.name == spec.group;
+    });
+    if (known != groups.end()) {
+      known->members.push_back(i);
+    } else {
+      groups.push_back({spec.group.empty() ? "Service " + spec.name : spec.group, {i}});
+    }
+  }
+  return groups;
+}
+
+// A group shows its sums; limits that differ much inside a group show in the least and the most.
+ChartPanel service_panel(const Grouping& g, const Scenario& scenario, const ServiceGroup& group) {
+  using Field = std::uint32_t SeriesPoint::Service::*;
+  const auto sum = [&](Field field) {
+    return g.average([&group, field](const SeriesPoint& p) {
+      double all = 0;
+      for (const std::size_t i : group.members) all += p.services[i].*field;
+      return all;
+    });
+  };
+  const ServiceSpec& spec = scenario.services[group.members.front()];
+  ChartPanel panel{group.name + ", without admission: requests in flight", "requests", false, {}};
+  panel.lines.push_back(
+      {"in flight", "#0072b2", "", false, false, sum(&SeriesPoint::Service::in_flight)});
+  if (!spec.admission) return panel;
+  panel.title = fmt::format("{}: limit in force ({}) and requests in flight", group.name,
+                            name_of(spec.admission->limit.policy));
+  if (group.members.size() > 1) panel.title += fmt::format(", sums of {}", group.members.size());
+  panel.lines.push_back({"limit", "#000000", "", false, true, sum(&SeriesPoint::Service::limit)});
+  return panel;
+}
+
+// What a limiter goes by: its baseline, the latency from dispatch; and the wait before it.
+ChartPanel delay_panel(const Grouping& g, const ServiceGroup& group) {
+  const std::size_t first = group.members.front();
+  const auto line = [&](const char* label, const char* color, float SeriesPoint::Service::*field) {
     return ChartLine{
-        std::move(label), color, "", false, stepped, g.average([&](const SeriesPoint& p) {
-          return static_cast<double>(p.services[index].*field);
+        label, color, "", false, false, g.average([first, field](const SeriesPoint& p) {
+          const double value = p.services[first].*field;
+          return value > 0 ? value : -1.0;
         })};
   };
-  ChartPanel panel{"", "requests", false, {}};
-  panel.lines.push_back(line("in flight", "#0072b2", false, &SeriesPoint::Service::in_flight));
-  if (spec.admission) {
-    panel.title = fmt::format("Service {}: limit in force ({}) and requests in flight", spec.name,
-                              name_of(spec.admission->limit.policy));
-    panel.lines.push_back(line("limit", "#000000", true, &SeriesPoint::Service::limit));
-  } else {
-    panel.title = fmt::format("Service {}, without admission: requests in flight", spec.name);
-  }
-  return panel;
+  return {group.name + ": wait in the room, median from dispatch, baseline",
+          "milliseconds, log scale",
+          true,
+          {line("room wait", "#009e73", &SeriesPoint::Service::wait_ms),
+           line("from dispatch", "#0072b2", &SeriesPoint::Service::dispatch_p50_ms),
+           line("baseline", "#000000", &SeriesPoint::Service::baseline_ms)}};
 }
 
 ChartPanel memory_panel(const Grouping& g, const ServiceSpec& spec, std::size_t index) {
@@ -167,10 +209,14 @@ std::string plot_svg(const Scenario& scenario, const RunResult& result) {
   chart.seconds_per_point = g.seconds();
   chart.marks = marks_of(scenario);
   chart.panels = {calls_panel(g), shed_panel(g), latency_panel(g)};
-  for (std::size_t i = 0; i < std::min(kServicesMax, scenario.services.size()); ++i) {
-    chart.panels.push_back(service_panel(g, scenario.services[i], i));
-    if (scenario.services[i].memory) {
-      chart.panels.push_back(memory_panel(g, scenario.services[i], i));
+  std::vector<ServiceGroup> groups = groups_of(scenario);
+  if (groups.size() > kGroupsMax) groups.resize(kGroupsMax);
+  for (const ServiceGroup& group : groups) {
+    chart.panels.push_back(service_panel(g, scenario, group));
+    const std::size_t first = group.members.front();
+    if (scenario.services[first].admission) chart.panels.push_back(delay_panel(g, group));
+    if (scenario.services[first].memory) {
+      chart.panels.push_back(memory_panel(g, scenario.services[first], first));
     }
   }
   return chart.to_svg();

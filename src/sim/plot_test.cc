@@ -18,6 +18,17 @@ TEST(Plot, ShowsEveryThingAUserAsksAbout) {
   EXPECT_EQ(svg.find("nan"), std::string::npos);
 }
 
+TEST(Plot, AGroupHasOnePanelAndShowsRoomWaitAndBaseline) {
+  const Scenario s = scenario_of(kPlain, {"service.api.gateways=4", "duration=5s"});
+  const std::string svg = plot_svg(s, run_scenario(s));
+  EXPECT_NE(svg.find("gateways of api: limit in force (auto)"), std::string::npos);
+  EXPECT_NE(svg.find("sums of 4"), std::string::npos);
+  EXPECT_EQ(svg.find("api-gateway-2"), std::string::npos);
+  for (const char* text : {">room wait<", ">baseline<"}) {
+    EXPECT_NE(svg.find(text), std::string::npos) << text;
+  }
+}
+
 TEST(Plot, MarksFaults) {
   const Scenario s = scenario_of(scenario_file("outage-10s"));
   EXPECT_NE(plot_svg(s, run_scenario(s)).find("api paused"), std::string::npos);

@@ -44,6 +44,8 @@ void ServiceTotals::merge(const ServiceTotals& later) noexcept {
   dispatch.merge(later.dispatch);
   queue.merge(later.queue);
   wait.merge(later.wait);
+  refusal.merge(later.refusal);
+  baseline_ms = later.baseline_ms;
 }
 
 void ServiceTotals::clear() noexcept {
@@ -58,6 +60,7 @@ void ServiceTotals::clear() noexcept {
   dispatch.clear();
   queue.clear();
   wait.clear();
+  refusal.clear();
 }
 
 Recorder::Recorder(const Scenario& scenario, std::vector<Cohort> cohorts)
@@ -69,6 +72,7 @@ Recorder::Recorder(const Scenario& scenario, std::vector<Cohort> cohorts)
   series_.reserve(buckets_max_);
   add_span({scenario.settle, scenario.duration});
   for (const VerdictSpec& verdict : scenario.verdicts) add_span({verdict.from, verdict.to});
+  for (const PhaseSpec& phase : scenario.phases) add_span({phase.from, phase.to});
 }
 
 void Recorder::add_span(const Span& span) {
@@ -99,7 +103,8 @@ void Recorder::close_bucket() {
     }
     for (const ServiceTotals& s : services_) {
       point.services.push_back({s.limit_end, s.in_flight_end, s.queue_max, s.memory_max,
-                                static_cast<float>(to_millis(s.dispatch.quantile(0.5)))});
+                                static_cast<float>(to_millis(s.dispatch.quantile(0.5))),
+                                static_cast<float>(to_millis(s.wait.mean())), s.baseline_ms});
     }
     point.p50_ms = static_cast<float>(to_millis(all.quantile(0.5)));
     point.p90_ms = static_cast<float>(to_millis(all.quantile(0.9)));

@@ -52,11 +52,13 @@ struct ServiceTotals {
   std::uint32_t in_flight_end = 0;
   std::uint32_t queue_max = 0;
   std::uint32_t waiting_end = 0;
+  float baseline_ms = 0;  // of the limiter, at the end
   double memory_max = 0;
   double memory_end = 0;
   LatencyHistogram dispatch{};  // from permit to answer, of successful answers
   LatencyHistogram queue{};     // until a worker took it
   LatencyHistogram wait{};      // in the waiting room, of those admitted from it
+  LatencyHistogram refusal{};   // from arrival to refusal
 
   void merge(const ServiceTotals& later) noexcept;
   /// Resets the counts of the span; keeps the current values (limit, in flight, memory).
@@ -82,6 +84,8 @@ struct SeriesPoint {
     std::uint32_t queue = 0;
     double memory = 0;
     float dispatch_p50_ms = 0;
+    float wait_ms = 0;  // mean, in the waiting room, of those admitted from it
+    float baseline_ms = 0;
   };
   std::vector<Calls> calls{};  // per cohort
   std::vector<Service> services{};

@@ -62,7 +62,8 @@ struct TraceRow {
 /// A group of clients with the same behaviour.
 struct LoadSpec {
   std::string name{};
-  std::uint32_t to = 0;  // index of a service
+  std::uint32_t to = 0;      // index of a service
+  std::uint32_t spread = 1;  // calls go to one of this many services, `to` and those after it
   Priority priority = Priority::kNormal;
   ArrivalKind arrivals = ArrivalKind::kPoisson;
   std::vector<RatePoint> rate{};  // calls per second (poisson, constant)
@@ -79,6 +80,7 @@ struct LoadSpec {
   std::uint32_t peers = 0;   // calls come from them in turn; 0: from no trusted node
   std::uint64_t bytes = 0;
   std::uint32_t cost = 1;
+  std::uint32_t width = 1;             // workers that each call uses at once
   std::optional<Distribution> time{};  // of its calls at the service; unset: the service's own
   CallerSpec caller{};
 };
@@ -138,9 +140,13 @@ struct ReplicasSpec {
 
 struct ServiceSpec {
   std::string name{};
+  std::uint32_t gateways = 1;  // limiters before it, each with a part of the calls
+  std::string group{};         // services of one group share a panel of the plot; empty: alone
+  bool is_gateway = false;     // its calls are those of its callers: their times and widths apply
   std::uint32_t workers = 1;
   Distribution time{};
   double contention = 0;       // service times × (1 + contention × requests beyond the workers)
+  bool sharing = false;        // workers divide their time among all requests; no queue
   bool holds_worker = true;    // while it is blocked on a service it calls
   bool stops_running = false;  // cancelled work stops even when a worker runs it
   std::uint32_t queue_max = std::numeric_limits<std::uint32_t>::max();
@@ -170,6 +176,22 @@ struct VerdictSpec {
   std::optional<double> max{};
 };
 
+/// A part of the run in which load and service stay as they are, so that there is one best fixed
+/// limit (the oracle). Reading a scenario turns it into verdicts:
+///   goodput at least `goodput_min` × that of the oracle, p99 from dispatch at most `latency_max` ×
+///   the unloaded p99, and at most 0.1 % refused if the phase is `light` (at most 80 % load).
+struct PhaseSpec {
+  std::string name{};
+  Duration from{};
+  Duration to{};
+  bool light = false;
+  std::uint32_t oracle_limit = 0;
+  double oracle_goodput = 0;  // calls per second; 0: not searched yet, and goodput is not judged
+  double goodput_min = 0.95;
+  double latency_max = 3;  // 0: latency is not judged
+  Duration unloaded{};     // p99 without a queue; zero: of the service times
+};
+
 struct Scenario {
   std::string file{};
   std::string name{};
@@ -182,7 +204,8 @@ struct Scenario {
   bool stationary = false;  // the load and the service do not change: compared with a fixed limit
   std::vector<ServiceSpec> services{};
   std::vector<LoadSpec> loads{};
-  std::vector<VerdictSpec> verdicts{};
+  std::vector<PhaseSpec> phases{};
+  std::vector<VerdictSpec> verdicts{};  // those of the phases included
 
   /// The bucket in force: as given, or chosen for at most 600 buckets of at least 10 ms.
   [[nodiscard]] Duration bucket_width() const noexcept;

@@ -66,6 +66,17 @@ void check_whole(NodeReader& reader, const Scenario& scenario) {
   }
 }
 
+std::string_view meaning_of(MeasureUnit unit) noexcept {
+  switch (unit) {
+    case MeasureUnit::kPerSecond:
+      return ", calls per second";
+    case MeasureUnit::kRatio:
+      return ", a ratio; 1 is all";
+    default:
+      return "";
+  }
+}
+
 void read_bound(NodeReader& reader, std::string_view key, MeasureUnit unit,
                 std::optional<double>& out) {
   const ConfigNode* node = reader.raw(key);
@@ -73,12 +84,14 @@ void read_bound(NodeReader& reader, std::string_view key, MeasureUnit unit,
   const bool timed = unit == MeasureUnit::kMillis || unit == MeasureUnit::kSeconds;
   if (timed) {
     const auto value = duration_of(*node);
-    if (!value) return reader.fault(key, node->printed(), "a duration such as \"80ms\"");
+    if (!value)
+      return reader.fault(key, node->printed(),
+                          "a duration with its unit, in quotes, such as \"80ms\"");
     out = unit == MeasureUnit::kMillis ? to_millis(*value) : to_seconds(*value);
     return;
   }
   if (node->kind != ConfigNode::Kind::kInteger && node->kind != ConfigNode::Kind::kFloat) {
-    return reader.fault(key, node->printed(), "a number");
+    return reader.fault(key, node->printed(), "a number" + std::string(meaning_of(unit)));
   }
   out = node->number;
 }
@@ -178,8 +191,16 @@ Result<Scenario, ConfigErrors> read_scenario(const ConfigNode& root, const std::
   for (std::size_t i = names.services.size(); i < scenario.services.size(); ++i) {
     names.services.push_back(scenario.services[i].name);
   }
+  add_gateways(reader, scenario);
   reader.each("verdict", [&](NodeReader& r) {
     read_verdict(r, names, scenario, scenario.verdicts.emplace_back());
+  });
+  reader.each("phase", [&](NodeReader& r) {
+    PhaseSpec& phase = scenario.phases.emplace_back();
+    read_phase(r, scenario, phase);
+    for (VerdictSpec& verdict : verdicts_of(phase, scenario)) {
+      scenario.verdicts.push_back(std::move(verdict));
+    }
   });
   reader.done();
   check_whole(reader, scenario);

@@ -58,5 +58,15 @@ void add_replicas(Scenario& scenario);
 void read_admission(NodeReader& reader, AdmissionConfig& out);
 void read_verdict(NodeReader& reader, const ScenarioNames& names, const Scenario& scenario,
                   VerdictSpec& out);
+/// Puts the gateways that services ask for (`gateways = N`) before them, as services of their own.
+void add_gateways(NodeReader& reader, Scenario& scenario);
+void read_phase(NodeReader& reader, const Scenario& scenario, PhaseSpec& out);
+/// What a phase demands, as verdicts.
+[[nodiscard]] std::vector<VerdictSpec> verdicts_of(const PhaseSpec& phase,
+                                                   const Scenario& scenario);
+/// The highest p99 from dispatch that a phase allows; zero: latency is not judged.
+[[nodiscard]] Duration latency_bound(const PhaseSpec& phase, const Scenario& scenario);
+/// The service whose limiter a comparison with a fixed limit is about: the first with admission.
+[[nodiscard]] std::uint32_t first_guarded(const Scenario& scenario) noexcept;
 
 }  // namespace weir::inline v0::sim

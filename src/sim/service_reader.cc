@@ -111,11 +111,14 @@ void read_config_file(NodeReader& reader, const FileSource& files, ServiceSpec& 
 void read_service(NodeReader& reader, const ScenarioNames& names, const FileSource& files,
                   ServiceSpec& out) {
   reader.text("name", out.name);
+  reader.whole("gateways", out.gateways, 1U, 1000U);
+  reader.text("group", out.group);
   reader.require("workers", "1 to 1000000");
   reader.whole("workers", out.workers, 1U, 1'000'000U);
   reader.require("time", "a duration or a distribution");
   read_distribution(reader, "time", out.time);
   reader.number("contention", out.contention, 0.0, 10.0);
+  reader.boolean("sharing", out.sharing);
   reader.boolean("holds_worker", out.holds_worker);
   reader.boolean("stops_running", out.stops_running);
   reader.whole("queue_max", out.queue_max, 0U, 100'000'000U);

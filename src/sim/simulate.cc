@@ -13,9 +13,12 @@
 #include "weir/base/errno_text.h"
 
 #include "compare.h"
+#include "config/nearest.h"
+#include "fixed_search.h"
 #include "report.h"
 #include "run.h"
 #include "scenario_reader.h"
+#include "seeds.h"
 
 namespace weir::inline v0::sim {
 namespace {
@@ -49,7 +52,9 @@ class Session {
       if (!limiter_named(name)) {
         std::string allowed = "none, fixed:N (1 to 16383)";
         for (const std::string_view kind : kLimitKindNames) allowed.append(", ").append(kind);
-        return bad("--compare: unknown limiter '" + name + "'; allowed: " + allowed);
+        const std::string_view near = config::nearest(name, kLimitKindNames);
+        const std::string meant = near.empty() ? "" : ", did you mean " + std::string(near) + "?";
+        return bad("--compare: unknown limiter '" + name + "'" + meant + "; allowed: " + allowed);
       }
     }
     std::vector<Scenario> scenarios;
@@ -94,18 +99,33 @@ class Session {
   int one(const Scenario& scenario) {
     if (options_.search_fixed) return search(scenario);
     if (!options_.compare.empty()) return compare(scenario);
+    if (options_.seeds > 0) return seeds(scenario);
     const RunResult result = timed_run(scenario, scenario.name);
     report(scenario, result, "");
     if (!write_plot(scenario, result, "")) return kBadInput;
     return result.passed() ? kPassed : kFailed;
   }
 
-  // A limiter passes if its goodput is close to the best fixed limit's and its latency is low.
+  // A limiter passes if its goodput is close to the best fixed limit's and its latency is low. A
+  // scenario with phases has verdicts for that; here its committed oracles are checked.
   int search(const Scenario& scenario) {
     const FixedSearch found = search_fixed(scenario, progress_line(scenario.name + ", search"));
     clear_line();
-    shell_.out << scenario.name << "\n" << printed(found);
+    shell_.out << scenario.name << "\n" << printed(scenario, found);
+    if (!scenario.phases.empty()) return found.oracles_hold(scenario) ? kPassed : kFailed;
     return found.enough_goodput() && found.quick_enough() ? kPassed : kFailed;
+  }
+
+  int seeds(const Scenario& scenario) {
+    const SeedsResult result =
+        run_seeds(scenario, options_.seeds, progress_line(scenario.name + ", seeds"));
+    clear_line();
+    if (options_.json) {
+      json_.push_back(seeds_json(scenario, result));
+    } else {
+      shell_.out << seeds_text(scenario, result) << "\n";
+    }
+    return result.passed() ? kPassed : kFailed;
   }
 
   // A comparison passes if the last limiter, the candidate, passes.

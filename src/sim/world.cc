@@ -165,6 +165,9 @@ void World::handle(const SimEvent& event) {
       return begin_fault(services_[event.subject], event.token);
     case Kind::kFaultEnd:
       return end_fault(services_[event.subject], event.token);
+    case Kind::kShared:
+      if (services_[event.subject].shared_token != event.token) return;
+      return served_shared(services_[event.subject]);
     case Kind::kBucket:
       return close_bucket();
   }
@@ -199,6 +202,7 @@ void World::close_bucket() {
       const ScopeStats stats = service.controller->scope_stats(ScopeId::kFirst, now_);
       totals.limit_end = stats.limit;
       totals.waiting_end = stats.waiting;
+      totals.baseline_ms = static_cast<float>(to_millis(stats.baseline));
     }
   }
   recorder_.close_bucket();

@@ -14,6 +14,7 @@
 
 #include "attempt.h"
 #include "event_queue.h"
+#include "processor_sharing.h"
 #include "recorder.h"
 #include "replica_pool.h"
 #include "scenario.h"
@@ -78,6 +79,7 @@ class World {
     kFaultEnd,
     kReplicaRetry,  // a request of a gateway is sent to a replica again
     kReplicaTick,   // a gateway: health of its replicas
+    kShared,        // a service that divides its workers: a request has ended
     kBucket,
   };
 
@@ -117,7 +119,7 @@ class World {
     std::unique_ptr<AdmissionController> controller{};
     TimePoint next_expire = TimePoint::max();
     std::uint32_t workers = 0;
-    std::uint32_t busy = 0;
+    std::uint32_t busy = 0;       // workers in use; if they are divided: units of the requests
     std::uint32_t inside = 0;     // queued or running
     std::uint32_t in_flight = 0;  // admitted, not finished
     std::uint32_t ticks = 0;
@@ -125,6 +127,8 @@ class World {
     AttemptList running{};                    // a worker serves it, or it is blocked on a call
     std::unique_ptr<ReplicaPool> replicas{};  // of a gateway
     ReplicaCounts replicas_seen{};
+    ProcessorSharing processor{};  // if it divides its workers among all requests
+    std::uint32_t shared_token = 0;
     TimeoutLane late{};
     std::vector<bool> active{};  // faults in force
     TimePoint down_until{};
@@ -185,6 +189,8 @@ class World {
   [[nodiscard]] Attempt& detach_caller(Attempt& attempt);
   void pull(Service& service);
   void collect_ready();
+  [[nodiscard]] bool fits(const Service& service, const Attempt& attempt) const noexcept;
+  void release_workers(Service& service, Attempt& attempt);
   static void on_ready(Waiter& waiter) noexcept;
 
   // ---- world_replicas.cc
@@ -198,6 +204,12 @@ class World {
   void cancel_replica_call(Attempt& parent);
   void rescue_from(Service& service, std::uint32_t replica);
   void tick_replicas(Service& service);
+
+  // ---- world_sharing.cc
+  void share(Service& service, Attempt& attempt, Duration work);
+  void reshare(Service& service);
+  void schedule_shared(Service& service);
+  void served_shared(Service& service);
 
   // ---- world_faults.cc
   void begin_fault(Service& service, std::uint32_t index);

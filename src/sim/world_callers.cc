@@ -58,9 +58,11 @@ void World::start_call(std::uint32_t index, const TraceRow* row) {
   attempt.priority = row != nullptr ? row->priority : spec.priority;
   attempt.caller = load.caller;
   attempt.service = spec.to;
+  if (spec.spread > 1) attempt.service += static_cast<std::uint32_t>(load.rng.below(spec.spread));
   attempt.load = index;
   attempt.cohort = load.cohorts[index_of(attempt.priority)];
   attempt.called_at = now_;
+  attempt.width = static_cast<std::uint16_t>(spec.width);
   attempt.cost = row != nullptr ? row->cost : spec.cost;
   attempt.bytes = row != nullptr ? row->bytes : spec.bytes;
   const std::uint32_t turn = load.turn++;
@@ -84,6 +86,10 @@ void World::start_inner_call(Attempt& parent) {
   child.parent = parent.index;
   child.called_at = now_;
   parent.child = child.index;
+  if (service.spec->is_gateway) {
+    child.load = parent.load;
+    child.width = parent.width;
+  }
   send(child);
 }
 

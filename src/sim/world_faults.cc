@@ -31,12 +31,14 @@ void World::begin_fault(Service& service, std::uint32_t index) {
       refresh_faults(service);
       break;
   }
+  reshare(service);
 }
 
 void World::end_fault(Service& service, std::uint32_t index) {
   service.active[index] = false;
   refresh_faults(service);
   pull(service);
+  reshare(service);
 }
 
 void World::refresh_faults(Service& service) {

@@ -20,6 +20,7 @@ void World::reach(Attempt& attempt) {
   Service& service = services_[attempt.service];
   if (attempt.cohort != kNoAttempt) ++recorder_.calls(attempt.cohort).arrived;
   if (!service.controller) return dispatch(attempt);
+  attempt.waits_from = now_;
   AdmissionRequest request;
   request.priority = attempt.priority;
   request.bytes = attempt.bytes;
@@ -41,7 +42,6 @@ void World::reach(Attempt& attempt) {
       break;
     case Entered::Kind::kWaiting:
       attempt.state = AttemptState::kWaiting;
-      attempt.waits_from = now_;
       ++attempt.token;
       if (attempt.waiter.expires_at() < service.next_expire) {
         service.next_expire = attempt.waiter.expires_at();
@@ -54,7 +54,9 @@ void World::reach(Attempt& attempt) {
 
 void World::refuse(Attempt& attempt, Reason reason) {
   Service& service = services_[attempt.service];
-  ++recorder_.service(service.index).refused[index_of(reason)];
+  ServiceTotals& totals = recorder_.service(service.index);
+  ++totals.refused[index_of(reason)];
+  totals.refusal.add(now_ - attempt.waits_from);
   if (attempt.cohort != kNoAttempt) ++recorder_.calls(attempt.cohort).refused;
   if (!attempt.has_caller) return attempts_.give_back(attempt);
   Caller& caller = callers_[attempt.caller];
@@ -102,8 +104,9 @@ void World::dispatch(Attempt& attempt) {
     return schedule(attempt, kConnectRefused, Kind::kTurnedAway);
   }
   ++service.inside;
-  const bool idle = service.busy < service.workers && now_ >= service.paused_until;
-  if (idle && service.queue.size == 0) return begin_service(attempt);
+  if (spec.sharing || (service.queue.size == 0 && fits(service, attempt))) {
+    return begin_service(attempt);
+  }
   attempt.state = AttemptState::kQueued;
   ++attempt.token;
   service.queue.push_back(attempts_, attempt);
@@ -118,7 +121,11 @@ void World::dispatch(Attempt& attempt) {
 void World::begin_service(Attempt& attempt) {
   Service& service = services_[attempt.service];
   const ServiceSpec& spec = *service.spec;
-  ++service.busy;
+  attempt.held =
+      spec.sharing
+          ? attempt.width
+          : static_cast<std::uint16_t>(std::min<std::uint32_t>(attempt.width, service.workers));
+  service.busy += attempt.held;
   service.running.push_back(attempts_, attempt);
   attempt.state = AttemptState::kServing;
   attempt.holds_worker = true;
@@ -139,12 +146,15 @@ void World::begin_service(Attempt& attempt) {
       time = Duration(static_cast<std::int64_t>(static_cast<double>(time.count()) * factor));
     }
   }
+  if (spec.sharing) return share(service, attempt, time);
   schedule(attempt, time, Kind::kServed);
 }
 
 const Distribution& World::work_of(const Attempt& attempt) const noexcept {
-  const bool routed = attempt.load != kNoAttempt && loads_[attempt.load].spec->time;
-  return routed ? *loads_[attempt.load].spec->time : services_[attempt.service].spec->time;
+  const ServiceSpec& service = *services_[attempt.service].spec;
+  if (service.is_gateway || attempt.load == kNoAttempt) return service.time;
+  const LoadSpec& load = *loads_[attempt.load].spec;
+  return load.time ? *load.time : service.time;
 }
 
 void World::served(Attempt& attempt) {
@@ -163,9 +173,8 @@ void World::served(Attempt& attempt) {
   if (service.spec->calls.empty()) return complete(attempt, Outcome::kOk, CallEnd::kOk);
   attempt.state = AttemptState::kCalling;
   ++attempt.token;
-  if (!service.spec->holds_worker) {
-    attempt.holds_worker = false;
-    --service.busy;
+  if (!service.spec->holds_worker || service.spec->sharing) {
+    release_workers(service, attempt);
     pull(service);
   }
   if (service.replicas) return begin_replica_call(attempt);
@@ -180,8 +189,9 @@ void World::inner_call_ended(Attempt& parent, CallEnd end) {
     if (++parent.call_at < service.spec->calls.size()) return start_inner_call(parent);
     return complete(parent, Outcome::kOk, CallEnd::kOk);
   }
-  // The calling service answers 503, which its own admission counts as overload.
-  const Outcome outcome = end == CallEnd::kFailed ? Outcome::kError : Outcome::kOverload;
+  // A refusal by the admission behind it is passed on and is no overload of this tier; a call that
+  // is not answered in time is.
+  const Outcome outcome = end == CallEnd::kTimedOut ? Outcome::kOverload : Outcome::kError;
   complete(parent, outcome, CallEnd::kFailed);
 }
 
@@ -194,10 +204,19 @@ void World::leave_service(Service& service, Attempt& attempt) {
     return;
   }
   service.running.remove(attempts_, attempt);
-  if (attempt.holds_worker) {
-    attempt.holds_worker = false;
-    --service.busy;
-  }
+  release_workers(service, attempt);
+}
+
+bool World::fits(const Service& service, const Attempt& attempt) const noexcept {
+  const std::uint32_t width = std::min<std::uint32_t>(attempt.width, service.workers);
+  return service.busy + width <= service.workers && now_ >= service.paused_until;
+}
+
+void World::release_workers(Service& service, Attempt& attempt) {
+  if (!attempt.holds_worker) return;
+  attempt.holds_worker = false;
+  service.busy -= attempt.held;
+  reshare(service);
 }
 
 void World::finish_permit(Service& service, Attempt& attempt, Outcome outcome) {
@@ -239,9 +258,9 @@ void World::answer(Attempt& attempt, CallEnd end) {
 }
 
 void World::pull(Service& service) {
-  while (service.busy < service.workers && service.queue.size > 0 && now_ >= service.paused_until &&
-         now_ >= service.down_until) {
+  while (service.queue.size > 0 && now_ >= service.down_until) {
     Attempt& next = attempts_[service.queue.first];
+    if (!fits(service, next)) return;
     service.queue.remove(attempts_, next);
     begin_service(next);
   }

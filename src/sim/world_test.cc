@@ -132,8 +132,8 @@ rate = 20
 
 // Recorded once: a compiler, library or machine that gives another number breaks replay.
 TEST(World, TheRunIsTheSameWithEveryCompiler) {
-  EXPECT_EQ(hex(run_scenario(scenario_of(kPlain)).digest), "6f8c303a17dbe194");
-  EXPECT_EQ(hex(run_scenario(scenario_of(kEverything)).digest), "a76abbd8d19e206e");
+  EXPECT_EQ(hex(run_scenario(scenario_of(kPlain)).digest), "5304056ffd5306f");
+  EXPECT_EQ(hex(run_scenario(scenario_of(kEverything)).digest), "773058e8578b9d3e");
 }
 
 TEST(World, EveryCallEndsExactlyOnce) {

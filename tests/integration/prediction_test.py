@@ -71,9 +71,13 @@ access_log = "off"
             raise AssertionError(done.stderr)
         self.foreseen = {load["load"]: load for load in json.loads(done.stdout)[0]["loads"]}
 
-    def start(self, length):
-        self.traffic = start_traffic(self.gateway.port, length,
-                                     [f"/{name}:{rate}" for name, rate in self.rates.items()])
+    def start(self):
+        # Without a pause before what is measured: after one the lines of the waiting room do not
+        # stand any more, and until they do again their requests wait up to 50 ms instead of 10.
+        # The simulated run has no such pause.
+        self.traffic = start_traffic(self.gateway.port, self.length,
+                                     [f"/{name}:{rate}" for name, rate in self.rates.items()],
+                                     settle=self.settle)
 
     def finish(self):
         result = result_of(self.traffic)
@@ -123,10 +127,9 @@ class Prediction(ProcessTest):
                  Case(self, "within the capacity", "", {"high": 50, "normal": 80, "low": 10})]
         for case in cases:
             case.foresee()
-        self.run_all(cases, cases[0].settle)
         for _ in range(2):
             with StolenTime() as stolen:
-                self.run_all(cases, cases[0].length)
+                self.run_all(cases)
             for case in cases:
                 case.show()
             # A machine that stands still now and then is not what was simulated.
@@ -140,9 +143,9 @@ class Prediction(ProcessTest):
         return [miss for case in cases for miss in case.misses(excuse)]
 
     @staticmethod
-    def run_all(cases, length):
+    def run_all(cases):
         for case in cases:
-            case.start(length)
+            case.start()
         for case in cases:
             case.finish()
 

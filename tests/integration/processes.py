@@ -235,8 +235,8 @@ def can_connect(port):
     return False
 
 
-def start_traffic(port, seconds, classes, connections=300):
-    command = [TRAFFIC, "--port", str(port), "--seconds", str(seconds),
+def start_traffic(port, seconds, classes, connections=300, settle=0):
+    command = [TRAFFIC, "--port", str(port), "--seconds", str(seconds), "--settle", str(settle),
                "--connections", str(connections)]
     for one in classes:
         command += ["--class", one]

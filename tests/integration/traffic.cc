@@ -5,7 +5,8 @@
 //
 // A request that finds no free connection counts as "unsent": the offered load was not reached.
 // --open N opens only N connections at the start and the others when they are needed; --patience S
-// abandons a request after S seconds ("late").
+// abandons a request after S seconds ("late"). --settle S sends for S seconds before it counts: a
+// pause between settling and measuring would be part of the measurement.
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -59,7 +60,8 @@ struct Connection {
 
 struct Options {
   std::uint16_t port = 0;
-  double seconds = 5;
+  double seconds = 5;   // counted
+  double settle = 0;    // before that, not counted
   double grace = 2;     // after the last request, for answers
   double patience = 0;  // 0: unlimited
   std::size_t connections = 100;
@@ -83,11 +85,12 @@ class Traffic {
   }
 
   void run() {
-    begin_ = Clock::now();
-    const Time end = begin_ + as_duration(options_.seconds);
+    const Time begin = Clock::now();
+    counted_from_ = begin + as_duration(options_.settle);
+    const Time end = counted_from_ + as_duration(options_.seconds);
     for (Stream& stream : options_.streams) {
       stream.gap = as_duration(1.0 / stream.rate);
-      stream.next = begin_;
+      stream.next = begin;
     }
     for (;;) {
       const Time now = Clock::now();
@@ -101,9 +104,9 @@ class Traffic {
       if (options_.patience > 0) give_up(Clock::now());
     }
     for (Connection& connection : connections_) {
-      if (connection.stream != nullptr) ++connection.stream->broken;
+      if (counts(connection)) ++connection.stream->broken;
     }
-    seconds_ = std::chrono::duration<double>(std::min(Clock::now(), end) - begin_).count();
+    seconds_ = std::chrono::duration<double>(std::min(Clock::now(), end) - counted_from_).count();
   }
 
   void report() {
@@ -133,6 +136,10 @@ class Traffic {
     return std::chrono::nanoseconds(static_cast<std::int64_t>(seconds * 1e9));
   }
 
+  bool counts(const Connection& connection) const {
+    return connection.stream != nullptr && connection.sent >= counted_from_;
+  }
+
   void open(Connection& connection) {
     connection.fd = ::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (connection.fd < 0) return;
@@ -153,10 +160,8 @@ class Traffic {
   }
 
   void close(Connection& connection) {
-    if (connection.stream != nullptr) {
-      ++connection.stream->broken;
-      --under_way_;
-    }
+    if (counts(connection)) ++connection.stream->broken;
+    if (connection.stream != nullptr) --under_way_;
     connection.stream = nullptr;
     std::erase(free_, &connection);
     if (connection.fd >= 0) ::close(connection.fd);
@@ -176,10 +181,11 @@ class Traffic {
   }
 
   void send(Stream& stream, Time planned) {
-    ++stream.offered;
+    const unsigned counted = planned >= counted_from_ ? 1 : 0;
+    stream.offered += counted;
     Connection* found = take_free();
     if (found == nullptr) {
-      ++stream.unsent;
+      stream.unsent += counted;
       return;
     }
     Connection& connection = *found;
@@ -210,7 +216,7 @@ class Traffic {
     const Time oldest = now - as_duration(options_.patience);
     for (Connection& connection : connections_) {
       if (connection.stream == nullptr || connection.sent > oldest) continue;
-      ++connection.stream->late;
+      if (counts(connection)) ++connection.stream->late;
       connection.stream = nullptr;
       --under_way_;
       close(connection);
@@ -287,8 +293,15 @@ class Traffic {
     const bool closes = head.find("connection: close") != std::string::npos;
     const double ms =
         std::chrono::duration<double, std::milli>(Clock::now() - connection.sent).count();
-    Stream& stream = *std::exchange(connection.stream, nullptr);
+    if (counts(connection)) record(*connection.stream, status, ms);
+    connection.stream = nullptr;
     --under_way_;
+    connection.input.erase(0, end + 4 + length);
+    if (closes) return reopen(connection);
+    free_.push_back(&connection);
+  }
+
+  static void record(Stream& stream, int status, double ms) {
     if (status >= 200 && status < 300) {
       ++stream.ok;
       stream.ok_ms.push_back(ms);
@@ -298,9 +311,6 @@ class Traffic {
     } else {
       ++stream.other;
     }
-    connection.input.erase(0, end + 4 + length);
-    if (closes) return reopen(connection);
-    free_.push_back(&connection);
   }
 
   Options options_;
@@ -308,7 +318,7 @@ class Traffic {
   std::vector<Connection> connections_;
   std::vector<Connection*> free_;
   std::size_t under_way_ = 0;
-  Time begin_{};
+  Time counted_from_{};
   double seconds_ = 0;
 };
 
@@ -341,6 +351,7 @@ int main(int argc, char** argv) {
     const std::string_view value = argv[i + 1];
     const bool good = (name == "--port" && number(value, options.port)) ||
                       (name == "--seconds" && number(value, options.seconds)) ||
+                      (name == "--settle" && number(value, options.settle)) ||
                       (name == "--grace" && number(value, options.grace)) ||
                       (name == "--patience" && number(value, options.patience)) ||
                       (name == "--open" && number(value, options.open)) ||

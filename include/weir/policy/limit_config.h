@@ -40,7 +40,7 @@ WEIR_ENUM_NAMES(LimitKind, WEIR_LIMITERS(WEIR_X))
 struct LimitConfig {
   LimitKind policy = LimitKind::kAuto;
   std::uint32_t initial_limit = 128;
-  std::uint32_t min_limit = 8;
+  std::uint32_t min_limit = 0;  // 0: 1 under auto, which may need it, and 8 under the others
   std::uint32_t max_limit = 1024;
   Duration window_duration = std::chrono::seconds(1);
   double vegas_alpha = 2.0;   // grow below this estimated queue
@@ -49,7 +49,9 @@ struct LimitConfig {
 
   /// min(min_limit, initial_limit): an initial limit below the minimum lowers the minimum.
   [[nodiscard]] std::uint32_t effective_min() const noexcept {
-    return initial_limit < min_limit ? initial_limit : min_limit;
+    const std::uint32_t usual = policy == LimitKind::kAuto ? 1 : 8;
+    const std::uint32_t min = min_limit != 0 ? min_limit : usual;
+    return initial_limit < min ? initial_limit : min;
   }
   [[nodiscard]] LimitBounds bounds() const noexcept {
     return {.min = effective_min(), .initial = initial_limit, .max = max_limit};

@@ -13,9 +13,10 @@ struct SimulateOptions {
   std::vector<std::string> assignments{};  // --set key=value
   std::vector<std::string> compare{};      // limiters to use in place of each scenario's own
   std::string plot{};                      // write a diagram to this file
+  unsigned seeds = 0;  // run each scenario with this many seeds, its own first; 0: with its own
   bool json = false;
   bool series = false;        // with json: the time series too
-  bool search_fixed = false;  // search for the best fixed limit
+  bool search_fixed = false;  // search for the best fixed limit, per phase if there are any
 };
 
 /// What the program provides to the simulator, which has no access to a clock or a terminal.
