@@ -132,9 +132,7 @@ void OperatorLog::on_upstream(std::string_view name, std::size_t endpoints,
 }
 
 void OperatorLog::on_upstream_gone(std::string_view name) noexcept {
-  std::array<char, 320> line;
-  say(formatted(line, "weir: upstream %.*s: gone; its requests have finished", width(name),
-                name.data()));
+  say_to(*this, "weir: upstream %.*s: gone; its requests have finished", width(name), name.data());
 }
 
 OperatorLog::Moves OperatorLog::moves(std::string_view scope) const noexcept {
