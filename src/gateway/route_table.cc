@@ -19,14 +19,9 @@ std::string as_read(std::string_view path, const PathReading& reading) {
   return out;
 }
 
-/// Whether it makes no difference to the request, and to others, which of the two it takes.
 bool treat_alike(const Route* one, const Route* other) noexcept {
   if (one == nullptr || other == nullptr) return one == other;
-  const RouteConfig& a = one->config;
-  const RouteConfig& b = other->config;
-  return one->upstream == other->upstream && a.priority == b.priority && a.cost == b.cost &&
-         a.max_body == b.max_body && a.bytes == b.bytes && a.bytes_estimate == b.bytes_estimate &&
-         a.identity == b.identity;
+  return one->config.treats_as(other->config);
 }
 
 }  // namespace

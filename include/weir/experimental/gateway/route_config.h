@@ -50,6 +50,13 @@ struct RouteConfig {
 
   bool operator==(const RouteConfig&) const = default;
   [[nodiscard]] ConfigErrors validate() const;
+  /// Whether a request has the same class, cost and rules by either: not what is matched, nor what
+  /// concerns the request alone (timeouts, whether it may be sent twice).
+  [[nodiscard]] bool treats_as(const RouteConfig& other) const {
+    return upstream == other.upstream && priority == other.priority && cost == other.cost &&
+           max_body == other.max_body && bytes == other.bytes &&
+           bytes_estimate == other.bytes_estimate && identity == other.identity;
+  }
 };
 
 inline constexpr std::uint64_t kBytesEstimateMax = 4398046511103;  // as [actors] bytes_max
