@@ -104,9 +104,9 @@ class Process:
         self.stop()
 
 
-def wrk(url, seconds, connections=64, headers=()):
+def wrk(url, seconds, connections=64, headers=(), core=CLIENT_CORE):
     """Requests answered, errors, and the generator's own CPU time in ns."""
-    command = ["taskset", "-c", CLIENT_CORE, "wrk", "-t1", f"-c{connections}", f"-d{seconds}s",
+    command = ["taskset", "-c", core, "wrk", "-t1", f"-c{connections}", f"-d{seconds}s",
                "--latency"]
     for header in headers:
         command += ["-H", header]
