@@ -2,7 +2,7 @@
 """The gateway beside other proxies, one worker each, kept connections.
 
   cost      CPU per proxied request and
-  latency   what each proxy adds to it, for pairs of protocols (bench/pairs.py)
+  latency   p50 and p99 at half load, for pairs of protocols (bench/pairs.py)
   refusal   CPU per refused request: an upstream with a limit of 1 that is taken
   overload  goodput at 5 × capacity: a backend of k workers that sleep, behind Weir untuned, HAProxy
             with a hand-tuned maxconn, and HAProxy plain
