@@ -113,6 +113,9 @@ TEST(RouteTable, APathIsTheSameHoweverItIsSpelt) {
     EXPECT_EQ(matched({dear, to("b")}, "x", path), 1) << path;
   }
   EXPECT_EQ(matched({dear, to("b")}, "x", "/reports/caf%C3%A9/a%2Fb"), 0) << "both readings agree";
+  for (const char* path : {"/reports%2Fcaf%C3%A9", "/reports/caf%C3%A9%2Fx"}) {
+    EXPECT_EQ(matched({dear, to("b")}, "x", path), kAmbiguous) << path;
+  }
   RouteConfig exact = to("a");
   exact.path = "/a";
   EXPECT_EQ(matched({exact}, "x", "/%61"), 0);

@@ -419,8 +419,10 @@ TEST_F(ConnectionPoolTest, AConnectThatTakesTooLongFails) {
 }
 
 TEST_F(ConnectionPoolTest, AnEndpointIsNotToBlameWhenNoDescriptorIsLeft) {
-#ifdef __clang__  // the sanitizers' compiler
+#ifdef __has_feature
+#if __has_feature(address_sanitizer)
   GTEST_SKIP() << "the sanitizer needs a descriptor to check an object's type";
+#endif
 #endif
   FakeOrigin origin;
   UpstreamConfig config = plain();
