@@ -189,6 +189,13 @@ class Calls(Rule):
         self.banned("config", "std::stoi(text)", "from_chars")
         self.banned("io", "strcpy(a, b)", "string_view")
 
+    def test_the_range_of_a_loop_outlives_its_owner(self):
+        self.banned("upstream", "for (const M& m : one->endpoints()->members) {}", "name it first")
+        self.banned("upstream", "for (auto& m : endpoints()->members) {}", "name it first")
+        self.allowed("upstream", "for (const Member& m : set->members) {}")
+        self.allowed("upstream", "for (const Member& m : all()) m.get()->f();")
+        self.allowed("upstream", "for (int i = f()->n; i < g()->n; ++i) {}")
+
     def test_a_listed_source_may(self):
         listed = {EXCEPTIONS_PATH: '[calls]\n"src/base/x.cc" = {calls = ["abort"], reason = "r"}\n'}
         self.silent(calls, "src/base/x.cc", "void f() { std::abort(); }\n", **listed)

@@ -287,7 +287,8 @@ class DispatcherTest : public ::testing::Test {
     EXPECT_EQ(upstream->connections(), 0U);
     EXPECT_EQ(upstream->held(), 0U);
     EXPECT_EQ(upstream->waiting(), 0U);
-    for (const EndpointSet::Member& member : upstream->endpoints()->members) {
+    const std::shared_ptr<const EndpointSet> set = upstream->endpoints();
+    for (const EndpointSet::Member& member : set->members) {
       EXPECT_EQ(member.endpoint->in_flight(), 0U);
       for (std::uint32_t i = 0; i < member.endpoint->loops(); ++i) {
         const EndpointCounters& counters = member.endpoint->counters(i);

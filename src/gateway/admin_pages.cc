@@ -79,7 +79,8 @@ AdminPage stats_page(const GatewayView& view, TimePoint now) {
   const RequestTotals totals = view.core.totals();
   const ServerStats server = view.server_stats();
   Json scopes;
-  for (const auto& upstream : view.core.upstreams.in_force()->all) {
+  const std::shared_ptr<const UpstreamSet> upstreams = view.core.upstreams.in_force();
+  for (const auto& upstream : upstreams->all) {
     scopes[upstream->name()] = scope_json(view.core.controller.scope_stats(upstream->scope(), now));
   }
   Json leaving = Json::array();
@@ -213,7 +214,8 @@ AdminPage endpoints_page(const GatewayView& view, TimePoint now) {
   Json sources = Json::array();
   const std::shared_ptr<const UpstreamSet> upstreams = view.core.upstreams.in_force();
   for (const auto& one : upstreams->all) {
-    for (const upstream::EndpointSet::Member& member : one->upstream.endpoints()->members) {
+    const std::shared_ptr<const upstream::EndpointSet> set = one->upstream.endpoints();
+    for (const upstream::EndpointSet::Member& member : set->members) {
       list.push_back(endpoint_json(one->name(), member, one->upstream, now));
     }
     if (!view.sources) continue;

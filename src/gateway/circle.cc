@@ -24,7 +24,8 @@ bool leads_to(const io::SocketName& there, const io::SocketName& own) noexcept {
 
 std::string circle_objection(const UpstreamSet& upstreams, std::span<const io::SocketName> own) {
   for (const auto& one : upstreams.all) {
-    for (const upstream::EndpointSet::Member& member : one->upstream.endpoints()->members) {
+    const std::shared_ptr<const upstream::EndpointSet> set = one->upstream.endpoints();
+    for (const upstream::EndpointSet::Member& member : set->members) {
       const upstream::Endpoint& endpoint = *member.endpoint;
       const auto leads_here = [&](const auto& name) { return leads_to(endpoint.name(), name); };
       if (std::none_of(own.begin(), own.end(), leads_here)) continue;

@@ -303,7 +303,8 @@ void Upstream::remove_pool(ConnectionPool& pool) noexcept {
 
 std::uint64_t Upstream::idle() const noexcept {
   std::uint64_t total = 0;
-  for (const EndpointSet::Member& member : endpoints()->members) {
+  const std::shared_ptr<const EndpointSet> set = endpoints();
+  for (const EndpointSet::Member& member : set->members) {
     total += member.endpoint->sum([](const EndpointCounters& c) { return c.idle.get(); });
   }
   return total;

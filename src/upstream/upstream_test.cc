@@ -40,7 +40,8 @@ DiscoveredEndpoint at_port(int port, std::string zone = {}) {
 struct UpstreamTest : ::testing::Test {
   static std::string labels(const Upstream& upstream) {
     std::string all;
-    for (const EndpointSet::Member& member : upstream.endpoints()->members) {
+    const std::shared_ptr<const EndpointSet> set = upstream.endpoints();
+    for (const EndpointSet::Member& member : set->members) {
       all += member.endpoint->label().substr(10) + " ";
     }
     return all;
@@ -161,7 +162,8 @@ TEST_F(UpstreamTest, ABudgetThatChangesHoldsForEveryEndpointAndForThoseThatJoin)
   upstream.set_budget_rules(rules);
   upstream.set_endpoints({at_port(1), at_port(2)}, now);
   EXPECT_EQ(upstream.budget().rules(), rules);
-  for (const EndpointSet::Member& member : upstream.endpoints()->members) {
+  const std::shared_ptr<const EndpointSet> set = upstream.endpoints();
+  for (const EndpointSet::Member& member : set->members) {
     EXPECT_EQ(member.endpoint->budget().rules(), rules) << member.endpoint->label();
   }
 }

@@ -43,7 +43,8 @@ struct DiscoveryRun {
   /// "10.0.0.1:80*2@b! " with weight, zone and drain.
   [[nodiscard]] std::string text() const {
     std::string out;
-    for (const EndpointSet::Member& member : upstream.endpoints()->members) {
+    const std::shared_ptr<const EndpointSet> set = upstream.endpoints();
+    for (const EndpointSet::Member& member : set->members) {
       out += member.endpoint->label();
       if (member.weight != 1) out += '*' + std::to_string(member.weight);
       if (!member.zone.empty()) out += '@' + member.zone;
