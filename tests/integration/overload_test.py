@@ -35,14 +35,17 @@ REFUSALS = "weir_refusal_duration_seconds"
 
 
 class Round:
-    """Some seconds of the same load, and what all sides say of it."""
+    """Some seconds of the same load, and what all sides say of it. After the pause before it the
+    limiter looks again for the time of an unloaded service, which costs a third of a second; the
+    origin is judged behind that, as it would be in service."""
 
     def __init__(self, gateway, origin, classes):
         before = dict(gateway.histogram(REFUSALS))
-        origin.stats()  # counts from here
         with StolenTime() as self.stolen:
-            traffic = start_traffic(gateway.port, 6, classes)
-            time.sleep(5.5)
+            traffic = start_traffic(gateway.port, 7, classes)
+            time.sleep(1.5)
+            origin.stats()  # counts from here
+            time.sleep(5)
             self.origin = origin.stats()
             result = result_of(traffic)
         self.seconds, self.classes = result["seconds"], result["classes"]

@@ -12,6 +12,8 @@ PAUSE = 0.5  # from one replica to the next
 
 
 class RollingRestart(ReplicasTest):
+    posts_that_may_fail = ReplicasTest.replica_count
+
     def roll(self, gracefully):
         load = self.load()
         for i in range(self.replica_count):
@@ -21,8 +23,14 @@ class RollingRestart(ReplicasTest):
         return self.judge(load)
 
     def test_with_graceful_shutdown(self):
-        outcomes = self.roll(gracefully=True)
-        self.assertEqual([o for o in outcomes if o.status != 200], [], "POSTs too")
+        """A POST may meet the end of an idle connection on its way: HTTP/1.1 cannot say whether it
+        was read, so it is answered 502 and not sent again. Nothing else may fail."""
+        failed = [o for o in self.roll(gracefully=True) if o.status != 200]
+        met_the_end = [o for o in failed if o.method == "POST" and o.reason == "closed_early"]
+        self.assertEqual(failed, met_the_end)
+        self.assertLessEqual(len(failed), self.posts_that_may_fail)
+        counts = self.processed()
+        self.assertEqual([o for o in failed if counts["POST", str(o.item)]], [])
 
     def test_without_graceful_shutdown(self):
         self.roll(gracefully=False)
@@ -34,6 +42,7 @@ class RollingRestartOfNginx(RollingRestart):
 
 class RollingRestartOfHttp2(RollingRestart):
     """GOAWAY and lost connections lose no request that was not processed."""
+    posts_that_may_fail = 0
     kind = Http2Replica
     upstream_options = 'protocol = "http2"'
 
