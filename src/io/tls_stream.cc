@@ -1,6 +1,7 @@
 #include "io/tls_stream.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <utility>
 
@@ -86,6 +87,46 @@ struct TlsStream::Bio {
 };
 
 namespace {
+constexpr std::size_t kRecordMax = 16384;  // bytes that one record can carry
+
+/// What is left of the pieces of a write, in parts for one record each.
+class PieceReader {
+ public:
+  explicit PieceReader(std::span<const ConstBuffer> pieces) noexcept : pieces_(pieces) { skip(); }
+
+  [[nodiscard]] bool done() const noexcept { return pieces_.empty(); }
+  /// The next kRecordMax bytes, or all: joined, if they are not in one piece.
+  [[nodiscard]] ConstBuffer next(std::span<std::byte, kRecordMax> joined) const noexcept {
+    const std::size_t first = std::min(pieces_.front().size - offset_, kRecordMax);
+    if (pieces_.size() == 1 || first == kRecordMax) return {pieces_.front().data + offset_, first};
+    std::size_t size = 0;
+    std::size_t from = offset_;
+    for (const ConstBuffer& piece : pieces_) {
+      const std::size_t part = std::min(piece.size - from, joined.size() - size);
+      if (part > 0) std::memcpy(joined.data() + size, piece.data + from, part);
+      size += part;
+      from = 0;
+      if (size == joined.size()) break;
+    }
+    return {joined.data(), size};
+  }
+  void consume(std::size_t bytes) noexcept {
+    offset_ += bytes;
+    skip();
+  }
+
+ private:
+  void skip() noexcept {
+    while (!pieces_.empty() && offset_ >= pieces_.front().size) {
+      offset_ -= pieces_.front().size;
+      pieces_ = pieces_.subspan(1);
+    }
+  }
+
+  std::span<const ConstBuffer> pieces_;
+  std::size_t offset_ = 0;  // into the first
+};
+
 constexpr std::size_t kServerNameMax = 253;
 constexpr std::string_view kNoMemory = "no memory for a TLS connection";
 constexpr std::string_view kNoServerName =
@@ -295,24 +336,26 @@ IoResult TlsStream::read(std::span<std::byte> into) noexcept {
   return filled;
 }
 
+// Pieces are joined: each SSL_write makes a record and a system call. A write that must be tried
+// again has to begin with the same bytes and be as long at least; so how many bytes a call offers
+// depends on their number alone, not on how they are divided.
 IoResult TlsStream::write(std::span<const ConstBuffer> pieces) noexcept {
   if (broken_ || ssl_ == nullptr) return unexpected(IoError::kReset);
   write_needs_read_ = false;
   ERR_clear_error();
+  std::array<std::byte, kRecordMax> joined;
   std::size_t written = 0;
-  for (const ConstBuffer& piece : pieces) {
-    std::size_t done = 0;
-    while (done < piece.size) {
-      std::size_t put = 0;
-      const int result = SSL_write_ex(ssl_, piece.data + done, piece.size - done, &put);
-      if (result != 1) {
-        const IoError error = failed(result, true);
-        if (written + done > 0 && error == IoError::kAgain) return written + done;
-        return unexpected(error);
-      }
-      done += put;
+  for (PieceReader reader(pieces); !reader.done();) {
+    const ConstBuffer next = reader.next(joined);
+    std::size_t put = 0;
+    const int result = SSL_write_ex(ssl_, next.data, next.size, &put);
+    if (result != 1) {
+      const IoError error = failed(result, true);
+      if (written > 0 && error == IoError::kAgain) return written;
+      return unexpected(error);
     }
-    written += done;
+    reader.consume(put);
+    written += put;
   }
   return written;
 }

@@ -64,8 +64,7 @@ TEST(TlsStream, GathersPieces) {
   std::array<std::byte, 100> into{};
   const IoResult got = pair.client.tls.read(into);
   ASSERT_TRUE(got);
-  EXPECT_EQ(std::string_view(reinterpret_cast<char*>(into.data()), *got), "abcdef")
-      << "three records, one read";
+  EXPECT_EQ(std::string_view(reinterpret_cast<char*>(into.data()), *got), "abcdef") << "one record";
 }
 
 TEST(TlsStream, TellsOfBytesThatTheSocketWillNotAnnounce) {
@@ -222,6 +221,53 @@ struct ScriptedPair : TlsPair {
   Script script;
   Syscalls calls{};
 };
+
+TEST(TlsStream, SmallPiecesAreSentTogether) {
+  ScriptedPair pair({.errors = {}, .at = 0, .bytes_max = 0});
+  ASSERT_TRUE(pair.connect(server_context(), client_context()));
+  const std::string large = pattern(20'000);
+  const std::array<ConstBuffer, 4> pieces = {piece_of("a"), piece_of("bc"), piece_of(large),
+                                             piece_of("def")};
+  pair.script = {.errors = std::vector<int>(100, 0), .at = 0, .bytes_max = 0};
+  const IoResult put = pair.server.tls.write(pieces);
+  ASSERT_TRUE(put);
+  EXPECT_EQ(*put, large.size() + 6);
+  EXPECT_EQ(pair.script.at, 2U) << "system calls: one for each record";
+  EXPECT_EQ(carry(pair.server, pair.client, "!").substr(0, 3), "abc");
+}
+
+TEST(TlsStream, PiecesArriveInOrderHoweverTheSocketTakesThem) {
+  Rng rng(5);
+  for (int round = 0; round < 50; ++round) {
+    ScriptedPair pair({.errors = {}, .at = 0, .bytes_max = 0});
+    ASSERT_TRUE(pair.connect(server_context(), client_context()));
+    pair.script.bytes_max = 1 + rng.below(3000);
+    for (int i = 0; i < 200; ++i) pair.script.errors.push_back(rng.below(2) == 0 ? EAGAIN : 0);
+    const std::string text = pattern(20'000);
+    std::string arrived;
+    std::size_t sent = 0;
+    std::size_t known = 0;  // the output grows behind what was offered
+    for (int turn = 0; turn < 5000 && arrived.size() < text.size(); ++turn) {
+      known = std::min(text.size(), known + rng.below(2000));
+      std::vector<ConstBuffer> pieces;
+      for (std::size_t at = sent; at < known;) {
+        const std::size_t size = std::min<std::size_t>(known - at, 1 + rng.below(6000));
+        pieces.push_back(piece_of(std::string_view(text).substr(at, size)));
+        at += size;
+      }
+      if (const IoResult put = pair.server.tls.write(pieces); put) {
+        sent += *put;
+      } else {
+        ASSERT_EQ(put.error(), IoError::kAgain);
+      }
+      std::array<std::byte, 4096> into;
+      while (const IoResult got = pair.client.tls.read(into)) {
+        arrived.append(reinterpret_cast<const char*>(into.data()), *got);
+      }
+    }
+    ASSERT_EQ(arrived, text) << round;
+  }
+}
 
 TEST(TlsStream, OneByteAtATimeIsEnough) {
   ScriptedPair pair({.errors = {}, .at = 0, .bytes_max = 1});
