@@ -87,7 +87,7 @@ struct TlsStream::Bio {
 };
 
 namespace {
-constexpr std::size_t kRecordMax = 16384;  // bytes that one record can carry
+constexpr std::size_t kRecordBytes = 16384;  // bytes that one record can carry
 
 /// What is left of the pieces of a write, in parts for one record each.
 class PieceReader {
@@ -95,10 +95,11 @@ class PieceReader {
   explicit PieceReader(std::span<const ConstBuffer> pieces) noexcept : pieces_(pieces) { skip(); }
 
   [[nodiscard]] bool done() const noexcept { return pieces_.empty(); }
-  /// The next kRecordMax bytes, or all: joined, if they are not in one piece.
-  [[nodiscard]] ConstBuffer next(std::span<std::byte, kRecordMax> joined) const noexcept {
-    const std::size_t first = std::min(pieces_.front().size - offset_, kRecordMax);
-    if (pieces_.size() == 1 || first == kRecordMax) return {pieces_.front().data + offset_, first};
+  /// The next kRecordBytes bytes, or all: joined, if they are not in one piece.
+  [[nodiscard]] ConstBuffer next(std::span<std::byte, kRecordBytes> joined) const noexcept {
+    const std::size_t first = std::min(pieces_.front().size - offset_, kRecordBytes);
+    if (pieces_.size() == 1 || first == kRecordBytes)
+      return {pieces_.front().data + offset_, first};
     std::size_t size = 0;
     std::size_t from = offset_;
     for (const ConstBuffer& piece : pieces_) {
@@ -343,7 +344,7 @@ IoResult TlsStream::write(std::span<const ConstBuffer> pieces) noexcept {
   if (broken_ || ssl_ == nullptr) return unexpected(IoError::kReset);
   write_needs_read_ = false;
   ERR_clear_error();
-  std::array<std::byte, kRecordMax> joined;
+  std::array<std::byte, kRecordBytes> joined;
   std::size_t written = 0;
   for (PieceReader reader(pieces); !reader.done();) {
     const ConstBuffer next = reader.next(joined);
