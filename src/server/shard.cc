@@ -226,6 +226,7 @@ std::uint32_t LoopShard::close_idle(std::uint32_t count, TimePoint quiet_since,
 
 void LoopShard::on_tick(TimePoint now) {
   check_incomplete(now);
+  if (shared_.tls) shared_.tls->slots.reclaim(now);
   judge();
   if (now >= next_sweep_) {
     next_sweep_ = now + config().sweep_interval;

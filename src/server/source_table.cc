@@ -30,7 +30,16 @@ bool has_source(const io::Address& peer) noexcept {
   return peer.family == io::Family::kV4 || peer.family == io::Family::kV6;
 }
 
+std::uint64_t hash_of(SipKey secret, const SourceTable::Entry& entry) noexcept {
+  const std::array<std::uint64_t, 2> words{entry.source, entry.v6 ? 1ULL : 0ULL};
+  return siphash64(secret, std::as_bytes(std::span(words)));
+}
+
 }  // namespace
+
+std::uint64_t source_hash(SipKey secret, const io::Address& peer) noexcept {
+  return has_source(peer) ? std::max<std::uint64_t>(hash_of(secret, source_of(peer)), 1) : 0;
+}
 
 SourceTable::SourceTable(const Shape& shape)
     : per_source_max_(shape.per_source_max),
@@ -39,8 +48,7 @@ SourceTable::SourceTable(const Shape& shape)
       entries_(std::make_unique<Entry[]>(std::size_t{mask_} + 1)) {}
 
 std::uint32_t SourceTable::home(const Entry& entry) const noexcept {
-  const std::array<std::uint64_t, 2> words{entry.source, entry.v6 ? 1ULL : 0ULL};
-  return static_cast<std::uint32_t>(siphash64(secret_, std::as_bytes(std::span(words)))) & mask_;
+  return static_cast<std::uint32_t>(hash_of(secret_, entry)) & mask_;
 }
 
 std::uint32_t SourceTable::find(const Entry& wanted) const noexcept {

@@ -10,6 +10,9 @@
 
 namespace weir::inline v0::inline server {
 
+/// A keyed hash of the source of a connection; zero if it has none.
+[[nodiscard]] std::uint64_t source_hash(SipKey secret, const io::Address& peer) noexcept;
+
 /// The number of open connections per source: an IPv4 address or an IPv6 /64, because a site
 /// usually has all addresses of a /64. Unix sockets have no source and are not counted.
 ///

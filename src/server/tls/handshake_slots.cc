@@ -4,79 +4,207 @@
 
 namespace weir::inline v0::inline server {
 
-HandshakeSlots::HandshakeSlots(Shape shape) : reserved_(shape.reserved), places_(shape.loops) {
+HandshakeSlots::HandshakeSlots(Shape shape, policy::HandshakeRule rule)
+    : reserved_(shape.reserved),
+      waiting_max_(shape.waiting_max),
+      rule_(rule),
+      places_(shape.loops) {
   stats_.capacity = shape.count;
 }
 
-void HandshakeSlots::attach(std::uint32_t loop, io::Loop& on, io::Task& granted) noexcept {
+void HandshakeSlots::attach(std::uint32_t loop, io::Loop& on, io::Task& news) noexcept {
   const std::lock_guard lock(mutex_);
   places_[loop].loop = &on;
-  places_[loop].task = &granted;
+  places_[loop].task = &news;
 }
 
-bool HandshakeSlots::enter(Entrant& entrant) {
+bool HandshakeSlots::enter(Entrant& entrant, TimePoint now) {
   const std::lock_guard lock(mutex_);
   WEIR_ASSERT(entrant.state_ == Entrant::State::kOutside);
-  const bool first = critical_.empty() && (entrant.critical_ || ordinary_.empty());
-  if (first && room_for(entrant.critical_)) {
-    take();
+  const bool first = critical_.empty() && (entrant.who_.critical || turns_.size() == 0);
+  if (first && room_for(entrant.who_.critical)) {
+    take(entrant);
     entrant.state_ = Entrant::State::kInside;
     return true;
   }
   ++stats_.exhausted;
-  entrant.state_ = Entrant::State::kWaiting;
-  (entrant.critical_ ? critical_ : ordinary_).push_back(entrant);
+  enqueue(entrant, now);
+  if (turns_.size() > waiting_max_) displace_one();
+  take_from_stalled(now);
   return false;
 }
 
-void HandshakeSlots::leave(Entrant& entrant) {
+void HandshakeSlots::wait_for_client(Entrant& entrant, TimePoint now) {
+  const std::lock_guard lock(mutex_);
+  if (entrant.state_ != Entrant::State::kInside) return;
+  entrant.state_ = Entrant::State::kOnClient;
+  entrant.since_ = now;
+  on_client_.push_back(entrant);
+}
+
+void HandshakeSlots::leave(Entrant& entrant, Left how, TimePoint now) {
   const std::lock_guard lock(mutex_);
   switch (entrant.state_) {
     case Entrant::State::kOutside:
       return;
     case Entrant::State::kWaiting:
-      (entrant.critical_ ? critical_ : ordinary_).remove(entrant);
+      dequeue(entrant, false);
+      break;
+    case Entrant::State::kDisplaced:
+      places_[entrant.who_.loop].lost.remove(entrant);
       break;
     case Entrant::State::kGranted:
-      places_[entrant.loop_].granted.remove(entrant);
-      --stats_.used;
+      places_[entrant.who_.loop].granted.remove(entrant);
+      give_back(entrant);
       break;
+    case Entrant::State::kOnClient:
+      on_client_.remove(entrant);
+      if (how == Left::kDone) usual_.note(now - entrant.since_);
+      give_back(entrant);
+      break;
+    case Entrant::State::kLosing:
+      places_[entrant.who_.loop].lost.remove(entrant);
+      [[fallthrough]];
+    case Entrant::State::kLost:
+      --losing_;
+      [[fallthrough]];
     case Entrant::State::kInside:
-      --stats_.used;
+      give_back(entrant);
       break;
   }
   entrant.state_ = Entrant::State::kOutside;
-  hand_out();
+  hand_out(now);
 }
 
-/// Gives free slots to the first in the queue.
-void HandshakeSlots::hand_out() {
-  while (true) {
+void HandshakeSlots::reclaim(TimePoint now) {
+  const std::lock_guard lock(mutex_);
+  take_from_stalled(now);
+}
+
+/// Gives free slots to the queue.
+void HandshakeSlots::hand_out(TimePoint now) {
+  while (queued() > 0) {
     const bool critical = !critical_.empty();
-    List& line = critical ? critical_ : ordinary_;
-    if (line.empty() || !room_for(critical)) return;
-    Entrant& next = *line.front();
-    line.remove(next);
-    take();
+    if (!room_for(critical)) return;
+    Entrant& next = critical ? *critical_.front() : next_ordinary(now);
+    dequeue(next, true);
+    take(next);
     next.state_ = Entrant::State::kGranted;
-    Place& place = places_[next.loop_];
+    Place& place = places_[next.who_.loop];
     place.granted.push_back(next);
     if (place.loop != nullptr) place.loop->post(*place.task);
   }
 }
 
+HandshakeSlots::Entrant& HandshakeSlots::next_ordinary(TimePoint now) {
+  const List& flow = flows_[turns_.next([](policy::FlowId) { return 1U; })];
+  const Duration oldest_waited = now - flow.front()->since_;
+  return policy::newest_first(oldest_waited, demand(), rule_) ? *flow.back() : *flow.front();
+}
+
+/// One slot for each that is queued, as far as there are some that may lose theirs.
+void HandshakeSlots::take_from_stalled(TimePoint now) {
+  constexpr int kAtOnce = 64;  // bounds the time under the mutex
+  for (int i = 0; i < kAtOnce && losing_ < queued(); ++i) {
+    Entrant* victim = first_to_lose(now);
+    if (victim == nullptr) return;
+    on_client_.remove(*victim);
+    ++losing_;
+    lose(*victim, Entrant::State::kLosing);
+  }
+}
+
+HandshakeSlots::Entrant* HandshakeSlots::first_to_lose(TimePoint now) noexcept {
+  const policy::SlotDemand wanted = demand();
+  Entrant* worst = nullptr;
+  policy::SlotHold worst_hold;
+  for (Entrant& entrant : on_client_) {
+    if (entrant.who_.critical) continue;
+    const policy::SlotHold hold{.waited = now - entrant.since_,
+                                .held = sources_[entrant.who_.source % kSources].held};
+    if (!policy::may_lose(hold, wanted, rule_)) continue;
+    if (worst != nullptr && !policy::loses_before(hold, worst_hold)) continue;
+    worst = &entrant;
+    worst_hold = hold;
+  }
+  return worst;
+}
+
+/// The queue is full: of the source with the most in it, the one that has waited longest goes.
+void HandshakeSlots::displace_one() {
+  Entrant& gone = *flows_[turns_.longest()].front();
+  dequeue(gone, false);
+  lose(gone, Entrant::State::kDisplaced);
+}
+
+void HandshakeSlots::lose(Entrant& entrant, Entrant::State into) {
+  entrant.state_ = into;
+  Place& place = places_[entrant.who_.loop];
+  place.lost.push_back(entrant);
+  if (place.loop != nullptr) place.loop->post(*place.task);
+}
+
 void HandshakeSlots::tell(std::uint32_t loop) {
   while (true) {
     Entrant* next = nullptr;
+    bool lost = false;
     {
       const std::lock_guard lock(mutex_);
-      next = places_[loop].granted.front();
+      Place& place = places_[loop];
+      next = place.lost.front();
+      lost = next != nullptr;
+      if (!lost) next = place.granted.front();
       if (next == nullptr) return;
-      places_[loop].granted.remove(*next);
-      next->state_ = Entrant::State::kInside;
+      (lost ? place.lost : place.granted).remove(*next);
+      next->state_ = !lost                                        ? Entrant::State::kInside
+                     : next->state_ == Entrant::State::kDisplaced ? Entrant::State::kOutside
+                                                                  : Entrant::State::kLost;
     }
-    next->on_slot();  // it belongs to this loop, so it cannot leave meanwhile
+    // It belongs to this loop, so it cannot leave meanwhile.
+    lost ? next->on_lost() : next->on_slot();
   }
+}
+
+void HandshakeSlots::enqueue(Entrant& entrant, TimePoint now) {
+  entrant.state_ = Entrant::State::kWaiting;
+  entrant.since_ = now;
+  count(entrant, &Source::waiting, 1);
+  if (entrant.who_.critical) return critical_.push_back(entrant);
+  entrant.flow_ = turns_.flow_for(entrant.who_.source);
+  flows_[entrant.flow_].push_back(entrant);
+  turns_.add(entrant.flow_, entrant.who_.source, 1);
+}
+
+void HandshakeSlots::dequeue(Entrant& entrant, bool served) {
+  count(entrant, &Source::waiting, -1);
+  if (entrant.who_.critical) return critical_.remove(entrant);
+  flows_[entrant.flow_].remove(entrant);
+  served ? turns_.serve(entrant.flow_, 1) : turns_.remove(entrant.flow_);
+}
+
+void HandshakeSlots::take(Entrant& entrant) noexcept {
+  if (++stats_.used > stats_.peak) stats_.peak = stats_.used;
+  count(entrant, &Source::held, 1);
+}
+
+void HandshakeSlots::give_back(Entrant& entrant) noexcept {
+  --stats_.used;
+  count(entrant, &Source::held, -1);
+}
+
+void HandshakeSlots::count(Entrant& entrant, std::uint32_t Source::*what,
+                           std::int32_t change) noexcept {
+  Source& source = sources_[entrant.who_.source % kSources];
+  const bool before = source.held + source.waiting > 0;
+  source.*what += static_cast<std::uint32_t>(change);
+  const bool after = source.held + source.waiting > 0;
+  if (before != after) after ? ++active_sources_ : --active_sources_;
+}
+
+policy::SlotDemand HandshakeSlots::demand() const noexcept {
+  return {.slots = static_cast<std::uint32_t>(stats_.capacity) - reserved_,
+          .sources = active_sources_,
+          .usual = usual_.value()};
 }
 
 PoolStats HandshakeSlots::stats() const {
@@ -86,7 +214,7 @@ PoolStats HandshakeSlots::stats() const {
 
 std::uint32_t HandshakeSlots::waiting() const {
   const std::lock_guard lock(mutex_);
-  return static_cast<std::uint32_t>(critical_.size() + ordinary_.size());
+  return static_cast<std::uint32_t>(queued());
 }
 
 }  // namespace weir::inline v0::inline server

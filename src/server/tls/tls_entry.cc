@@ -26,11 +26,17 @@ bool looks_like_http(std::span<const std::byte> bytes) noexcept {
 }  // namespace
 
 TlsEntry::TlsEntry(Connection& connection, LoopShard& shard) noexcept
-    : Entrant(shard.index(), connection.access() == io::Access::kCritical),
+    : Entrant({.loop = shard.index(),
+               .source = shard.shared().tls->source_of(connection.peer()),
+               .critical = connection.access() == io::Access::kCritical}),
       connection_(connection),
       shard_(shard) {}
 
 bool TlsEntry::advance(TimePoint) {
+  if (lost_ && state_ == State::kWaiting) {
+    lose_place();
+    return false;
+  }
   switch (state_) {
     case State::kHello:
       return read_hello();
@@ -57,7 +63,7 @@ bool TlsEntry::read_hello() {
     case io::ClientHelloStatus::kReady:
       break;
   }
-  if (shard_.shared().tls->slots.enter(*this)) return begin();
+  if (shard_.shared().tls->slots.enter(*this, shard_.loop().now())) return begin();
   state_ = State::kWaiting;
   return false;
 }
@@ -73,6 +79,24 @@ void TlsEntry::refuse_cleartext() {
 void TlsEntry::on_slot() {
   granted_ = true;
   connection_.schedule();
+}
+
+void TlsEntry::on_lost() {
+  lost_ = true;
+  connection_.schedule();
+}
+
+/// Its client had the slot for too long while others waited.
+void TlsEntry::lose_slot() {
+  over(HandshakeResult::kStalled);
+  connection_.fail(CloseReason::kHandshakeTimeout);
+}
+
+/// The queue is full, and its source has the most in it.
+void TlsEntry::lose_place() {
+  shard_.counters().count(RefuseReason::kHandshake);
+  over(HandshakeResult::kNoSlot);
+  connection_.fail(CloseReason::kHandshakeTimeout);
 }
 
 bool TlsEntry::begin() {
@@ -92,7 +116,14 @@ bool TlsEntry::shake() {
   ConnReadBuf& input = connection_.input();
   const std::size_t staged = input.decrypted().size();
   if (staged > 0) input.consume_decrypted(staged - transport_.stream().staged_left());
-  if (step == io::TlsHandshake::kAgain) return false;
+  if (step == io::TlsHandshake::kAgain) {
+    if (lost_) {
+      lose_slot();
+    } else {
+      shard_.shared().tls->slots.wait_for_client(*this, shard_.loop().now());
+    }
+    return false;
+  }
   // OpenSSL takes the whole stage with its first read; the rest must not be read as HTTP.
   if (step == io::TlsHandshake::kFailed || !input.empty()) {
     fail_handshake();
@@ -122,7 +153,9 @@ void TlsEntry::over(HandshakeResult result) noexcept {
   if (state_ == State::kOver) return;
   state_ = State::kOver;
   ++shard_.counters().handshakes[static_cast<std::size_t>(result)];
-  shard_.shared().tls->slots.leave(*this);
+  const bool done = result == HandshakeResult::kFull || result == HandshakeResult::kResumed;
+  using Left = HandshakeSlots::Left;
+  shard_.shared().tls->slots.leave(*this, done ? Left::kDone : Left::kNotDone, shard_.loop().now());
 }
 
 bool TlsEntry::critical() const noexcept {

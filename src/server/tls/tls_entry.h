@@ -23,8 +23,10 @@ class LoopShard;
 ///   kShaking  the handshake                    a slot, a TLS object      its end
 ///   kOver     it failed, or was never TLS      nothing
 ///
-/// All states have one deadline, counted from the accept. A client that sends plain HTTP gets an
-/// HTTP answer that says so; a failed handshake gets its TLS alert.
+/// All states have one deadline, counted from the accept. While others wait for a slot, a handshake
+/// that waits for its client may lose its slot before; bytes that have come are read first. A
+/// client that sends plain HTTP gets an HTTP answer that says so; a failed handshake gets its TLS
+/// alert.
 class TlsEntry final : public Session, private HandshakeSlots::Entrant {
  public:
   TlsEntry(Connection& connection, LoopShard& shard) noexcept;
@@ -55,11 +57,14 @@ class TlsEntry final : public Session, private HandshakeSlots::Entrant {
   enum class State : std::uint8_t { kHello, kWaiting, kShaking, kOver };
 
   void on_slot() override;
+  void on_lost() override;
   [[nodiscard]] bool read_hello();
   [[nodiscard]] bool begin();
   [[nodiscard]] bool shake();
   void refuse_cleartext();
   void fail_handshake();
+  void lose_slot();
+  void lose_place();
   void over(HandshakeResult result) noexcept;
 
   Connection& connection_;
@@ -67,6 +72,7 @@ class TlsEntry final : public Session, private HandshakeSlots::Entrant {
   io::TlsTransport transport_;
   State state_ = State::kHello;
   bool granted_ = false;
+  bool lost_ = false;
 };
 
 }  // namespace weir::inline v0::inline server

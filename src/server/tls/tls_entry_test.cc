@@ -271,6 +271,66 @@ TEST(TlsEntry, SlotsBoundHandshakesAndTheNextWaitsInOrder) {
   EXPECT_EQ(server.stats().tls.handshake_slots.peak, 2U);
 }
 
+TEST(TlsEntry, SilentClientsLoseTheirSlotsToOthersAndNotTheirConnectionsWithoutNeed) {
+  ServerConfig config = tls_config();
+  config.handshake_slots = 2;
+  config.stall_grace = std::chrono::milliseconds(200);
+  RunningServer server(config, answer_path());
+  std::vector<std::unique_ptr<TlsClient>> silent;
+  for (int i = 0; i < 8; ++i) {
+    silent.push_back(std::make_unique<TlsClient>(server->tls_port()));
+    BIO* out = BIO_new(BIO_s_mem());
+    SSL_set_bio(silent.back()->ssl(), BIO_new(BIO_s_mem()), out);
+    ASSERT_LT(SSL_connect(silent.back()->ssl()), 1);
+    char hello[4096];
+    const int size = BIO_read(out, hello, sizeof hello);
+    ASSERT_TRUE(silent.back()->tcp().send({hello, static_cast<std::size_t>(size)}));
+  }
+  ASSERT_TRUE(server.eventually([](const ServerStats& s) {
+    return s.tls.handshake_slots.used == 2 && s.tls.handshakes_waiting == 6;
+  }));
+  TlsClient honest(server->tls_port());  // nobody leaves, and it is served
+  ASSERT_TRUE(honest.shake()) << honest.why();
+  EXPECT_EQ(honest.get("/among").body, "/among");
+  // All others have had their turn after some time; the last two keep their slots.
+  ASSERT_TRUE(server.eventually([](const ServerStats& s) {
+    return ended(s, HandshakeResult::kStalled) == 6;
+  })) << stats_json(server.stats(), ServerConfig{});
+  EXPECT_EQ(server.stats().tls.handshake_slots.used, 2U);
+  EXPECT_EQ(server.stats().tls.handshakes_waiting, 0U);
+  EXPECT_EQ(server.stats().closed_by(CloseReason::kHandshakeTimeout), 6U);
+  EXPECT_EQ(server.stats().critical_shed, 0U);
+}
+
+TEST(TlsEntry, AFullQueueRefusesTheOldestOfItsLongestSource) {
+  ServerConfig config = tls_config();
+  config.handshake_slots = 1;
+  config.max_connections = 16;
+  config.reserved_connections = 1;
+  RunningServer server(config, answer_path());
+  std::vector<std::unique_ptr<TlsClient>> silent;
+  for (int i = 0; i < 7; ++i) {
+    silent.push_back(std::make_unique<TlsClient>(server->tls_port()));
+    BIO* out = BIO_new(BIO_s_mem());
+    SSL_set_bio(silent.back()->ssl(), BIO_new(BIO_s_mem()), out);
+    ASSERT_LT(SSL_connect(silent.back()->ssl()), 1);
+    char hello[4096];
+    const int size = BIO_read(out, hello, sizeof hello);
+    ASSERT_TRUE(silent.back()->tcp().send({hello, static_cast<std::size_t>(size)}));
+    const auto arrived = static_cast<std::uint64_t>(i) + 1;
+    ASSERT_TRUE(server.eventually([&](const ServerStats& s) {
+      return s.tls.handshake_slots.used + s.tls.handshake_slots.exhausted == arrived;
+    }));
+  }
+  // One slot, four places in the queue: the second and the third are gone.
+  EXPECT_TRUE(server.eventually([](const ServerStats& s) {
+    return s.refused_by(RefuseReason::kHandshake) == 2 && s.connections.used == 5;
+  }));
+  EXPECT_TRUE(silent[1]->tcp().at_end());
+  EXPECT_TRUE(silent[2]->tcp().at_end());
+  EXPECT_EQ(ended(server.stats(), HandshakeResult::kNoSlot), 2U);
+}
+
 TEST(TlsEntry, TheDeadlineEndsEveryKindOfSilence) {
   ServerConfig config = tls_config();
   config.handshake_slots = 1;

@@ -1,16 +1,22 @@
 #include "tls/tls_shared.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "weir/base/assert.h"
+#include "weir/experimental/io/entropy.h"
 
 namespace weir::inline v0::inline server {
 
 TlsShared::TlsShared(const ServerConfig& config, std::uint32_t loops, io::TlsContext::Ptr made)
     : slots({.count = config.handshake_slots,
              .reserved = config.reserved_handshakes,
-             .loops = loops}),
+             .loops = loops,
+             .waiting_max = std::max(config.max_connections / kQueuedPart, 1U)},
+            {.least = std::min(policy::HandshakeRule{}.least, config.stall_grace),
+             .most = config.stall_grace}),
       stages({.block_count = config.max_connections, .block_bytes = kStageBytes}),
+      secret_{io::random_seed(), io::random_seed()},
       context_(std::move(made)),
       entries_(config.max_connections) {}
 

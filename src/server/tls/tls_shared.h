@@ -3,12 +3,14 @@
 #include <cstdint>
 #include <mutex>
 
+#include "weir/base/siphash.h"
 #include "weir/base/slab.h"
 #include "weir/experimental/server/server_config.h"
 
 #include "io/client_hello.h"
 #include "io/tls_context.h"
 #include "memory/read_regions.h"
+#include "source_table.h"
 #include "tls/handshake_slots.h"
 #include "tls/tls_entry.h"
 
@@ -26,15 +28,22 @@ struct TlsShared {
   [[nodiscard]] io::TlsContext::Ptr context() const;
   void set_context(io::TlsContext::Ptr made);
 
+  /// A keyed hash of the source; zero for a socket without one.
+  [[nodiscard]] std::uint64_t source_of(const io::Address& peer) const noexcept {
+    return source_hash(secret_, peer);
+  }
   [[nodiscard]] TlsEntry& acquire(Connection& connection, LoopShard& shard);
   void release(TlsEntry& entry);
 
   static constexpr std::size_t kStageBytes = io::kClientHelloStage;
+  /// Of the connections, one in so many may be queued for a slot: others need places, too.
+  static constexpr std::uint32_t kQueuedPart = 4;
 
   HandshakeSlots slots;
   RegionPool stages;  // one per connection, leased until its ClientHello is complete
 
  private:
+  const SipKey secret_;
   mutable std::mutex mutex_;
   io::TlsContext::Ptr context_;
   Slab<TlsEntry> entries_;
