@@ -293,9 +293,8 @@ TEST(TlsEntry, SilentClientsLoseTheirSlotsToOthersAndNotTheirConnectionsWithoutN
   ASSERT_TRUE(honest.shake()) << honest.why();
   EXPECT_EQ(honest.get("/among").body, "/among");
   // All others have had their turn after some time; the last two keep their slots.
-  ASSERT_TRUE(server.eventually([](const ServerStats& s) {
-    return ended(s, HandshakeResult::kStalled) == 6;
-  })) << stats_json(server.stats(), ServerConfig{});
+  ASSERT_TRUE(server.eventually(
+      [](const ServerStats& s) { return ended(s, HandshakeResult::kStalled) == 6; }));
   EXPECT_EQ(server.stats().tls.handshake_slots.used, 2U);
   EXPECT_EQ(server.stats().tls.handshakes_waiting, 0U);
   EXPECT_EQ(server.stats().closed_by(CloseReason::kHandshakeTimeout), 6U);
