@@ -260,6 +260,10 @@ Duration AdmissionController::retry_after(ScopeId scope, TimePoint now, Rng& rng
                     {}, rng);
 }
 
+std::uint32_t AdmissionController::limit(ScopeId scope) const noexcept {
+  return impl_->scope_at(scope).limit();
+}
+
 AdmissionStats AdmissionController::stats() const noexcept {
   AdmissionStats out;
   {

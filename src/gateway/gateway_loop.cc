@@ -34,7 +34,8 @@ GatewayLoop::GatewayLoop(GatewayCore& core, io::Loop& loop, std::uint32_t index,
       rng_(core.rng.fork()),
       log_(core.access_log, rng_.fork()),
       path_scratch_(core.sizes.request_head_bytes),
-      proxied_(core.sizes.proxied) {
+      proxied_(core.sizes.proxied),
+      uploads_(core.controller) {
   constexpr http::HttpLimits kLimits;  // the same numbers of fields for every upstream
   fields_.resize(std::max(kLimits.header_count_max, kLimits.trailer_count_max) +
                  kResponseFieldsAdded);
@@ -171,22 +172,8 @@ void GatewayLoop::on_expiry(TimePoint now) {
   if (next != TimePoint::max()) watch_expiry(std::max(next, now));
 }
 
-// Without this, clients that send bodies slowly, but fast enough for the server, could hold every
-// place of an upstream. Of the uploads that are fast enough, only the kLooks oldest are examined.
-// After the limit fell, many places may be missing: it ends uploads until the newcomer gets one.
-void GatewayLoop::short_of_places(ScopeId scope, const ProxiedRequest& newcomer) {
-  constexpr int kLooks = 16;
-  const SlowUploadRule slow{.bytes_per_second = core_.sizes.slow_body_rate};
-  ProxiedRequest* proxied = uploads_.front();
-  for (int looks = 0; proxied != nullptr && looks < kLooks; ++looks) {
-    if (proxied == &newcomer || proxied->scope() != scope || !proxied->yield_if_slow(slow)) {
-      proxied = uploads_.next(*proxied);
-      continue;
-    }
-    if (!newcomer.waits_for_a_permit()) return;
-    proxied = uploads_.front();  // ending one may have ended others on its connection
-    looks = -1;
-  }
+void GatewayLoop::short_of_places(const ProxiedRequest& newcomer) {
+  uploads_.make_way(newcomer, {.bytes_per_second = core_.sizes.slow_body_rate}, loop_.now());
 }
 
 void GatewayLoop::release(ProxiedRequest& proxied) noexcept {

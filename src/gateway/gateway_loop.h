@@ -19,6 +19,7 @@
 #include "request_log.h"
 #include "rules.h"
 #include "served_upstream.h"
+#include "upload_list.h"
 
 namespace weir::inline v0::gateway {
 
@@ -60,11 +61,10 @@ class GatewayLoop {
   /// A waiter of this loop expires at this time.
   void watch_expiry(TimePoint at) noexcept;
   void release(ProxiedRequest& proxied) noexcept;
-  /// Requests whose bodies are not complete, oldest first.
-  using Uploads = IntrusiveList<ProxiedRequest, &ProxiedRequest::upload_hook>;
-  [[nodiscard]] Uploads& uploads() noexcept { return uploads_; }
-  /// `newcomer` found no place: the oldest slow upload is ended.
-  void short_of_places(ScopeId scope, const ProxiedRequest& newcomer);
+  /// Requests whose bodies are not complete.
+  [[nodiscard]] UploadList& uploads() noexcept { return uploads_; }
+  /// `newcomer` found no place: slow uploads are ended.
+  void short_of_places(const ProxiedRequest& newcomer);
   /// The time after which a refused client should try again.
   [[nodiscard]] Duration retry_hint(ScopeId scope) noexcept;
   /// Counts a critical request refused by the gateway itself; admission and server count theirs.
@@ -94,7 +94,7 @@ class GatewayLoop {
   mutable std::vector<char> path_scratch_;  // match() writes readings of a path here
   Slab<ProxiedRequest> proxied_;
   std::uint64_t kept_back_ = 0;  // ordinary requests refused to keep places for critical ones
-  Uploads uploads_;
+  UploadList uploads_;
   std::vector<std::unique_ptr<LoopUpstream>> upstreams_;  // as the rules number them
   std::vector<std::unique_ptr<LoopUpstream>> leaving_;    // not in the table, not gone
   std::vector<ResponseField> fields_;

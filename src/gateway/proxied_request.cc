@@ -69,6 +69,14 @@ bool is_slowness(CloseReason reason) noexcept {
          reason == CloseReason::kBackpressure;
 }
 
+/// Zero for a client without an address.
+std::uint64_t upload_source(const Caller& caller, const AdmissionController& controller) noexcept {
+  if (!caller.client) return 0;
+  const IpAddress site = billing_address(*caller.client);
+  const std::string_view bytes(reinterpret_cast<const char*>(site.bytes.data()), site.bytes.size());
+  return controller.identify(bytes).key.low;
+}
+
 bool wants_tunnel(const ServerRequest& request) noexcept {
   return request.upgrade && !upgrade_protocol(*request.headers).empty();
 }
@@ -98,6 +106,10 @@ ScopeId ProxiedRequest::scope() const noexcept {
   return to_.served->scope();
 }
 
+UpstreamPlace& ProxiedRequest::place() const noexcept {
+  return to_.served->place;
+}
+
 // ---- from the head to the upstream
 
 void ProxiedRequest::begin(const ServerRequest& request, const Route& route, const Caller& caller,
@@ -122,6 +134,7 @@ void ProxiedRequest::begin(const ServerRequest& request, const Route& route, con
        .received_at = received_at_,
        .body_length = wants_tunnel(request) ? 0 : request.body_length});
   upgrade_ = wants_tunnel(request);
+  if (uploads()) source_ = upload_source(caller, core.controller);
   takes_interim_ = request.version != HttpVersion::k10;
   start_ = {.deadline = ask.deadline,
             .overall = route.config.overall_timeout,
@@ -136,11 +149,14 @@ void ProxiedRequest::begin(const ServerRequest& request, const Route& route, con
   announced_ = route.config.bytes == BytesCharged::kAnnounced && has_body_ && !upgrade_;
   reserved_ = ask.bytes;
 
-  Entered entered = core.controller.enter(ask, waiter_, asked_at_);
+  Entered entered{.kind = Entered::Kind::kRefused, .reason = Reason::kOverload};
+  if (!uploads() || home_.uploads().may_begin(*this, asked_at_)) {
+    entered = core.controller.enter(ask, waiter_, asked_at_);
+  }
   const bool short_of_places =
       entered.kind == Entered::Kind::kWaiting ||
       (entered.kind == Entered::Kind::kRefused && entered.reason == Reason::kOverload);
-  if (short_of_places) home_.short_of_places(scope(), *this);
+  if (short_of_places) home_.short_of_places(*this);
   const RequestId id = RequestId::draw(home_.rng());
   note_.take_id(*request.headers, id.view());
   if (entered.kind == Entered::Kind::kRefused && !home_.log().on()) return refuse(entered.reason);
@@ -211,7 +227,7 @@ void ProxiedRequest::launch() {
   const Result<void, upstream::UpstreamFailure> started = call_.start(start_);
   if (!started) return fail(started.error());
   launched_at_ = home_.now();
-  if (has_body_ && !upgrade_) home_.uploads().push_back(*this);
+  if (uploads()) home_.uploads().add(*this);
   // The body is requested after the head is sent: until then there is only room for the head.
   if (has_body_ && !call_.send_body({}, false)) {
     stream_->pause();
@@ -253,22 +269,33 @@ void ProxiedRequest::on_trailers(ServerStream& stream, const http::HeaderList& t
 }
 
 void ProxiedRequest::end_upload() noexcept {
-  if (upload_hook.linked()) home_.uploads().remove(*this);
+  home_.uploads().remove(*this);
 }
 
 bool ProxiedRequest::yield_if_slow(const SlowUploadRule& rule) {
   if (!call_.under_way()) return false;  // we do not read its body: the client is not slow
-  const UploadVerdict verdict = judge_upload({.priority = priority_,
-                                              .since = home_.now() - launched_at_,
-                                              .received_bytes = stream_->body_bytes_received(),
-                                              .held_bytes = call_.unsent_bytes(),
-                                              .response_started = stream_->response_started()},
-                                             rule);
-  if (verdict != UploadVerdict::kTooSlow) return false;
+  if (judge_upload(upload_state(), rule) != UploadVerdict::kTooSlow) return false;
+  yield_place();
+  return true;
+}
+
+void ProxiedRequest::yield_place() {
   slow_ = EndedBy::kClient;
   finish_permit(Outcome::kError);  // no sample: a slow client says nothing about the service
   refuse(GatewayRefusal::kSlowBody);
-  return true;
+}
+
+UploadState ProxiedRequest::upload_state() const noexcept {
+  return {.priority = priority_,
+          .since = home_.now() - launched_at_,
+          .received_bytes = stream_->body_bytes_received(),
+          .held_bytes = call_.unsent_bytes(),
+          .response_started = stream_->response_started()};
+}
+
+bool ProxiedRequest::waits_for_its_client() const noexcept {
+  return call_.under_way() && priority_ != Priority::kCritical && call_.unsent_bytes() == 0 &&
+         !stream_->response_started();
 }
 
 void ProxiedRequest::on_upstream_blocked() {

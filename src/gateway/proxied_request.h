@@ -25,6 +25,7 @@ namespace weir::inline v0::gateway {
 
 class GatewayLoop;
 class LoopUpstream;
+struct UpstreamPlace;
 struct Caller;
 class RequestId;
 struct Intent;
@@ -53,8 +54,19 @@ class ProxiedRequest final : public Handler, public upstream::CallEvents {
   void begin(const ServerRequest& request, const Route& route, const Caller& caller,
              const Intent& intent);
 
+  // For UploadList.
   /// Ends the request if judge_upload() finds its client too slow. True: this object is destroyed.
   bool yield_if_slow(const SlowUploadRule& rule);
+  /// Ends the request for others that find no place. This object is destroyed.
+  void yield_place();
+  [[nodiscard]] UploadState upload_state() const noexcept;
+  /// Its place is held for its client alone: more of the body is awaited, and nothing else.
+  [[nodiscard]] bool waits_for_its_client() const noexcept;
+  /// Whether its body is to be read after its admission.
+  [[nodiscard]] bool uploads() const noexcept { return has_body_ && !upgrade_; }
+  [[nodiscard]] Priority priority() const noexcept { return priority_; }
+  [[nodiscard]] std::uint64_t source() const noexcept { return source_; }
+  [[nodiscard]] UpstreamPlace& place() const noexcept;
   [[nodiscard]] bool waits_for_a_permit() const noexcept {
     return waiter_.state() == Waiter::State::kWaiting;
   }
@@ -118,6 +130,7 @@ class ProxiedRequest final : public Handler, public upstream::CallEvents {
   io::Task ready_;
   upstream::Call call_;
   upstream::Call::Start start_;
+  std::uint64_t source_ = 0;  // a keyed hash of the client's address
   TimePoint received_at_{};
   TimePoint asked_at_{};
   TimePoint launched_at_{};

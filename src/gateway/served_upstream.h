@@ -36,6 +36,8 @@ struct UpstreamPlace {
   const std::string name;
   const ScopeId scope;
   std::vector<std::unique_ptr<UpstreamCounters>> counters;  // by loop
+  std::atomic<std::uint32_t> uploads{0};        // admitted, with an incomplete body; of all loops
+  std::atomic<std::int64_t> short_until_ns{0};  // a request without a body found no place lately
 };
 
 /// One upstream that the gateway serves, or that it has served and whose requests are finishing.

@@ -129,6 +129,8 @@ class AdmissionController {
   [[nodiscard]] bool is_overloaded(ScopeId scope, TimePoint now) const noexcept;
   /// The time after which a refused client should try again: from the drain rate, with jitter.
   [[nodiscard]] Duration retry_after(ScopeId scope, TimePoint now, Rng& rng) const noexcept;
+  /// The limit in force.
+  [[nodiscard]] std::uint32_t limit(ScopeId scope) const noexcept;
   [[nodiscard]] AdmissionStats stats() const noexcept;
   [[nodiscard]] ScopeStats scope_stats(ScopeId scope, TimePoint now) const noexcept;
   /// The number of scopes that exist now.
