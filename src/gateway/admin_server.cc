@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "weir/base/intrusive_list.h"
 #include "weir/experimental/server/memory_budget.h"
 #include "weir/experimental/server/stream.h"
 
@@ -11,10 +12,20 @@ namespace weir::inline v0::gateway {
 namespace {
 
 constexpr std::uint64_t kKilo = 1024;
-// Smaller pages are never refused, so probes are always answered; the streams bound their number.
+// Smaller pages are not refused for their bytes; the places bound their number.
 constexpr std::size_t kSmallPage = 2 * kKilo;
 
+/// What a monitor asks regularly; it has places of its own.
+bool is_probe(std::string_view path) noexcept {
+  return path == "/healthz" || path == "/readyz" || path == "/metrics";
+}
+
 /// Builds a page when the head is complete and sends it as fast as the client reads.
+///
+/// Places for pages that are not sent yet are bounded, probes have their own, and both together
+/// are fewer than the connections: whoever is not answered with a page is idle and makes room.
+/// When its places or the bytes are used up, a page waits for nobody: the oldest one that has not
+/// been read for kReadGrace is cut off, and without such a one the new request gets 503.
 class AdminHandler final : public Handler {
  public:
   AdminHandler(AdminPages pages, std::uint64_t bytes_max)
@@ -23,19 +34,24 @@ class AdminHandler final : public Handler {
   void on_headers(ServerStream& stream, const ServerRequest& request) override {
     const std::string_view target = request.meta.path;
     const std::size_t mark = std::min(target.find('?'), target.size());
+    const std::string_view path = target.substr(0, mark);
     auto reply = std::make_unique<Reply>();
-    reply->page = pages_({.method = request.meta.method,
-                          .path = target.substr(0, mark),
-                          .query = target.substr(std::min(mark + 1, target.size())),
-                          .host = request.meta.authority});
-    const std::size_t size = reply->page.body.size();
-    if (size > kSmallPage && bytes_ + size > bytes_max_) {
-      reply->page = {.status = 503,
-                     .content_type = "text/plain",
-                     .body = "pages asked for before are not read yet; try again\n"};
+    reply->stream = &stream;
+    reply->since = stream.loop().now();
+    reply->probe = is_probe(path);
+    if (!has_place(*reply)) {
+      reply->page = busy_page();
+    } else {
+      reply->page = pages_({.method = request.meta.method,
+                            .path = path,
+                            .query = target.substr(std::min(mark + 1, target.size())),
+                            .host = request.meta.authority});
+      if (!has_bytes(*reply)) reply->page = busy_page();
     }
     reply->page.body.shrink_to_fit();
     bytes_ += reply->page.body.size();
+    unsent_.push_back(*reply);
+    ++count_of(*reply);
     stream.user_data = reply.release();
     send(stream);
   }
@@ -44,11 +60,54 @@ class AdminHandler final : public Handler {
   void on_abort(ServerStream& stream, CloseReason) override { drop(stream); }
 
  private:
+  static constexpr std::uint32_t kPlaces = 12;
+  static constexpr std::uint32_t kProbePlaces = 6;
+  static constexpr Duration kReadGrace = std::chrono::milliseconds(500);
+
   struct Reply {
     AdminPage page;
+    ServerStream* stream = nullptr;
+    TimePoint since{};
     std::size_t sent = 0;
+    ListHook<Reply> hook;
+    bool probe = false;
     bool begun = false;
   };
+
+  static AdminPage busy_page() {
+    return {.status = 503,
+            .content_type = "text/plain",
+            .body = "pages asked for before are not read yet; try again\n"};
+  }
+  [[nodiscard]] std::uint32_t& count_of(const Reply& reply) noexcept {
+    return reply.probe ? probes_ : others_;
+  }
+  [[nodiscard]] bool has_place(const Reply& reply) {
+    const std::uint32_t most = reply.probe ? kProbePlaces : kPlaces;
+    while (count_of(reply) >= most) {
+      if (!cut_oldest(reply, true)) return false;
+    }
+    return true;
+  }
+  [[nodiscard]] bool has_bytes(const Reply& reply) {
+    const std::size_t size = reply.page.body.size();
+    while (size > kSmallPage && bytes_ + size > bytes_max_) {
+      if (!cut_oldest(reply, !reply.probe)) return false;  // a probe may cut any page off
+    }
+    return true;
+  }
+  /// Of its kind, or of both.
+  bool cut_oldest(const Reply& newcomer, bool same_kind) {
+    for (Reply& old : unsent_) {
+      if (same_kind && old.probe != newcomer.probe) continue;
+      if (newcomer.since - old.since < kReadGrace) return false;  // all others are younger
+      ServerStream& stream = *old.stream;
+      drop(stream);
+      stream.reset();
+      return true;
+    }
+    return false;
+  }
 
   static void send(ServerStream& stream) {
     auto* reply = static_cast<Reply*>(stream.user_data);
@@ -77,12 +136,18 @@ class AdminHandler final : public Handler {
   void drop(ServerStream& stream) {
     const std::unique_ptr<Reply> gone(static_cast<Reply*>(stream.user_data));
     stream.user_data = nullptr;
-    if (gone) bytes_ -= gone->page.body.size();
+    if (!gone) return;
+    bytes_ -= gone->page.body.size();
+    --count_of(*gone);
+    unsent_.remove(*gone);
   }
 
   AdminPages pages_;
   const std::uint64_t bytes_max_;
   std::uint64_t bytes_ = 0;  // of all pages not sent yet
+  std::uint32_t probes_ = 0;
+  std::uint32_t others_ = 0;
+  IntrusiveList<Reply, &Reply::hook> unsent_;  // oldest first
 };
 
 std::string percent_decoded(std::string_view text) {
@@ -132,6 +197,7 @@ ServerConfig admin_server_config(const config::Config& config) {
   admin.socket_send_buffer_size = 64 * 1024;
   admin.idle_timeout = seconds(60);
   admin.header_timeout = seconds(5);
+  admin.write_timeout = seconds(5);
   return admin;
 }
 

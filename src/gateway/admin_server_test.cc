@@ -67,6 +67,32 @@ TEST(AdminServer, PagesThatNobodyReadsDoNotAddUp) {
   server.stop();
 }
 
+TEST(AdminServer, ProbesAreAnsweredHoweverManyReadersDoNotRead) {
+  config::Config config;
+  config.admin.listen = *parse_net_address("127.0.0.1:0");
+  const std::string large(admin_pages_bytes_max(config) / 8, 'p');
+  AdminServer server(config, [&](const AdminRequest& request) {
+    return AdminPage{.status = 200,
+                     .content_type = "text/plain",
+                     .body = request.path == "/healthz" ? "ok" : large};
+  });
+  ASSERT_TRUE(server.start().has_value());
+  const std::uint16_t port = parse_net_address(server.address())->port;
+  const auto ask = [port](std::string_view path) { return testkit::Client(port).get(path); };
+  for (const std::string_view path : {"/stats", "/metrics"}) {
+    std::vector<std::unique_ptr<testkit::Client>> deaf;
+    for (int i = 0; i < 64; ++i) {  // twice as many as there are connections
+      deaf.push_back(std::make_unique<testkit::Client>(port, 4096));
+      deaf.back()->send("GET " + std::string(path) + " HTTP/1.1\r\nhost: t\r\n\r\n");
+      EXPECT_EQ(ask("/healthz").body, "ok") << path << " " << i;
+    }
+    // Those that do not read are cut off, and the pages are there again.
+    EXPECT_TRUE(testkit::eventually([&] { return ask("/metrics").body == large; })) << path;
+    EXPECT_TRUE(testkit::eventually([&] { return ask("/stats").body == large; })) << path;
+  }
+  server.stop();
+}
+
 TEST(AdminServer, ItsPagesGrowWithTheConfiguration) {
   config::Config config;
   const std::uint64_t before = admin_pages_bytes_max(config);

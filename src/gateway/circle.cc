@@ -22,15 +22,20 @@ bool leads_to(const io::SocketName& there, const io::SocketName& own) noexcept {
 
 }  // namespace
 
-std::string circle_objection(const UpstreamSet& upstreams, std::span<const io::SocketName> own) {
+std::string circle_objection(const UpstreamSet& upstreams, const OwnNames& names) {
   for (const auto& one : upstreams.all) {
     const std::shared_ptr<const upstream::EndpointSet> set = one->upstream.endpoints();
     for (const upstream::EndpointSet::Member& member : set->members) {
       const upstream::Endpoint& endpoint = *member.endpoint;
       const auto leads_here = [&](const auto& name) { return leads_to(endpoint.name(), name); };
-      if (std::none_of(own.begin(), own.end(), leads_here)) continue;
-      return "upstream " + one->name() + ": endpoint " + endpoint.label() +
-             " is this gateway itself";
+      const auto among = [&](std::span<const io::SocketName> some) {
+        return std::any_of(some.begin(), some.end(), leads_here);
+      };
+      const std::string who = "upstream " + one->name() + ": endpoint " + endpoint.label();
+      if (among(names.own)) return who + " is this gateway itself";
+      if (among(names.admin)) {
+        return who + " is the admin address of this gateway: its pages are for operators only";
+      }
     }
   }
   return {};

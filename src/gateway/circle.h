@@ -9,9 +9,14 @@
 
 namespace weir::inline v0::gateway {
 
+/// The addresses that the gateway listens on.
+struct OwnNames {
+  std::span<const io::SocketName> own;    // for requests
+  std::span<const io::SocketName> admin;  // for operators
+};
+
 /// Which endpoint is one of the addresses that the gateway itself listens on: it would forward
-/// every request to itself. Empty if there is none.
-[[nodiscard]] std::string circle_objection(const UpstreamSet& upstreams,
-                                           std::span<const io::SocketName> own);
+/// every request to itself, or show its admin pages to every client. Empty if there is none.
+[[nodiscard]] std::string circle_objection(const UpstreamSet& upstreams, const OwnNames& names);
 
 }  // namespace weir::inline v0::gateway

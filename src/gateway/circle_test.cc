@@ -20,7 +20,8 @@ TEST(Circle, IsAnEndpointThatTheGatewayItselfListensOn) {
                               place, std::move(setup), std::move(endpoints), TimePoint{})}};
     const std::vector<io::SocketName> names = {*io::parse_socket_name("192.0.2.9:81"),
                                                *io::parse_socket_name(own)};
-    return circle_objection(set, names);
+    const std::vector<io::SocketName> admin = {*io::parse_socket_name("127.0.0.1:9901")};
+    return circle_objection(set, {.own = names, .admin = admin});
   };
   EXPECT_EQ(objection("127.0.0.1:80", "127.0.0.1:80"),
             "upstream app: endpoint 127.0.0.1:80 is this gateway itself");
@@ -29,6 +30,9 @@ TEST(Circle, IsAnEndpointThatTheGatewayItselfListensOn) {
   EXPECT_NE(objection("[::1]:80", "[::]:80"), "");
   EXPECT_EQ(objection("192.0.2.7:80", "0.0.0.0:80"), "") << "not known to be ours";
   EXPECT_NE(objection("unix:/run/a", "unix:/run/a"), "");
+  EXPECT_EQ(objection("127.0.0.1:9901", "127.0.0.1:80"),
+            "upstream app: endpoint 127.0.0.1:9901 is the admin address of this gateway: its pages "
+            "are for operators only");
 }
 
 }  // namespace

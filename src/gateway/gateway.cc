@@ -88,6 +88,7 @@ struct Gateway::Impl {
   void make_live();
   void find_endpoints(const UpstreamSet& upstreams, const config::Config& next);
   [[nodiscard]] std::string circle_in(const UpstreamSet& upstreams) const;
+  [[nodiscard]] std::vector<io::SocketName> admin_names() const;
   void each_loop(const std::function<void(GatewayLoop&)>& work);
   void wait_quiet();
 
@@ -239,7 +240,13 @@ std::string Gateway::Impl::circle_in(const UpstreamSet& upstreams) const {
   std::vector<io::SocketName> own = server->addresses();
   const std::vector<io::SocketName> secure = server->tls_addresses();
   own.insert(own.end(), secure.begin(), secure.end());
-  return circle_objection(upstreams, own);
+  return circle_objection(upstreams, {.own = own, .admin = admin_names()});
+}
+
+std::vector<io::SocketName> Gateway::Impl::admin_names() const {
+  if (!admin) return {};
+  const auto name = io::parse_socket_name(admin->address());
+  return name ? std::vector<io::SocketName>{*name} : std::vector<io::SocketName>{};
 }
 
 void Gateway::Impl::each_loop(const std::function<void(GatewayLoop&)>& work) {

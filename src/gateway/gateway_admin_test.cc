@@ -297,5 +297,17 @@ TEST(GatewayStart, RefusesAConfigurationAboveItsMemory) {
   EXPECT_THAT(started.error().message, HasSubstr("weir budget"));
 }
 
+TEST(GatewayAdmin, ItsAdminAddressIsNoUpstream) {
+  const std::string address = testkit::unused_address();
+  config::Config config = gateway_config({address});
+  config.admin.listen = *parse_net_address(address);
+  Gateway gateway(config);
+  const auto started = gateway.start();
+  ASSERT_FALSE(started.has_value());
+  EXPECT_EQ(started.error().message,
+            "upstream app: endpoint " + address +
+                " is the admin address of this gateway: its pages are for operators only");
+}
+
 }  // namespace
 }  // namespace weir::gateway

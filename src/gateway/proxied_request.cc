@@ -149,14 +149,7 @@ void ProxiedRequest::begin(const ServerRequest& request, const Route& route, con
   announced_ = route.config.bytes == BytesCharged::kAnnounced && has_body_ && !upgrade_;
   reserved_ = ask.bytes;
 
-  Entered entered{.kind = Entered::Kind::kRefused, .reason = Reason::kOverload};
-  if (!uploads() || home_.uploads().may_begin(*this, asked_at_)) {
-    entered = core.controller.enter(ask, waiter_, asked_at_);
-  }
-  const bool short_of_places =
-      entered.kind == Entered::Kind::kWaiting ||
-      (entered.kind == Entered::Kind::kRefused && entered.reason == Reason::kOverload);
-  if (short_of_places) home_.short_of_places(*this);
+  Entered entered = ask_admission(ask);
   const RequestId id = RequestId::draw(home_.rng());
   note_.take_id(*request.headers, id.view());
   if (entered.kind == Entered::Kind::kRefused && !home_.log().on()) return refuse(entered.reason);
@@ -182,6 +175,19 @@ void ProxiedRequest::begin(const ServerRequest& request, const Route& route, con
     return;
   }
   launch();
+}
+
+/// Admission's decision. If there is no place, uploads may have ended for it.
+Entered ProxiedRequest::ask_admission(const AdmissionRequest& ask) {
+  Entered entered{.kind = Entered::Kind::kRefused, .reason = Reason::kOverload};
+  if (!uploads() || home_.uploads().may_begin(*this, asked_at_)) {
+    entered = home_.core().controller.enter(ask, waiter_, asked_at_);
+  }
+  const bool short_of_places =
+      entered.kind == Entered::Kind::kWaiting ||
+      (entered.kind == Entered::Kind::kRefused && entered.reason == Reason::kOverload);
+  if (short_of_places) home_.short_of_places(*this);
+  return entered;
 }
 
 /// False: the head could not be written, and the request has been answered.

@@ -7,6 +7,7 @@
 
 #include "weir/base/intrusive_list.h"
 #include "weir/base/time.h"
+#include "weir/control/admission_controller.h"
 #include "weir/control/admission_request.h"
 #include "weir/control/permit.h"
 #include "weir/control/waiter.h"
@@ -95,6 +96,7 @@ class ProxiedRequest final : public Handler, public upstream::CallEvents {
   bool may_leave_hold() override;
 
   // Before the call to the upstream.
+  [[nodiscard]] Entered ask_admission(const AdmissionRequest& ask);
   [[nodiscard]] bool write_head(const ServerRequest& request, const Caller& caller,
                                 const Intent& intent, const RequestId& id);
   void on_ready();

@@ -51,10 +51,9 @@ void LoopCounters::take_over(const LoopCounters& other) noexcept {
   for (LoopCounter LoopCounters::*counter :
        {&LoopCounters::regions_leased_peak, &LoopCounters::backpressured_peak,
         &LoopCounters::backpressure_full, &LoopCounters::accepted, &LoopCounters::requests,
-        &LoopCounters::tunnels, &LoopCounters::bytes_received, &LoopCounters::bytes_sent,
-        &LoopCounters::bytes_moved, &LoopCounters::critical_shed,
-        &LoopCounters::key_updates_exceeded, &LoopCounters::h2_sessions, &LoopCounters::h2_requests,
-        &LoopCounters::h2_goaways}) {
+        &LoopCounters::bytes_received, &LoopCounters::bytes_sent, &LoopCounters::bytes_moved,
+        &LoopCounters::critical_shed, &LoopCounters::key_updates_exceeded,
+        &LoopCounters::h2_sessions, &LoopCounters::h2_requests, &LoopCounters::h2_goaways}) {
     this->*counter += (other.*counter).get();
   }
   h2_outbound_frames_peak.set(

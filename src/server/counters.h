@@ -38,7 +38,8 @@ struct LoopCounters {
   LoopCounter backpressured_peak;
   LoopCounter backpressure_full;  // connections closed because the list was full
   LoopCounter oldest_blocked_ns;  // since when it is blocked; 0: none
-  LoopCounter accepted, requests, tunnels;
+  LoopCounter tunnels;            // open now
+  LoopCounter accepted, requests;
   LoopCounter bytes_received, bytes_sent, bytes_moved;
   LoopCounter critical_shed;
   LoopCounter key_updates_exceeded;

@@ -150,6 +150,7 @@ TEST(Upgrade, BecomesATunnelAfter101) {
   EXPECT_TRUE(client.at_end());
   EXPECT_TRUE(server.eventually(
       [](const ServerStats& s) { return s.closed_by(CloseReason::kTunnelEnd) == 1; }));
+  EXPECT_EQ(server.stats().tunnels, 0U) << "those that are open now";
 }
 
 TEST(Upgrade, LargeTransferThroughATunnelIsFlowControlled) {

@@ -1,5 +1,6 @@
 #include <array>
 #include <span>
+#include <utility>
 
 #include "weir/base/assert.h"
 #include "weir/experimental/http/h1/serializer.h"
@@ -381,6 +382,7 @@ void H1Session::on_drain() {
 }
 
 void H1Session::end_streams(CloseReason reason) {
+  if (std::exchange(tunnel_counted_, false)) --shard_.counters().tunnels;
   if (response_ == Response::kOver) return;
   enter(Response::kOver);
   handler_->on_abort(*this, reason);

@@ -99,6 +99,7 @@ void H1Session::head_sent(const ResponseHead& head, const HeadPlan& plan) noexce
   if (method_ == http::Method::kHead) framing_ = Framing::kNone;
   if (plan.framing != Framing::kTunnel) return;
   ++shard_.counters().tunnels;
+  tunnel_counted_ = true;
   enter(state_ == State::kComplete ? State::kTunnel : State::kTunnelAgreed);
   last_activity_ = shard_.loop().now();
 }

@@ -194,7 +194,8 @@ class H1Session final : public Session, public ServerStream, private ArenaWaiter
   http::h1::Version version_ = http::h1::Version::k11;
   io::Access access_ = io::Access::kOrdinary;
   bool keep_alive_ = false;  // as the client asks; after the response head, as that says
-  bool upgrade_ = false;     // of the request, as is te_trailers_
+  bool tunnel_counted_ = false;
+  bool upgrade_ = false;  // of the request, as is te_trailers_
   bool te_trailers_ = false;
   bool blocked_on_output_ = false;  // the handler of an open response is blocked on the output
 };

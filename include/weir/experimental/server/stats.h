@@ -48,7 +48,7 @@ struct ServerStats {
   std::uint64_t bytes_received = 0;
   std::uint64_t bytes_sent = 0;
   std::uint64_t bytes_copied_in = 0;  // received bytes moved again (compaction), not by handlers
-  std::uint64_t tunnels = 0;
+  std::uint64_t tunnels = 0;  // open now
   std::uint64_t idle_connections = 0;
   std::uint64_t critical_shed = 0;  // must stay 0
 
