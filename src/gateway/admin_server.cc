@@ -15,17 +15,21 @@ constexpr std::uint64_t kKilo = 1024;
 // Smaller pages are not refused for their bytes; the places bound their number.
 constexpr std::size_t kSmallPage = 2 * kKilo;
 
-/// What a monitor asks regularly; it has places of its own.
-bool is_probe(std::string_view path) noexcept {
-  return path == "/healthz" || path == "/readyz" || path == "/metrics";
+/// What a monitor asks regularly has places of its own.
+enum class Kind : std::uint8_t { kHealth, kMetrics, kOther };
+
+Kind kind_of(std::string_view path) noexcept {
+  if (path == "/healthz" || path == "/readyz") return Kind::kHealth;
+  return path == "/metrics" ? Kind::kMetrics : Kind::kOther;
 }
 
 /// Builds a page when the head is complete and sends it as fast as the client reads.
 ///
-/// Places for pages that are not sent yet are bounded, probes have their own, and both together
-/// are fewer than the connections: whoever is not answered with a page is idle and makes room.
-/// When its places or the bytes are used up, a page waits for nobody: the oldest one that has not
-/// been read for kReadGrace is cut off, and without such a one the new request gets 503.
+/// Places for large pages that are not sent yet are bounded, /metrics has its own, and both
+/// together are fewer than the connections: a client that gets no page is idle and makes room.
+/// When the places of its kind or the bytes are used up, the oldest page that has not been read
+/// within kReadGrace is cut off; without such a one the new request gets 503. What asks for the
+/// health needs no place.
 class AdminHandler final : public Handler {
  public:
   AdminHandler(AdminPages pages, std::uint64_t bytes_max)
@@ -38,7 +42,7 @@ class AdminHandler final : public Handler {
     auto reply = std::make_unique<Reply>();
     reply->stream = &stream;
     reply->since = stream.loop().now();
-    reply->probe = is_probe(path);
+    reply->kind = kind_of(path);
     if (!has_place(*reply)) {
       reply->page = busy_page();
     } else {
@@ -60,8 +64,7 @@ class AdminHandler final : public Handler {
   void on_abort(ServerStream& stream, CloseReason) override { drop(stream); }
 
  private:
-  static constexpr std::uint32_t kPlaces = 12;
-  static constexpr std::uint32_t kProbePlaces = 6;
+  static constexpr std::array<std::uint32_t, 3> kPlaces = {UINT32_MAX, 6, 12};  // by kind
   static constexpr Duration kReadGrace = std::chrono::milliseconds(500);
 
   struct Reply {
@@ -70,7 +73,7 @@ class AdminHandler final : public Handler {
     TimePoint since{};
     std::size_t sent = 0;
     ListHook<Reply> hook;
-    bool probe = false;
+    Kind kind = Kind::kOther;
     bool begun = false;
   };
 
@@ -80,11 +83,10 @@ class AdminHandler final : public Handler {
             .body = "pages asked for before are not read yet; try again\n"};
   }
   [[nodiscard]] std::uint32_t& count_of(const Reply& reply) noexcept {
-    return reply.probe ? probes_ : others_;
+    return unsent_of_[static_cast<std::size_t>(reply.kind)];
   }
   [[nodiscard]] bool has_place(const Reply& reply) {
-    const std::uint32_t most = reply.probe ? kProbePlaces : kPlaces;
-    while (count_of(reply) >= most) {
+    while (count_of(reply) >= kPlaces[static_cast<std::size_t>(reply.kind)]) {
       if (!cut_oldest(reply, true)) return false;
     }
     return true;
@@ -92,14 +94,14 @@ class AdminHandler final : public Handler {
   [[nodiscard]] bool has_bytes(const Reply& reply) {
     const std::size_t size = reply.page.body.size();
     while (size > kSmallPage && bytes_ + size > bytes_max_) {
-      if (!cut_oldest(reply, !reply.probe)) return false;  // a probe may cut any page off
+      if (!cut_oldest(reply, reply.kind == Kind::kOther)) return false;  // metrics cut any
     }
     return true;
   }
   /// Of its kind, or of both.
   bool cut_oldest(const Reply& newcomer, bool same_kind) {
     for (Reply& old : unsent_) {
-      if (same_kind && old.probe != newcomer.probe) continue;
+      if (same_kind && old.kind != newcomer.kind) continue;
       if (newcomer.since - old.since < kReadGrace) return false;  // all others are younger
       ServerStream& stream = *old.stream;
       drop(stream);
@@ -144,9 +146,8 @@ class AdminHandler final : public Handler {
 
   AdminPages pages_;
   const std::uint64_t bytes_max_;
-  std::uint64_t bytes_ = 0;  // of all pages not sent yet
-  std::uint32_t probes_ = 0;
-  std::uint32_t others_ = 0;
+  std::uint64_t bytes_ = 0;                    // of all pages not sent yet
+  std::array<std::uint32_t, 3> unsent_of_{};   // by kind
   IntrusiveList<Reply, &Reply::hook> unsent_;  // oldest first
 };
 

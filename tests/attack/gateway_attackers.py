@@ -29,7 +29,8 @@ class Hostile:
         """127.0.0.1 is the well-behaved client's."""
         if not self.many:
             return "127.0.0.66"
-        return f"127.{self.rng.randrange(1, 255)}.{self.rng.randrange(256)}.{self.rng.randrange(256)}"
+        draw = self.rng.randrange
+        return f"127.{draw(1, 255)}.{draw(256)}.{draw(256)}"
 
     async def connect(self, port):
         self.reader, self.writer = await asyncio.open_connection(
