@@ -27,6 +27,7 @@ from gateway_attackers import ATTACKS
 
 HERE = pathlib.Path(__file__).parent
 SEED = int(os.environ.get("WEIR_TEST_SEED", random.randrange(1 << 32)))
+LIMIT = 64              # of the service: a hundred connections can hold every place of it
 SHARE = 0.99            # of the requests due that must be answered …
 SHARE_ALL_AT_ONCE = 0.95
 STRESS_P99_MS = 250     # … and within this time under stress, or three times that without an attack
@@ -35,10 +36,11 @@ STRESS_P99_MS = 250     # … and within this time under stress, or three times 
 class Child:
     """A process whose output is kept."""
 
-    def __init__(self, *command):
+    def __init__(self, *command, **environment):
         self.said = ""
         self.process = subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE,
-                                        stderr=subprocess.STDOUT, text=True)
+                                        stderr=subprocess.STDOUT, text=True,
+                                        env={**os.environ, **environment})
         self.heard = threading.Condition()
         self.thread = threading.Thread(target=self._read, daemon=True)
         self.thread.start()
@@ -76,7 +78,9 @@ class Weir(Child):
     def __init__(self, program, origin, folder):
         super().__init__(program, "run", "--to", f"127.0.0.1:{origin}", "--listen", "127.0.0.1:0",
                          "--tls-listen", "127.0.0.1:0", "--tls-cert", folder / "cert.pem",
-                         "--tls-key", folder / "key.pem", "--admin", "127.0.0.1:0")
+                         "--tls-key", folder / "key.pem", "--admin", "127.0.0.1:0",
+                         WEIR_ADMISSION_LIMIT_MAX_LIMIT=str(LIMIT),
+                         WEIR_ADMISSION_LIMIT_INITIAL_LIMIT=str(LIMIT))
         self.find(r"(weir: ready)")
         self.port = int(self.find(r"listening on 127\.0\.0\.1:(\d+)"))
         self.tls_port = int(self.find(r"TLS[^\n]*127\.0\.0\.1:(\d+)"))

@@ -13,7 +13,7 @@ import hpack
 
 import h2_wire
 
-PATIENCE = 5.0
+PATIENCE = 2.0
 RATE = 40  # requests a second, of all kinds together
 GET = b"GET / HTTP/1.1\r\nhost: t\r\nconnection: close\r\n\r\n"
 
