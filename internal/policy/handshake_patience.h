@@ -9,7 +9,8 @@ namespace weir::inline v0::inline policy {
 struct HandshakeRule {
   Duration least = std::chrono::milliseconds(100);
   Duration most = std::chrono::seconds(1);
-  std::int64_t usual_times = 8;  // the grace, in multiples of the usual time
+  std::int64_t usual_times = 8;                // the grace, in multiples of the usual time
+  Duration memory = std::chrono::seconds(10);  // how long a source counts as one that stalled
 };
 
 /// What competes for the slots for handshakes.
@@ -70,6 +71,16 @@ class UsualHandshake {
 [[nodiscard]] inline bool newest_first(Duration oldest_waited, const SlotDemand& demand,
                                        const HandshakeRule& rule) noexcept {
   return oldest_waited >= handshake_grace(demand.usual, rule);
+}
+
+/// Whose turn it is, when sources wait that stalled lately and others that did not: every
+/// kStalledTurn-th turn is of those that did, so that an honest client among them is served, too.
+inline constexpr std::uint32_t kStalledTurn = 4;
+[[nodiscard]] constexpr bool is_stalled_turn(std::uint32_t turn) noexcept {
+  return turn % kStalledTurn == kStalledTurn - 1;
+}
+[[nodiscard]] constexpr bool stalled_lately(Duration since, const HandshakeRule& rule) noexcept {
+  return since < rule.memory;
 }
 
 }  // namespace weir::inline v0::inline policy

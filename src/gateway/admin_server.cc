@@ -180,21 +180,21 @@ ServerConfig admin_server_config(const config::Config& config) {
   ServerConfig admin;
   if (config.admin.listen) admin.listen = {to_string(*config.admin.listen)};
   admin.loops = 1;
-  admin.max_connections = 32;
+  admin.max_connections = 64;
   admin.reserved_connections = 0;
   admin.conn_decrypted_buf_size = 16 * 1024;
   admin.head_bytes_max = 8 * 1024;
   admin.uri_bytes_max = 4 * 1024;
-  admin.tcp_write_buffer_pool_size = 64;
+  admin.tcp_write_buffer_pool_size = 128;
   admin.reserved_write_buffers = 0;
   admin.arena_pool_size = 0;
   admin.reserved_arenas = 0;
   admin.pending_stream_pool_size = 0;
   admin.body_lease_pool_size = 8;  // for requests with a body, which are refused
   admin.http2_sessions_max = 8;
-  admin.streams_max = 32;
+  admin.streams_max = 64;
   admin.reserved_streams = 0;
-  admin.backpressure_list_max = 32;
+  admin.backpressure_list_max = 64;
   admin.socket_send_buffer_size = 64 * 1024;
   admin.idle_timeout = seconds(60);
   admin.header_timeout = seconds(5);

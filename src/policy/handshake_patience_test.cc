@@ -104,6 +104,15 @@ TEST(HandshakePatience, TheOneThatLosesIsAWorstOneInAnyOrder) {
   }
 }
 
+TEST(HandshakePatience, OneTurnInFourIsOfSourcesThatStalledLately) {
+  int theirs = 0;
+  for (std::uint32_t turn = 0; turn < 400; ++turn) theirs += is_stalled_turn(turn) ? 1 : 0;
+  EXPECT_EQ(theirs, 100);
+  EXPECT_FALSE(is_stalled_turn(0)) << "others go first";
+  EXPECT_TRUE(stalled_lately(seconds(9), kHandshakeRule));
+  EXPECT_FALSE(stalled_lately(seconds(10), kHandshakeRule));
+}
+
 TEST(UsualHandshake, FollowsWhatItIsTold) {
   UsualHandshake usual;
   EXPECT_EQ(usual.value(), Duration(0));

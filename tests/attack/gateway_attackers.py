@@ -20,21 +20,14 @@ GONE = (OSError, asyncio.IncompleteReadError, asyncio.TimeoutError)
 class Hostile:
     """One hostile client: where it goes, where it comes from, and what it draws."""
 
-    def __init__(self, wanted, rng):
+    def __init__(self, wanted, rng, source):
         self.port, self.tls_port, self.admin = wanted["port"], wanted["tls_port"], wanted["admin"]
-        self.rng, self.many = rng, wanted["sources"] == "many"
+        self.rng, self.source = rng, source
         self.writer = self.reader = None
-
-    def source(self):
-        """127.0.0.1 is the well-behaved client's."""
-        if not self.many:
-            return "127.0.0.66"
-        draw = self.rng.randrange
-        return f"127.{draw(1, 255)}.{draw(256)}.{draw(256)}"
 
     async def connect(self, port):
         self.reader, self.writer = await asyncio.open_connection(
-            "127.0.0.1", port, local_addr=(self.source(), 0), limit=1 << 12)
+            "127.0.0.1", port, local_addr=(self.source, 0), limit=1 << 12)
 
     async def send(self, data):
         self.writer.write(data)
@@ -207,9 +200,12 @@ async def again_and_again(wanted, number, end):
     rng = random.Random(f"{wanted['seed']} {wanted['attack']} {number}")
     names = list(ATTACKS) if wanted["attack"] == "all" else [wanted["attack"]]
     attack = ATTACKS[names[number % len(names)]]
+    source = "127.0.0.66"  # 127.0.0.1 is the well-behaved client's
+    if wanted["sources"] == "many":
+        source = f"127.{rng.randrange(1, 255)}.{rng.randrange(256)}.{rng.randrange(256)}"
     await asyncio.sleep(rng.uniform(0, 0.3))
     while time.monotonic() < end:
-        one = Hostile(wanted, rng)
+        one = Hostile(wanted, rng, source)
         with contextlib.suppress(*GONE):
             await asyncio.wait_for(attack(one), max(0.01, end - time.monotonic()))
         one.close()

@@ -8,6 +8,7 @@ HandshakeSlots::HandshakeSlots(Shape shape, policy::HandshakeRule rule)
     : reserved_(shape.reserved),
       waiting_max_(shape.waiting_max),
       rule_(rule),
+      sources_(kSources),
       places_(shape.loops) {
   stats_.capacity = shape.count;
 }
@@ -21,7 +22,7 @@ void HandshakeSlots::attach(std::uint32_t loop, io::Loop& on, io::Task& news) no
 bool HandshakeSlots::enter(Entrant& entrant, TimePoint now) {
   const std::lock_guard lock(mutex_);
   WEIR_ASSERT(entrant.state_ == Entrant::State::kOutside);
-  const bool first = critical_.empty() && (entrant.who_.critical || turns_.size() == 0);
+  const bool first = critical_.empty() && (entrant.who_.critical || ordinary() == 0);
   if (first && room_for(entrant.who_.critical)) {
     take(entrant);
     entrant.state_ = Entrant::State::kInside;
@@ -29,7 +30,7 @@ bool HandshakeSlots::enter(Entrant& entrant, TimePoint now) {
   }
   ++stats_.exhausted;
   enqueue(entrant, now);
-  if (turns_.size() > waiting_max_) displace_one();
+  if (ordinary() > waiting_max_) displace_one(now);
   take_from_stalled(now);
   return false;
 }
@@ -59,7 +60,10 @@ void HandshakeSlots::leave(Entrant& entrant, Left how, TimePoint now) {
       break;
     case Entrant::State::kOnClient:
       on_client_.remove(entrant);
-      if (how == Left::kDone) usual_.note(now - entrant.since_);
+      if (how == Left::kDone) {
+        usual_.note(now - entrant.since_);
+        source_of(entrant).stalled_at = TimePoint{};
+      }
       give_back(entrant);
       break;
     case Entrant::State::kLosing:
@@ -97,7 +101,10 @@ void HandshakeSlots::hand_out(TimePoint now) {
 }
 
 HandshakeSlots::Entrant& HandshakeSlots::next_ordinary(TimePoint now) {
-  const List& flow = flows_[turns_.next([](policy::FlowId) { return 1U; })];
+  const bool theirs = policy::is_stalled_turn(turn_++);
+  const bool stalled = fresh_.turns.size() == 0 || (theirs && stalled_.turns.size() > 0);
+  Line& line = stalled ? stalled_ : fresh_;
+  const List& flow = line.flows[line.turns.next([](policy::FlowId) { return 1U; })];
   const Duration oldest_waited = now - flow.front()->since_;
   return policy::newest_first(oldest_waited, demand(), rule_) ? *flow.back() : *flow.front();
 }
@@ -110,7 +117,7 @@ void HandshakeSlots::take_from_stalled(TimePoint now) {
     if (victim == nullptr) return;
     on_client_.remove(*victim);
     ++losing_;
-    lose(*victim, Entrant::State::kLosing);
+    lose(*victim, Entrant::State::kLosing, now);
   }
 }
 
@@ -120,8 +127,7 @@ HandshakeSlots::Entrant* HandshakeSlots::first_to_lose(TimePoint now) noexcept {
   policy::SlotHold worst_hold;
   for (Entrant& entrant : on_client_) {
     if (entrant.who_.critical) continue;
-    const policy::SlotHold hold{.waited = now - entrant.since_,
-                                .held = sources_[entrant.who_.source % kSources].held};
+    const policy::SlotHold hold{.waited = now - entrant.since_, .held = source_of(entrant).held};
     if (!policy::may_lose(hold, wanted, rule_)) continue;
     if (worst != nullptr && !policy::loses_before(hold, worst_hold)) continue;
     worst = &entrant;
@@ -130,15 +136,18 @@ HandshakeSlots::Entrant* HandshakeSlots::first_to_lose(TimePoint now) noexcept {
   return worst;
 }
 
-/// The queue is full: of the source with the most in it, the one that has waited longest goes.
-void HandshakeSlots::displace_one() {
-  Entrant& gone = *flows_[turns_.longest()].front();
+/// The queue is full: of the source with the most in it, the one that has waited longest goes;
+/// first of the sources that stalled lately.
+void HandshakeSlots::displace_one(TimePoint now) {
+  Line& line = stalled_.turns.size() > 0 ? stalled_ : fresh_;
+  Entrant& gone = *line.flows[line.turns.longest()].front();
   dequeue(gone, false);
-  lose(gone, Entrant::State::kDisplaced);
+  lose(gone, Entrant::State::kDisplaced, now);
 }
 
-void HandshakeSlots::lose(Entrant& entrant, Entrant::State into) {
+void HandshakeSlots::lose(Entrant& entrant, Entrant::State into, TimePoint now) {
   entrant.state_ = into;
+  source_of(entrant).stalled_at = now;
   Place& place = places_[entrant.who_.loop];
   place.lost.push_back(entrant);
   if (place.loop != nullptr) place.loop->post(*place.task);
@@ -170,16 +179,20 @@ void HandshakeSlots::enqueue(Entrant& entrant, TimePoint now) {
   entrant.since_ = now;
   count(entrant, &Source::waiting, 1);
   if (entrant.who_.critical) return critical_.push_back(entrant);
-  entrant.flow_ = turns_.flow_for(entrant.who_.source);
-  flows_[entrant.flow_].push_back(entrant);
-  turns_.add(entrant.flow_, entrant.who_.source, 1);
+  const TimePoint stalled_at = source_of(entrant).stalled_at;
+  entrant.stalled_ = stalled_at != TimePoint{} && policy::stalled_lately(now - stalled_at, rule_);
+  Line& line = line_of(entrant);
+  entrant.flow_ = line.turns.flow_for(entrant.who_.source);
+  line.flows[entrant.flow_].push_back(entrant);
+  line.turns.add(entrant.flow_, entrant.who_.source, 1);
 }
 
 void HandshakeSlots::dequeue(Entrant& entrant, bool served) {
   count(entrant, &Source::waiting, -1);
   if (entrant.who_.critical) return critical_.remove(entrant);
-  flows_[entrant.flow_].remove(entrant);
-  served ? turns_.serve(entrant.flow_, 1) : turns_.remove(entrant.flow_);
+  Line& line = line_of(entrant);
+  line.flows[entrant.flow_].remove(entrant);
+  served ? line.turns.serve(entrant.flow_, 1) : line.turns.remove(entrant.flow_);
 }
 
 void HandshakeSlots::take(Entrant& entrant) noexcept {
@@ -194,7 +207,7 @@ void HandshakeSlots::give_back(Entrant& entrant) noexcept {
 
 void HandshakeSlots::count(Entrant& entrant, std::uint32_t Source::*what,
                            std::int32_t change) noexcept {
-  Source& source = sources_[entrant.who_.source % kSources];
+  Source& source = source_of(entrant);
   const bool before = source.held + source.waiting > 0;
   source.*what += static_cast<std::uint32_t>(change);
   const bool after = source.held + source.waiting > 0;

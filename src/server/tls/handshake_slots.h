@@ -19,7 +19,8 @@ namespace weir::inline v0::inline server {
 ///
 /// A handshake needs about ten times the memory of the established connection, so it needs a slot.
 /// Without one a connection is queued and holds only the bytes that it has sent. A slot that is
-/// given back goes to the queue: critical ones first, then by turns among sources.
+/// given back goes to the queue: critical ones first, then by turns among sources; those of sources
+/// that stalled lately have one turn in four.
 ///
 ///   state       meaning                                          holds a slot   ends with
 ///   kOutside    needs none                                       no             enter()
@@ -83,6 +84,7 @@ class HandshakeSlots {
     Who who_;
     TimePoint since_{};  // in this state, if it is kWaiting or kOnClient
     policy::FlowId flow_ = 0;
+    bool stalled_ = false;           // its source did lately
     State state_ = State::kOutside;  // under the mutex
   };
 
@@ -115,27 +117,42 @@ class HandshakeSlots {
     List granted;
     List lost;
   };
-  /// Sources whose hashes begin alike are counted together.
+  /// Sources whose hashes begin alike are counted together: 256 KB make that rare.
   struct Source {
     std::uint32_t held = 0;
     std::uint32_t waiting = 0;
+    TimePoint stalled_at{};  // the last time that one of it lost its slot or its place in the queue
   };
-  static constexpr std::size_t kSources = 1024;
+  static constexpr std::size_t kSources = 16384;
+  /// Waiters by turns among sources.
+  struct Line {
+    policy::FairTurns turns;
+    std::array<List, policy::FairTurns::kFlows> flows;
+  };
 
   [[nodiscard]] bool room_for(bool critical) const noexcept {
     return stats_.capacity - stats_.used > (critical ? 0 : reserved_);
   }
-  [[nodiscard]] std::size_t queued() const noexcept { return critical_.size() + turns_.size(); }
+  [[nodiscard]] std::size_t ordinary() const noexcept {
+    return fresh_.turns.size() + stalled_.turns.size();
+  }
+  [[nodiscard]] std::size_t queued() const noexcept { return critical_.size() + ordinary(); }
+  [[nodiscard]] Line& line_of(const Entrant& entrant) noexcept {
+    return entrant.stalled_ ? stalled_ : fresh_;
+  }
+  [[nodiscard]] Source& source_of(const Entrant& entrant) noexcept {
+    return sources_[entrant.who_.source % kSources];
+  }
   void take(Entrant& entrant) noexcept;
   void give_back(Entrant& entrant) noexcept;
   void enqueue(Entrant& entrant, TimePoint now);
   void dequeue(Entrant& entrant, bool served);
-  void displace_one();
+  void displace_one(TimePoint now);
   void hand_out(TimePoint now);
   [[nodiscard]] Entrant& next_ordinary(TimePoint now);
   void take_from_stalled(TimePoint now);
   [[nodiscard]] Entrant* first_to_lose(TimePoint now) noexcept;
-  void lose(Entrant& entrant, Entrant::State into);
+  void lose(Entrant& entrant, Entrant::State into, TimePoint now);
   [[nodiscard]] policy::SlotDemand demand() const noexcept;
   void count(Entrant& entrant, std::uint32_t Source::*what, std::int32_t change) noexcept;
 
@@ -145,12 +162,13 @@ class HandshakeSlots {
   const policy::HandshakeRule rule_;
   PoolStats stats_;
   List critical_;
-  policy::FairTurns turns_;
-  std::array<List, policy::FairTurns::kFlows> flows_;
+  Line fresh_;
+  Line stalled_;  // of sources that stalled lately
+  std::uint32_t turn_ = 0;
   List on_client_;          // longest first
   std::size_t losing_ = 0;  // slots that are about to be given back
   policy::UsualHandshake usual_;
-  std::array<Source, kSources> sources_{};
+  std::vector<Source> sources_;
   std::uint32_t active_sources_ = 0;
   std::vector<Place> places_;
 };

@@ -250,6 +250,30 @@ TEST(HandshakeSlots, AFullQueueLosesTheOldestOfTheSourceWithMost) {
   door.slots.leave(honest, Left::kNotDone, kOpened);
 }
 
+TEST(HandshakeSlots, ASourceThatStalledLatelyWaitsBehindOthers) {
+  ListenerSink door({.count = 1, .reserved = 0, .loops = 1});
+  std::vector<std::string> order;
+  TimePoint now = kOpened;
+  {
+    Stalled bad(door, 2, 7, 0);  // one inside, one queued
+    now += std::chrono::seconds(2);
+    door.slots.reclaim(now);
+    EXPECT_EQ(bad.give_up(now), 1);
+  }
+  Guest inside("inside", false, nullptr, 9);
+  ASSERT_TRUE(door.slots.enter(inside, now));
+  Guest again("again", false, &order, 7);
+  Guest other("other", false, &order, 8);
+  EXPECT_FALSE(door.slots.enter(again, now));
+  EXPECT_FALSE(door.slots.enter(other, now));
+  door.slots.leave(inside, Left::kNotDone, now);
+  door.turn();
+  door.slots.leave(other, Left::kNotDone, now);
+  door.turn();
+  EXPECT_EQ(order, (std::vector<std::string>{"other", "again"}));
+  door.slots.leave(again, Left::kNotDone, now);
+}
+
 TEST(HandshakeSlots, CriticalOnesNeverLose) {
   ListenerSink door({.count = 1, .reserved = 0, .loops = 1, .waiting_max = 1});
   Guest critical("critical", true);
