@@ -248,8 +248,8 @@ def judge(weir, attack, found, limit_before, options):
 
 def row(attack, options, name, found, faults=()):
     print(f"| {attack or 'none'} | {options.connections if attack else 0} | {options.sources} | "
-          f"{name} | {100 * found['share']:.1f} % | {found['p50_ms']:.0f} | {found['p99_ms']:.0f} | "
-          f"{'; '.join(faults) or 'ok'} |", flush=True)
+          f"{name} | {100 * found['share']:.1f} % | {found['p50_ms']:.0f} | "
+          f"{found['p99_ms']:.0f} | {'; '.join(faults) or 'ok'} |", flush=True)
 
 
 def run(origin_port, folder, attack, options):
@@ -310,7 +310,9 @@ def main():
     try:
         certificate(folder)
         port = int(origin.find(r"port (\d+)"))
-        faults = [fault for attack, one in plan(options) for fault in run(port, folder, attack, one)]
+        faults = []
+        for attack, one in plan(options):
+            faults += run(port, folder, attack, one)
     finally:
         origin.stop()
         shutil.rmtree(folder, ignore_errors=True)
