@@ -362,7 +362,14 @@ bool ProxiedRequest::on_upstream_trailers(const http::HeaderList& trailers) {
   return true;
 }
 
+// The upstream has done its part. What the client does not read stays charged to its actor, but
+// holds no place of the upstream.
+void ProxiedRequest::on_upstream_received() {
+  end_service(outcome_);
+}
+
 void ProxiedRequest::on_upstream_complete() {
+  end_service(outcome_);
   if (response_ended_) return;
   response_ended_ = true;
   static_cast<void>(stream_->send_data({}, true));
@@ -476,11 +483,17 @@ void ProxiedRequest::name_endpoint() noexcept {
   }
 }
 
-void ProxiedRequest::finish_permit(Outcome outcome) noexcept {
-  if (!permit_) return;
+void ProxiedRequest::end_service(Outcome outcome) noexcept {
+  if (!permit_ || permit_.served()) return;
   if (status_ == 0) time_sample();
   name_endpoint();
   to_.counters.outcomes[static_cast<std::size_t>(outcome)].add();
+  if (permit_.has_units()) permit_.end_service(outcome, home_.now());
+}
+
+void ProxiedRequest::finish_permit(Outcome outcome) noexcept {
+  if (!permit_) return;
+  end_service(outcome);
   std::move(permit_).finish(outcome, home_.now());
 }
 
@@ -506,7 +519,8 @@ void ProxiedRequest::log(const Ending& ending) noexcept {
 // ---- bytes
 
 std::uint64_t ProxiedRequest::bytes_to_charge() const noexcept {
-  const std::uint64_t response = stream_->unsent_bytes() + untaken_;
+  const std::uint64_t untaken = std::max<std::uint64_t>(untaken_, call_.kept_bytes());
+  const std::uint64_t response = stream_->unsent_bytes() + untaken;
   if (!announced_) return response + (call_.active() ? call_.held_bytes() : 0);
   const std::uint64_t received = stream_->body_bytes_received();
   return response + (request_ended_ ? received : std::max(received, reserved_));

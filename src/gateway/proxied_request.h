@@ -76,6 +76,7 @@ class ProxiedRequest final : public Handler, public upstream::CallEvents {
   std::size_t on_upstream_body(std::string_view bytes) override;
   bool on_upstream_trailers(const http::HeaderList& trailers) override;
   void on_upstream_complete() override;
+  void on_upstream_received() override;
   void on_upstream_blocked() override;
   void on_upstream_writable() override;
   void on_upstream_failed(upstream::UpstreamFailure failure) override;
@@ -94,6 +95,7 @@ class ProxiedRequest final : public Handler, public upstream::CallEvents {
   void answer(LocalAnswer answer);
   void leave();
   void finish_permit(Outcome outcome) noexcept;
+  void end_service(Outcome outcome) noexcept;
   void name_endpoint() noexcept;
   void time_sample() noexcept;
   struct Ending {

@@ -101,6 +101,7 @@ class ProxiedRequestTest : public ::testing::Test {
   }
   [[nodiscard]] std::uint32_t under_way() const { return core_->counters[0]->proxied.load(); }
   [[nodiscard]] std::uint32_t in_flight() const { return core_->controller.stats().in_flight; }
+  [[nodiscard]] std::uint32_t streaming() const { return core_->controller.stats().streaming; }
   [[nodiscard]] std::uint64_t outcome(Outcome which) const {
     return counts().outcomes[static_cast<std::size_t>(which)].get();
   }
@@ -135,9 +136,9 @@ TEST_F(ProxiedRequestTest, ARefusalThatExplainsItselfIsNotOurOverload) {
     head.headers.reset(storage);
     if (!name.empty()) head.headers.append({.name = name, .value = "1", .id = id});
     EXPECT_TRUE(upstream_of(stream).on_upstream_head(head));
-    upstream_of(stream).on_upstream_complete();
     const std::uint64_t ignored = outcome(Outcome::kIgnored);
     const std::uint64_t overload = outcome(Outcome::kOverload);
+    upstream_of(stream).on_upstream_complete();
     stream.handler().on_finished(stream);
     return outcome(Outcome::kIgnored) > ignored     ? Outcome::kIgnored
            : outcome(Outcome::kOverload) > overload ? Outcome::kOverload
@@ -148,6 +149,27 @@ TEST_F(ProxiedRequestTest, ARefusalThatExplainsItselfIsNotOurOverload) {
   EXPECT_EQ(outcome_after(429, http::FieldId::kXWeirReason, "x-weir-reason"), Outcome::kIgnored);
   EXPECT_EQ(outcome_after(503, http::FieldId::kRetryAfter, "retry-after"), Outcome::kIgnored);
   EXPECT_EQ(outcome_after(429, {}, ""), Outcome::kOk) << "of one client, not of the service";
+}
+
+TEST_F(ProxiedRequestTest, AnAnswerThatIsReceivedHoldsNoPlaceHoweverSlowItsClientIs) {
+  start();
+  for (const unsigned status : {200U, 500U}) {
+    FakeStream stream(loop);
+    ask(stream);
+    EXPECT_EQ(in_flight(), 1U);
+    ASSERT_TRUE(upstream_of(stream).on_upstream_head(head_of(status, kThree)));
+    upstream_of(stream).on_upstream_received();
+    EXPECT_EQ(in_flight(), 0U);
+    EXPECT_EQ(streaming(), 0U);
+    EXPECT_EQ(under_way(), 1U);
+    const std::uint64_t errors = outcome(Outcome::kError);
+    stream.handler().on_abort(stream, CloseReason::kWriteTimeout);
+    EXPECT_EQ(outcome(Outcome::kError), errors) << "it is counted once";
+    EXPECT_EQ(under_way(), 0U);
+  }
+  EXPECT_EQ(outcome(Outcome::kOk), 1U);
+  EXPECT_EQ(outcome(Outcome::kError), 1U);
+  EXPECT_EQ(outcome(Outcome::kIgnored), 0U);
 }
 
 TEST_F(ProxiedRequestTest, AnAnswerPassesAndTheRequestEndsWhenItIsOut) {
