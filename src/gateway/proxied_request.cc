@@ -211,6 +211,8 @@ void ProxiedRequest::launch() {
   const Result<void, upstream::UpstreamFailure> started = call_.start(start_);
   if (!started) return fail(started.error());
   launched_at_ = home_.now();
+  // Responses that nobody reads may hold the connections.
+  if (!call_.under_way() && to_.served->upstream.full()) stream_->make_room();
   if (has_body_ && !upgrade_) home_.uploads().push_back(*this);
   // The body is requested after the head is sent: until then there is only room for the head.
   if (has_body_ && !call_.send_body({}, false)) {

@@ -266,6 +266,24 @@ TimePoint Connection::incomplete_since() const noexcept {
   return session_->unused() && !input_.empty() ? opened_at_ : TimePoint::max();
 }
 
+Duration Connection::blocked_time(TimePoint now) const noexcept {
+  if (closed_ || driving_ || session_->critical()) return {};
+  const Duration output = write_guard_.lag(now, write_rule(shard_.config()));
+  return session_->blocked_time(now) + output * session_->requests_open();
+}
+
+std::uint32_t Connection::end_blocked(std::uint32_t count, TimePoint now) {
+  const bool reads = write_guard_.lag(now, write_rule(shard_.config())) == Duration(0);
+  const std::uint32_t ended = reads ? session_->end_blocked(count, now) : 0;
+  if (ended > 0) {
+    schedule();
+    return ended;
+  }
+  const std::uint32_t open = session_->requests_open();
+  close_now(CloseReason::kBackpressure);
+  return open;
+}
+
 void Connection::settle_lists(TimePoint now) {
   const bool moved = std::exchange(moved_, 0) > 0;
   const bool rests = session_->idle() && output_.empty() && input_.empty() && !finishing();

@@ -36,6 +36,17 @@ class RateGuard {
   [[nodiscard]] TimePoint deadline() const noexcept {
     return running_ ? ends_at_ : TimePoint::max();
   }
+  /// How far it is behind the minimum rate in this window: the time that has passed, less the time
+  /// that its bytes would have needed at that rate. Zero if it is fast enough.
+  [[nodiscard]] Duration lag(TimePoint now, const Rule& rule) const noexcept {
+    if (!running_) return {};
+    const Duration passed = now - (ends_at_ - rule.window);
+    if (bytes_ == 0) return passed > Duration(0) ? passed : Duration(0);
+    if (rule.bytes_per_second == 0) return {};
+    const double earned = static_cast<double>(bytes_) / static_cast<double>(rule.bytes_per_second);
+    if (earned >= to_seconds(passed)) return {};
+    return passed - std::chrono::duration_cast<Duration>(std::chrono::duration<double>(earned));
+  }
   /// True if the window that has ended was too slow; otherwise the next window begins.
   [[nodiscard]] bool too_slow(TimePoint now, const Rule& rule) noexcept {
     if (!running_ || now < ends_at_) return false;

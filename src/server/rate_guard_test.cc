@@ -36,6 +36,21 @@ TEST(RateGuard, SurplusIsNotSavedUp) {
   EXPECT_TRUE(guard.too_slow(kStart + seconds(20), kRule));
 }
 
+TEST(RateGuard, TheLagIsTheTimeThatItsBytesDoNotCover) {
+  RateGuard guard;
+  EXPECT_EQ(guard.lag(kStart, kRule), Duration(0)) << "it does not run";
+  guard.start(kStart, kRule);
+  EXPECT_EQ(guard.lag(kStart, kRule), Duration(0));
+  EXPECT_EQ(guard.lag(kStart + seconds(2), kRule), seconds(2));
+  guard.add(1);
+  EXPECT_EQ(guard.lag(kStart + seconds(2), kRule), std::chrono::milliseconds(1990));
+  guard.add(200);
+  EXPECT_EQ(guard.lag(kStart + seconds(2), kRule), Duration(0));
+  EXPECT_GT(guard.lag(kStart + seconds(3), kRule), Duration(0));
+  guard.stop();
+  EXPECT_EQ(guard.lag(kStart + seconds(9), kRule), Duration(0));
+}
+
 TEST(RateGuard, RateZeroStillAsksForProgress) {
   constexpr RateGuard::Rule kAny = {.window = seconds(10), .bytes_per_second = 0};
   RateGuard guard;

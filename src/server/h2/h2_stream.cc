@@ -205,6 +205,17 @@ void H2Stream::on_deadline(TimePoint now) {
   watch_writing();
 }
 
+Duration H2Stream::blocked_for(TimePoint now) const noexcept {
+  if (!open() || access_ == io::Access::kCritical || framing_ == Framing::kTunnel) return {};
+  const ServerConfig& config = session_.shard().config();
+  return std::max(write_guard_.lag(now, write_rule(config)),
+                  body_guard_.lag(now, body_rule(config)));
+}
+
+void H2Stream::make_room() {
+  session_.shard().make_room(session_.connection());
+}
+
 // ---- Ends --------------------------------------------------------------------------------------
 
 void H2Stream::abandon(CloseReason reason) {
