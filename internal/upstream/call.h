@@ -117,6 +117,9 @@ class Call {
   void resume() noexcept;
   /// Ends it without further events.
   void cancel() noexcept;
+  /// The owner does not need the response any more, but the endpoint works on it: the attempt under
+  /// way goes on until `until` at the latest, and no other follows it. Events come as before.
+  void finish_alone(TimePoint until) noexcept;
   /// From here on no timeout ends it, however long it is silent: event streams, tunnels.
   void lift_deadlines() noexcept;
 

@@ -60,6 +60,10 @@ class GatewayLoop {
   /// A waiter of this loop expires at this time.
   void watch_expiry(TimePoint at) noexcept;
   void release(ProxiedRequest& proxied) noexcept;
+  /// Whether requests whose clients have left may keep their places for a short time.
+  [[nodiscard]] bool has_spare_places() const noexcept {
+    return proxied_.stats().used < proxied_.stats().capacity / 2;
+  }
   /// Requests whose bodies are not complete, oldest first.
   using Uploads = IntrusiveList<ProxiedRequest, &ProxiedRequest::upload_hook>;
   [[nodiscard]] Uploads& uploads() noexcept { return uploads_; }

@@ -69,6 +69,10 @@ bool is_slowness(CloseReason reason) noexcept {
          reason == CloseReason::kBackpressure;
 }
 
+/// How long an upstream may go on with a request after its client has left. Most answers come
+/// within it; then nothing was cut off, and the connection serves others.
+constexpr Duration kLingerMax = std::chrono::milliseconds(300);
+
 bool wants_tunnel(const ServerRequest& request) noexcept {
   return request.upgrade && !upgrade_protocol(*request.headers).empty();
 }
@@ -278,6 +282,7 @@ void ProxiedRequest::on_upstream_blocked() {
 }
 
 void ProxiedRequest::on_upstream_writable() {
+  if (state_ == State::kLingering) return;
   if (charge()) stream_->resume();
 }
 
@@ -295,7 +300,7 @@ bool ProxiedRequest::may_leave_hold() {
 
 // 100 is ours to send: the client's Expect is not forwarded.
 bool ProxiedRequest::on_upstream_interim(const upstream::ResponseHead& head) {
-  if (!takes_interim_ || head.status == 100) return false;
+  if (!takes_interim_ || head.status == 100 || state_ == State::kLingering) return false;
   std::size_t count = 0;
   const std::span<ResponseField> fields = home_.field_storage();
   for (const http::HeaderView& field : head.headers) {
@@ -307,6 +312,11 @@ bool ProxiedRequest::on_upstream_interim(const upstream::ResponseHead& head) {
 }
 
 bool ProxiedRequest::on_upstream_head(const upstream::ResponseHead& head) {
+  if (state_ == State::kLingering) {
+    time_sample();
+    end_linger(outcome_of(head));
+    return true;
+  }
   const bool ended = head.body.empty() && !head.tunnel;
   const SendResult sent = stream_->send_headers(
       {.status = static_cast<std::uint16_t>(head.status),
@@ -385,6 +395,10 @@ void ProxiedRequest::on_writable(ServerStream&) {
 // ---- ends
 
 void ProxiedRequest::on_upstream_failed(upstream::UpstreamFailure failure) {
+  if (state_ == State::kLingering) {
+    const bool late = failure == upstream::UpstreamFailure::kOverallTimeout;
+    return end_linger(late ? Outcome::kIgnored : meaning_of(failure).outcome);
+  }
   fail(failure);
 }
 
@@ -458,13 +472,37 @@ void ProxiedRequest::on_abort(ServerStream& stream, CloseReason reason) {
   if (failure_ != upstream::UpstreamFailure::kNone) by = slow_.value_or(EndedBy::kUpstream);
   if (reason == CloseReason::kBodyTimeout && status_ == 0) status_ = 408;  // as the server answered
   to_.counters.aborted[static_cast<std::size_t>(by)].add();
-  finish_permit(Outcome::kIgnored);
+  const bool lingers = may_linger(reason);
+  if (!lingers) finish_permit(Outcome::kIgnored);
   log({.status = status_,
        .reason = failure_ != upstream::UpstreamFailure::kNone ? name_of(failure_)
                  : cut_ != Reason::kAdmitted                  ? name_of(cut_)
                                                               : std::string_view{},
        .aborted = name_of(by)});
-  leave();
+  lingers ? linger() : leave();
+}
+
+// A client that takes a request back does not take back the work of the upstream: to close the
+// connection would cost the upstream a new one, and to give the permit back would let the same
+// client start the same work again at once.
+bool ProxiedRequest::may_linger(CloseReason reason) const noexcept {
+  return ended_by(reason) == EndedBy::kClient && call_.active() && call_.under_way() &&
+         call_.request_sent_at() != TimePoint{} && status_ == 0 && !upgrade_ &&
+         failure_ == upstream::UpstreamFailure::kNone && home_.has_spare_places();
+}
+
+void ProxiedRequest::linger() noexcept {
+  stream_ = nullptr;
+  end_upload();
+  state_ = State::kLingering;
+  call_.finish_alone(home_.now() + kLingerMax);
+}
+
+void ProxiedRequest::end_linger(Outcome outcome) noexcept {
+  if (outcome == Outcome::kIgnored) permit_.skip_sample();
+  finish_permit(outcome);
+  call_.cancel();
+  home_.release(*this);
 }
 
 // From the last byte of the request to the head of the response. An answer before the end of the

@@ -96,6 +96,11 @@ class ProxiedRequestTest : public ::testing::Test {
     return &stream.handler() == front_handler_.get();
   }
 
+  /// Steps the loop until the origin has the head of a request.
+  bool sent_to_origin() {
+    origin_.accept(loop);
+    return !origin_.read_head(loop).empty();
+  }
   [[nodiscard]] const UpstreamCounters& counts() const {
     return *core_->upstreams.in_force()->all[0]->place.counters[0];
   }
@@ -170,6 +175,42 @@ TEST_F(ProxiedRequestTest, AnAnswerThatIsReceivedHoldsNoPlaceHoweverSlowItsClien
   EXPECT_EQ(outcome(Outcome::kOk), 1U);
   EXPECT_EQ(outcome(Outcome::kError), 1U);
   EXPECT_EQ(outcome(Outcome::kIgnored), 0U);
+}
+
+TEST_F(ProxiedRequestTest, ARequestThatIsTakenBackHoldsItsPermitUntilItsAttemptIsOver) {
+  start();
+  FakeStream stream(loop);
+  ask(stream);
+  ASSERT_TRUE(sent_to_origin());
+  upstream::CallEvents& upstream = upstream_of(stream);
+  stream.handler().on_abort(stream, CloseReason::kClientAbort);
+  EXPECT_EQ(aborted_by(EndedBy::kClient), 1U);
+  EXPECT_EQ(in_flight(), 1U) << "the upstream works on it";
+  EXPECT_EQ(under_way(), 1U);
+  EXPECT_FALSE(upstream.on_upstream_interim(head_of(103, {})));
+  upstream.on_upstream_writable();
+  EXPECT_TRUE(upstream.on_upstream_head(head_of(200, kThree)));
+  EXPECT_EQ(in_flight(), 0U);
+  EXPECT_EQ(under_way(), 0U);
+  EXPECT_EQ(outcome(Outcome::kOk), 1U) << "its time is that of the service";
+}
+
+TEST_F(ProxiedRequestTest, AnAttemptThatTakesLongIsCancelledAfterItsClientLeft) {
+  start();
+  FakeStream stream(loop);
+  ask(stream);
+  ASSERT_TRUE(sent_to_origin());
+  stream.handler().on_abort(stream, CloseReason::kClientAbort);
+  EXPECT_EQ(in_flight(), 1U);
+  while (under_way() > 0) loop.run_once();
+  EXPECT_EQ(in_flight(), 0U);
+  EXPECT_EQ(outcome(Outcome::kIgnored), 1U);
+
+  FakeStream second(loop);  // nothing lingers when the server stops
+  ask(second);
+  ASSERT_TRUE(sent_to_origin());
+  second.handler().on_abort(second, CloseReason::kShutdown);
+  EXPECT_EQ(under_way(), 0U);
 }
 
 TEST_F(ProxiedRequestTest, AnAnswerPassesAndTheRequestEndsWhenItIsOut) {

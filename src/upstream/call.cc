@@ -419,6 +419,14 @@ void Call::cancel() noexcept {
   detach();
 }
 
+void Call::finish_alone(TimePoint until) noexcept {
+  WEIR_ASSERT(under_way());
+  committed_ = true;  // never sent again
+  if (attempt_.request_sent()) release_request();
+  deadline_ = std::min(deadline_, until);
+  rearm();
+}
+
 void Call::lift_deadlines() noexcept {
   deadline_ = TimePoint::max();
   patient_ = true;

