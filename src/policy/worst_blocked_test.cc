@@ -9,7 +9,7 @@
 
 #include "weir/base/rng.h"
 
-namespace weir::policy {
+namespace weir::inline v0::inline policy {
 namespace {
 
 using std::chrono::milliseconds;
@@ -93,4 +93,4 @@ TEST(WorstBlocked, EndsTheWorstFirstUntilEveryAddressIsWithinItsGrace) {
 }
 
 }  // namespace
-}  // namespace weir::policy
+}  // namespace weir::inline v0::inline policy

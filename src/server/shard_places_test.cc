@@ -21,7 +21,7 @@ using testkit::ScriptedHandler;
 using testkit::small_config;
 namespace wire = http::h2::wire;
 
-constexpr unsigned kInitialWindow = 4;
+constexpr unsigned kWindowSetting = 4;
 constexpr std::uint32_t kCalmDown = 11;
 
 ServerConfig eight_places() {
@@ -62,7 +62,7 @@ bool served_in_the_end(std::uint16_t port) {
 TEST(StreamPlacesInUse, ClosedWindowsLoseTheirPlacesWhenOthersNeedThem) {
   for (const std::uint32_t window : {0U, 1U}) {
     RunningServer server(eight_places(), twelve_bytes());
-    H2Client greedy(server.port(), {.settings = {{kInitialWindow, window}}, .open_windows = false});
+    H2Client greedy(server.port(), {.settings = {{kWindowSetting, window}}, .open_windows = false});
     std::vector<std::uint32_t> ids;
     for (int i = 0; i < 8; ++i) ids.push_back(greedy.get("/"));
     ASSERT_TRUE(greedy.in_step());
@@ -139,7 +139,7 @@ TEST(StreamPlacesInUse, AtATickSomeAreFreedBeforeTheyAreNeeded) {
   ServerConfig config = eight_places();
   config.tick = milliseconds(5);
   RunningServer server(config, twelve_bytes());
-  H2Client greedy(server.port(), {.settings = {{kInitialWindow, 0}}, .open_windows = false});
+  H2Client greedy(server.port(), {.settings = {{kWindowSetting, 0}}, .open_windows = false});
   for (int i = 0; i < 8; ++i) greedy.get("/");
   ASSERT_TRUE(greedy.in_step());
   ASSERT_TRUE(server.eventually([](const ServerStats& s) { return s.blocked_ended >= 1; }));
@@ -150,7 +150,7 @@ TEST(StreamPlacesInUse, PlacesOfAnotherLoopAreFreedToo) {
   ServerConfig config = eight_places();
   config.loops = 2;
   RunningServer server(config, twelve_bytes());
-  H2Client greedy(server.port(), {.settings = {{kInitialWindow, 0}}, .open_windows = false});
+  H2Client greedy(server.port(), {.settings = {{kWindowSetting, 0}}, .open_windows = false});
   for (int i = 0; i < 8; ++i) greedy.get("/");
   ASSERT_TRUE(greedy.in_step());
   Client other(server.port());  // on the other loop, which has fewer connections

@@ -163,7 +163,7 @@ class WellBehaved:
 
     def __init__(self, port, rate=40, path="/", patience=2.0):
         self.port, self.rate, self.path, self.patience = port, rate, path, patience
-        self.answers = []  # (when it was due, seconds, status; 0: none)
+        self.answers = []  # (when it was due, seconds, status or reason; 0: none)
         self._stop = False
         self._thread = threading.Thread(target=lambda: asyncio.run(self._run()), daemon=True)
 
@@ -176,8 +176,11 @@ class WellBehaved:
                 writer.write(f"GET {self.path} HTTP/1.1\r\nhost: t\r\n"
                              "connection: close\r\n\r\n".encode())
                 line = await reader.readline()
+                rest = await reader.read()
                 status = int(line.split(b" ")[1]) if line else 0
-                await reader.read()
+                for field in rest.split(b"\r\n"):
+                    if field.startswith(b"x-weir-reason: "):
+                        status = field[15:].decode()
         except (OSError, TimeoutError, IndexError, ValueError):
             status = 0
         finally:
