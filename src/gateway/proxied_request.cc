@@ -313,8 +313,10 @@ bool ProxiedRequest::on_upstream_interim(const upstream::ResponseHead& head) {
 
 bool ProxiedRequest::on_upstream_head(const upstream::ResponseHead& head) {
   if (state_ == State::kLingering) {
+    const Outcome outcome = outcome_of(head);
     time_sample();
-    end_linger(outcome_of(head));
+    if (outcome == Outcome::kIgnored) permit_.skip_sample();
+    end_linger(outcome);
     return true;
   }
   const bool ended = head.body.empty() && !head.tunnel;
@@ -499,7 +501,6 @@ void ProxiedRequest::linger() noexcept {
 }
 
 void ProxiedRequest::end_linger(Outcome outcome) noexcept {
-  if (outcome == Outcome::kIgnored) permit_.skip_sample();
   finish_permit(outcome);
   call_.cancel();
   home_.release(*this);

@@ -49,12 +49,12 @@ class ClosedWindows(ProcessTest):
 
     def test_windows_of_no_bytes_that_fill_every_place(self):
         gateway = self.gateway()
-        self.attacked(gateway, clients.ClosedWindows(gateway.port, 100, path="/small", portion=5))
+        self.attacked(gateway, clients.ClosedWindows(gateway.port, 100, path="/small", portion=2))
 
     def test_windows_of_one_byte(self):
         gateway = self.gateway()
         self.attacked(gateway, clients.ClosedWindows(gateway.port, 100, window=1, path="/small",
-                                                     portion=5))
+                                                     portion=2))
 
     def test_large_answers_that_hold_every_connection(self):
         gateway = self.gateway()
