@@ -177,6 +177,20 @@ TEST_F(ProxiedRequestTest, AnAnswerThatIsReceivedHoldsNoPlaceHoweverSlowItsClien
   EXPECT_EQ(outcome(Outcome::kIgnored), 0U);
 }
 
+TEST_F(ProxiedRequestTest, OurOwnShortageIsNeverOverloadOfTheService) {
+  start();
+  for (const auto failure :
+       {upstream::UpstreamFailure::kNoConnection, upstream::UpstreamFailure::kNoBuffer}) {
+    FakeStream stream(loop);
+    ask(stream);
+    upstream_of(stream).on_upstream_failed(failure);
+    EXPECT_EQ(stream.status, 503);
+  }
+  EXPECT_EQ(outcome(Outcome::kOverload), 0U);
+  EXPECT_EQ(outcome(Outcome::kError), 2U);
+  EXPECT_EQ(in_flight(), 0U);
+}
+
 TEST_F(ProxiedRequestTest, ARequestThatIsTakenBackHoldsItsPermitUntilItsAttemptIsOver) {
   start();
   FakeStream stream(loop);

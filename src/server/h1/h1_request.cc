@@ -182,7 +182,7 @@ void H1Session::make_room() {
 
 Duration H1Session::blocked_time(TimePoint now) const noexcept {
   if (critical() || response_ == Response::kOver) return {};
-  return body_guard_.lag(now, body_rule(shard_.config()));
+  return body_guard_.lag(now);
 }
 
 /// No stream place is free: the request is answered without a handler, and the connection stays
@@ -227,7 +227,7 @@ bool H1Session::read_body(TimePoint now) {
   const std::span<const char> bytes = chars(input.decrypted());
   if (bytes.empty() && !decoder_.end_due()) return false;
   const http::h1::BodyStep step = decoder_.next(bytes, shard_.header_storage());
-  body_guard_.add(step.consumed);
+  body_guard_.add(step.consumed, now, body_rule(shard_.config()));
   switch (step.event) {
     case http::h1::BodyEvent::kNeedMore:
       input.consume_decrypted(step.consumed);

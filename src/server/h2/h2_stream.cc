@@ -78,7 +78,7 @@ void H2Stream::invite_body() {
 
 void H2Stream::receive(const http::BodyChunk& chunk) {
   body_received_ += chunk.len;
-  body_guard_.add(chunk.len);
+  body_guard_.add(chunk.len, session_.now(), body_rule(session_.shard().config()));
   if (request_ == Request::kExpect) enter(Request::kBody);
   if (chunk.last()) {
     if (request_ == Request::kBody) enter(Request::kEnded);
@@ -207,9 +207,7 @@ void H2Stream::on_deadline(TimePoint now) {
 
 Duration H2Stream::blocked_for(TimePoint now) const noexcept {
   if (!open() || access_ == io::Access::kCritical || framing_ == Framing::kTunnel) return {};
-  const ServerConfig& config = session_.shard().config();
-  return std::max(write_guard_.lag(now, write_rule(config)),
-                  body_guard_.lag(now, body_rule(config)));
+  return std::max(write_guard_.lag(now), body_guard_.lag(now));
 }
 
 void H2Stream::make_room() {
