@@ -87,6 +87,8 @@ class Attempt final : private ClientStreamEvents, private ConnectionWaiter {
   bool on_stream_head(const ResponseHead& head) override;
   std::size_t on_stream_body(std::string_view bytes) override;
   bool on_stream_trailers(const http::HeaderList& trailers) override;
+  std::size_t keep_body(std::string_view bytes) noexcept override;
+  bool keep_trailers(const http::HeaderList& trailers) noexcept override;
   void on_stream_complete() override;
   void on_stream_writable() override;
   void on_stream_failed(const StreamFailure& failure) override;

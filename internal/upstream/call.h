@@ -18,6 +18,7 @@
 #include "policy/send_again.h"
 #include "upstream/attempt.h"
 #include "upstream/failure.h"
+#include "upstream/held_response.h"
 #include "upstream/kept_body.h"
 #include "upstream/request_head.h"
 #include "upstream/response_head.h"
@@ -30,6 +31,7 @@ class Endpoint;
 /// Events of a call, on its loop. Each may cancel the call; then no event follows.
 /// Order: on_upstream_interim*, on_upstream_head, on_upstream_body*, on_upstream_trailers?,
 /// on_upstream_complete; on_upstream_failed may end it at any point. The others come between.
+/// on_upstream_received comes only if the response is complete before the owner has accepted it.
 class CallEvents {
  public:
   /// A 1xx head. Returns whether it was passed on; then the request is never sent again. Returns
@@ -42,6 +44,10 @@ class CallEvents {
   /// False: as for the head.
   [[nodiscard]] virtual bool on_upstream_trailers(const http::HeaderList& trailers) = 0;
   virtual void on_upstream_complete() = 0;
+  /// The whole response has been received, and the endpoint and its connection are free for others;
+  /// the call keeps the part that was not accepted, and delivers it after resume(). Must not cancel
+  /// the call.
+  virtual void on_upstream_received() = 0;
   /// The request is sent again: pass no more of its body until on_upstream_writable(). Must not
   /// cancel the call.
   virtual void on_upstream_blocked() = 0;
@@ -70,6 +76,9 @@ class CallEvents {
 /// while, if policy::may_send_again() and the budget allow it. If no endpoint can be used, the call
 /// is held until one can, within the bounds of the upstream. Head and body are kept until no
 /// attempt can need them.
+///
+/// A response that its owner does not accept is kept in one block, as far as it fits: so a small
+/// one does not occupy its connection, however slow the client is.
 ///
 /// Promises: exactly one of on_upstream_complete and on_upstream_failed, unless it is cancelled.
 /// Nothing is sent again after a byte of a response was delivered.
@@ -108,6 +117,9 @@ class Call {
   void resume() noexcept;
   /// Ends it without further events.
   void cancel() noexcept;
+  /// The owner does not need the response any more, but the endpoint works on it: the attempt under
+  /// way goes on until `until` at the latest, and no other follows it. Events come as before.
+  void finish_alone(TimePoint until) noexcept;
   /// From here on no timeout ends it, however long it is silent: event streams, tunnels.
   void lift_deadlines() noexcept;
 
@@ -122,6 +134,10 @@ class Call {
   /// Of them, those that the endpoint has not accepted yet; the others are kept for a retry.
   [[nodiscard]] std::uint64_t unsent_bytes() const noexcept {
     return body_.is_open() ? body_.end() - attempt_.position() : 0;
+  }
+  /// Bytes of the response's body that were received and not accepted.
+  [[nodiscard]] std::size_t kept_bytes() const noexcept {
+    return kept_.attached() ? kept_.body().size() : 0;
   }
   /// The endpoint used last; also after the call has ended.
   [[nodiscard]] const Endpoint* endpoint() const noexcept { return endpoint_.get(); }
@@ -158,11 +174,13 @@ class Call {
   [[nodiscard]] bool may_move() noexcept;
   [[nodiscard]] bool on_attempt_head(Attempt& attempt, const ResponseHead& head);
   [[nodiscard]] std::size_t on_attempt_body(std::string_view bytes) {
-    return events_.on_upstream_body(bytes);
+    return kept_.attached() ? 0 : events_.on_upstream_body(bytes);  // in their order
   }
   [[nodiscard]] bool on_attempt_trailers(const http::HeaderList& trailers) {
-    return events_.on_upstream_trailers(trailers);
+    return !kept_.attached() && events_.on_upstream_trailers(trailers);
   }
+  [[nodiscard]] std::size_t keep_body(std::string_view bytes) noexcept;
+  [[nodiscard]] bool keep_trailers(const http::HeaderList& trailers) noexcept;
   void on_attempt_writable(Attempt& attempt);
   void on_attempt_complete();
   /// The token of an attempt that fails without having sent a byte.
@@ -185,6 +203,9 @@ class Call {
   void end(UpstreamFailure failure) noexcept;
   void detach() noexcept;
   void release_request() noexcept;
+  [[nodiscard]] bool open_kept() noexcept;
+  [[nodiscard]] bool deliver_kept() noexcept;
+  void drop_kept() noexcept;
   void leave_hold() noexcept;
   void on_timer(TimePoint now);
   void rearm() noexcept;
@@ -196,6 +217,8 @@ class Call {
   char* block_ = nullptr;
   RequestHead head_;
   KeptBody body_;
+  HeldResponse kept_;
+  bool* gone_ = nullptr;  // set when the call ends, while deliver_kept() calls the owner
   Attempt attempt_;
   io::Timer timer_;
   Start start_;
@@ -219,7 +242,8 @@ class Call {
   bool deposited_ = false;  // into the budget of its first endpoint
   bool committed_ = false;  // a response head was delivered
   bool tunnel_ = false;
-  bool patient_ = false;  // silence is not a failure
+  bool received_ = false;  // all of the response; a part of it is in kept_
+  bool patient_ = false;   // silence is not a failure
   bool owes_writable_ = false;
   bool waited_for_owner_ = false;
 };

@@ -33,6 +33,11 @@ class ClientStreamEvents {
   [[nodiscard]] virtual std::size_t on_stream_body(std::string_view bytes) = 0;
   /// False: as for the head.
   [[nodiscard]] virtual bool on_stream_trailers(const http::HeaderList& trailers) = 0;
+  /// Asked directly after a part of the body was not accepted: how many of the bytes that are left
+  /// were stored for later. For the stream they are accepted. Must not cancel it.
+  [[nodiscard]] virtual std::size_t keep_body(std::string_view bytes) noexcept = 0;
+  /// The same for trailers.
+  [[nodiscard]] virtual bool keep_trailers(const http::HeaderList& trailers) noexcept = 0;
   virtual void on_stream_complete() = 0;
   /// The head is sent, or send() would accept bytes again.
   virtual void on_stream_writable() = 0;

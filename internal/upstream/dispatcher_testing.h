@@ -160,6 +160,7 @@ class CallRecorder final : public CallEvents {
     ++ends;
     act(CallEvent::kComplete);
   }
+  void on_upstream_received() override { received = true; }
   void on_upstream_blocked() override {
     ++blocked;
     act(CallEvent::kBlocked);
@@ -198,6 +199,7 @@ class CallRecorder final : public CallEvents {
   bool take_trailers = true;
   bool tunnel = false;
   bool complete = false;
+  bool received = false;
   int ends = 0;
   UpstreamFailure failure = UpstreamFailure::kNone;
 

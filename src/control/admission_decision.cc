@@ -456,12 +456,25 @@ void Impl::count_error(const Taken& taken) noexcept {
 void Permit::finish(Outcome outcome, TimePoint now) && noexcept {
   if (taken_.owner == nullptr) return;
   AdmissionController::Impl& impl = *taken_.owner->impl_;
+  if (!taken_.served) impl.record(taken_, outcome, now);
+  if (!taken_.served && outcome == Outcome::kError) impl.count_error(taken_);
+  impl.give_back_holdings(taken_);
+  if (!taken_.served) {
+    impl.count_finished(taken_);
+    impl.give_back_seat(taken_, now);
+  }
+  taken_.owner = nullptr;
+}
+
+void Permit::end_service(Outcome outcome, TimePoint now) noexcept {
+  WEIR_ASSERT(taken_.owner != nullptr && has_units());
+  if (taken_.served) return;
+  AdmissionController::Impl& impl = *taken_.owner->impl_;
   impl.record(taken_, outcome, now);
   if (outcome == Outcome::kError) impl.count_error(taken_);
-  impl.give_back_holdings(taken_);
   impl.count_finished(taken_);
   impl.give_back_seat(taken_, now);
-  taken_.owner = nullptr;
+  taken_.served = true;
 }
 
 void Permit::reset() noexcept {
@@ -469,8 +482,10 @@ void Permit::reset() noexcept {
   AdmissionController::Impl& impl = *taken_.owner->impl_;
   if (std::uncaught_exceptions() > 0) impl.count_error(taken_);
   impl.give_back_holdings(taken_);
-  impl.count_finished(taken_);
-  impl.give_back_seat(taken_, TimePoint{});
+  if (!taken_.served) {
+    impl.count_finished(taken_);
+    impl.give_back_seat(taken_, TimePoint{});
+  }
   taken_ = Taken{};
 }
 
@@ -483,7 +498,7 @@ void Permit::drop_holdings() noexcept {
 
 bool Permit::to_streaming(TimePoint now) noexcept {
   WEIR_ASSERT(taken_.owner != nullptr && has_units());
-  if (taken_.stream_units > 0) return true;
+  if (taken_.stream_units > 0 || taken_.served) return true;
   AdmissionController::Impl& impl = *taken_.owner->impl_;
   impl.record(taken_, Outcome::kOk, now);
   const std::uint16_t units = taken_.units > 0 ? taken_.units : std::uint16_t{1};

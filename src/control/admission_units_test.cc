@@ -49,6 +49,33 @@ TEST(AdmissionUnits, TheActorAndTheBytesStayHeld) {
   EXPECT_TRUE(all_is_given_back(controller));
 }
 
+TEST(AdmissionUnits, AreFreeWhenTheServiceIsDoneWhateverTheClientReads) {
+  AdmissionConfig config = plain_config(2);
+  config.inflight_max = 2;
+  AdmissionController controller(config, Rng(1));
+  AdmissionRequest request = request_of(Priority::kNormal);
+  request.actor = controller.identify("ada");
+  request.bytes = 10;
+  std::vector<Permit> unread = admit_all(controller, request, 2);
+  EXPECT_TRUE(unread[0].to_streaming(kStart));
+  for (Permit& permit : unread) {
+    EXPECT_FALSE(permit.served());
+    permit.end_service(Outcome::kOk, kStart);
+    permit.end_service(Outcome::kError, kStart);
+    EXPECT_TRUE(permit.served());
+    EXPECT_TRUE(permit.to_streaming(kStart)) << "nothing is left to move";
+  }
+  EXPECT_EQ(controller.stats().in_flight, 0U);
+  EXPECT_EQ(controller.stats().streaming, 0U);
+  EXPECT_EQ(controller.stats().bytes, 20U) << "what the client does not read is still held";
+  EXPECT_EQ(controller.try_admit(request, kStart).error(), Reason::kActorInflight);
+  request.actor = controller.identify("bob");
+  EXPECT_EQ(admit_all(controller, request, 2).size(), 2U);
+  std::move(unread[0]).finish(Outcome::kError, kStart);
+  unread.clear();
+  EXPECT_TRUE(all_is_given_back(controller));
+}
+
 TEST(AdmissionUnits, ThatAreGivenBackGoToAWaiter) {
   AdmissionController controller(plain_config(1), Rng(1));
   const AdmissionRequest request = request_of(Priority::kNormal);

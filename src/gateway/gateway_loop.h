@@ -61,6 +61,10 @@ class GatewayLoop {
   /// A waiter of this loop expires at this time.
   void watch_expiry(TimePoint at) noexcept;
   void release(ProxiedRequest& proxied) noexcept;
+  /// Whether requests whose clients have left may keep their places for a short time.
+  [[nodiscard]] bool has_spare_places() const noexcept {
+    return proxied_.stats().used < proxied_.stats().capacity / 2;
+  }
   /// Requests whose bodies are not complete.
   [[nodiscard]] UploadList& uploads() noexcept { return uploads_; }
   /// `newcomer` found no place: slow uploads are ended.

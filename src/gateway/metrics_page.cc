@@ -302,6 +302,7 @@ void Scrape::connections() {
   }
   tls();
   refusals(kServerRefusals, false);
+  page_.single(kServerBlockedEnded, server_.blocked_ended);
   http2();
 }
 

@@ -77,6 +77,10 @@ std::uint64_t upload_source(const Caller& caller, const AdmissionController& con
   return controller.identify(bytes).key.low;
 }
 
+/// How long an upstream may go on with a request after its client has left. Most answers come
+/// within it; then nothing was cut off, and the connection serves others.
+constexpr Duration kLingerMax = std::chrono::milliseconds(300);
+
 bool wants_tunnel(const ServerRequest& request) noexcept {
   return request.upgrade && !upgrade_protocol(*request.headers).empty();
 }
@@ -233,6 +237,8 @@ void ProxiedRequest::launch() {
   const Result<void, upstream::UpstreamFailure> started = call_.start(start_);
   if (!started) return fail(started.error());
   launched_at_ = home_.now();
+  // Responses that nobody reads may hold the connections.
+  if (!call_.under_way() && to_.served->upstream.full()) stream_->make_room();
   if (uploads()) home_.uploads().add(*this);
   // The body is requested after the head is sent: until then there is only room for the head.
   if (has_body_ && !call_.send_body({}, false)) {
@@ -309,6 +315,7 @@ void ProxiedRequest::on_upstream_blocked() {
 }
 
 void ProxiedRequest::on_upstream_writable() {
+  if (state_ == State::kLingering) return;
   if (charge()) stream_->resume();
 }
 
@@ -326,7 +333,7 @@ bool ProxiedRequest::may_leave_hold() {
 
 // 100 is ours to send: the client's Expect is not forwarded.
 bool ProxiedRequest::on_upstream_interim(const upstream::ResponseHead& head) {
-  if (!takes_interim_ || head.status == 100) return false;
+  if (!takes_interim_ || head.status == 100 || state_ == State::kLingering) return false;
   std::size_t count = 0;
   const std::span<ResponseField> fields = home_.field_storage();
   for (const http::HeaderView& field : head.headers) {
@@ -338,6 +345,13 @@ bool ProxiedRequest::on_upstream_interim(const upstream::ResponseHead& head) {
 }
 
 bool ProxiedRequest::on_upstream_head(const upstream::ResponseHead& head) {
+  if (state_ == State::kLingering) {
+    const Outcome outcome = outcome_of(head);
+    time_sample();
+    if (outcome == Outcome::kIgnored) permit_.skip_sample();
+    end_linger(outcome);
+    return true;
+  }
   const bool ended = head.body.empty() && !head.tunnel;
   const SendResult sent = stream_->send_headers(
       {.status = static_cast<std::uint16_t>(head.status),
@@ -395,7 +409,14 @@ bool ProxiedRequest::on_upstream_trailers(const http::HeaderList& trailers) {
   return true;
 }
 
+// The upstream has done its part. What the client does not read stays charged to its actor, but
+// holds no place of the upstream.
+void ProxiedRequest::on_upstream_received() {
+  end_service(outcome_);
+}
+
 void ProxiedRequest::on_upstream_complete() {
+  end_service(outcome_);
   if (response_ended_) return;
   response_ended_ = true;
   static_cast<void>(stream_->send_data({}, true));
@@ -409,6 +430,10 @@ void ProxiedRequest::on_writable(ServerStream&) {
 // ---- ends
 
 void ProxiedRequest::on_upstream_failed(upstream::UpstreamFailure failure) {
+  if (state_ == State::kLingering) {
+    const bool late = failure == upstream::UpstreamFailure::kOverallTimeout;
+    return end_linger(late ? Outcome::kIgnored : meaning_of(failure).outcome);
+  }
   fail(failure);
 }
 
@@ -482,13 +507,36 @@ void ProxiedRequest::on_abort(ServerStream& stream, CloseReason reason) {
   if (failure_ != upstream::UpstreamFailure::kNone) by = slow_.value_or(EndedBy::kUpstream);
   if (reason == CloseReason::kBodyTimeout && status_ == 0) status_ = 408;  // as the server answered
   to_.counters.aborted[static_cast<std::size_t>(by)].add();
-  finish_permit(Outcome::kIgnored);
+  const bool lingers = may_linger(reason);
+  if (!lingers) finish_permit(Outcome::kIgnored);
   log({.status = status_,
        .reason = failure_ != upstream::UpstreamFailure::kNone ? name_of(failure_)
                  : cut_ != Reason::kAdmitted                  ? name_of(cut_)
                                                               : std::string_view{},
        .aborted = name_of(by)});
-  leave();
+  lingers ? linger() : leave();
+}
+
+// A client that takes a request back does not take back the work of the upstream: to close the
+// connection would cost the upstream a new one, and to give the permit back would let the same
+// client start the same work again at once.
+bool ProxiedRequest::may_linger(CloseReason reason) const noexcept {
+  return ended_by(reason) == EndedBy::kClient && call_.active() && call_.under_way() &&
+         call_.request_sent_at() != TimePoint{} && status_ == 0 && !upgrade_ &&
+         failure_ == upstream::UpstreamFailure::kNone && home_.has_spare_places();
+}
+
+void ProxiedRequest::linger() noexcept {
+  stream_ = nullptr;
+  end_upload();
+  state_ = State::kLingering;
+  call_.finish_alone(home_.now() + kLingerMax);
+}
+
+void ProxiedRequest::end_linger(Outcome outcome) noexcept {
+  finish_permit(outcome);
+  call_.cancel();
+  home_.release(*this);
 }
 
 // From the last byte of the request to the head of the response. An answer before the end of the
@@ -509,11 +557,17 @@ void ProxiedRequest::name_endpoint() noexcept {
   }
 }
 
-void ProxiedRequest::finish_permit(Outcome outcome) noexcept {
-  if (!permit_) return;
+void ProxiedRequest::end_service(Outcome outcome) noexcept {
+  if (!permit_ || permit_.served()) return;
   if (status_ == 0) time_sample();
   name_endpoint();
   to_.counters.outcomes[static_cast<std::size_t>(outcome)].add();
+  if (permit_.has_units()) permit_.end_service(outcome, home_.now());
+}
+
+void ProxiedRequest::finish_permit(Outcome outcome) noexcept {
+  if (!permit_) return;
+  end_service(outcome);
   std::move(permit_).finish(outcome, home_.now());
 }
 
@@ -539,7 +593,8 @@ void ProxiedRequest::log(const Ending& ending) noexcept {
 // ---- bytes
 
 std::uint64_t ProxiedRequest::bytes_to_charge() const noexcept {
-  const std::uint64_t response = stream_->unsent_bytes() + untaken_;
+  const std::uint64_t untaken = std::max<std::uint64_t>(untaken_, call_.kept_bytes());
+  const std::uint64_t response = stream_->unsent_bytes() + untaken;
   if (!announced_) return response + (call_.active() ? call_.held_bytes() : 0);
   const std::uint64_t received = stream_->body_bytes_received();
   return response + (request_ended_ ? received : std::max(received, reserved_));

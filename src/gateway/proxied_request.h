@@ -39,6 +39,7 @@ struct Route;
 ///   kWaiting   in the waiting room; its body is not read         grant, refusal, or disconnect
 ///   kActive    a call to the upstream                            its end, on either side
 ///   kLeaving   the client disconnected while a grant is posted   collecting that permit
+///   kLingering the client left; the upstream works on it         the answer's head, or kLingerMax
 ///
 /// Body bytes are read from the client only as fast as the upstream accepts them, and the other way
 /// round; bytes that are held are charged to the permit.
@@ -82,13 +83,14 @@ class ProxiedRequest final : public Handler, public upstream::CallEvents {
   void on_abort(ServerStream& stream, CloseReason reason) override;
 
  private:
-  enum class State : std::uint8_t { kJudged, kWaiting, kActive, kLeaving };
+  enum class State : std::uint8_t { kJudged, kWaiting, kActive, kLeaving, kLingering };
 
   bool on_upstream_interim(const upstream::ResponseHead& head) override;
   bool on_upstream_head(const upstream::ResponseHead& head) override;
   std::size_t on_upstream_body(std::string_view bytes) override;
   bool on_upstream_trailers(const http::HeaderList& trailers) override;
   void on_upstream_complete() override;
+  void on_upstream_received() override;
   void on_upstream_blocked() override;
   void on_upstream_writable() override;
   void on_upstream_failed(upstream::UpstreamFailure failure) override;
@@ -107,7 +109,11 @@ class ProxiedRequest final : public Handler, public upstream::CallEvents {
   void fail(upstream::UpstreamFailure failure);
   void answer(LocalAnswer answer);
   void leave();
+  [[nodiscard]] bool may_linger(CloseReason reason) const noexcept;
+  void linger() noexcept;
+  void end_linger(Outcome outcome) noexcept;
   void finish_permit(Outcome outcome) noexcept;
+  void end_service(Outcome outcome) noexcept;
   void name_endpoint() noexcept;
   void time_sample() noexcept;
   struct Ending {

@@ -96,11 +96,17 @@ class ProxiedRequestTest : public ::testing::Test {
     return &stream.handler() == front_handler_.get();
   }
 
+  /// Steps the loop until the origin has the head of a request.
+  bool sent_to_origin() {
+    origin_.accept(loop);
+    return !origin_.read_head(loop).empty();
+  }
   [[nodiscard]] const UpstreamCounters& counts() const {
     return *core_->upstreams.in_force()->all[0]->place.counters[0];
   }
   [[nodiscard]] std::uint32_t under_way() const { return core_->counters[0]->proxied.load(); }
   [[nodiscard]] std::uint32_t in_flight() const { return core_->controller.stats().in_flight; }
+  [[nodiscard]] std::uint32_t streaming() const { return core_->controller.stats().streaming; }
   [[nodiscard]] std::uint64_t outcome(Outcome which) const {
     return counts().outcomes[static_cast<std::size_t>(which)].get();
   }
@@ -135,9 +141,9 @@ TEST_F(ProxiedRequestTest, ARefusalThatExplainsItselfIsNotOurOverload) {
     head.headers.reset(storage);
     if (!name.empty()) head.headers.append({.name = name, .value = "1", .id = id});
     EXPECT_TRUE(upstream_of(stream).on_upstream_head(head));
-    upstream_of(stream).on_upstream_complete();
     const std::uint64_t ignored = outcome(Outcome::kIgnored);
     const std::uint64_t overload = outcome(Outcome::kOverload);
+    upstream_of(stream).on_upstream_complete();
     stream.handler().on_finished(stream);
     return outcome(Outcome::kIgnored) > ignored     ? Outcome::kIgnored
            : outcome(Outcome::kOverload) > overload ? Outcome::kOverload
@@ -148,6 +154,77 @@ TEST_F(ProxiedRequestTest, ARefusalThatExplainsItselfIsNotOurOverload) {
   EXPECT_EQ(outcome_after(429, http::FieldId::kXWeirReason, "x-weir-reason"), Outcome::kIgnored);
   EXPECT_EQ(outcome_after(503, http::FieldId::kRetryAfter, "retry-after"), Outcome::kIgnored);
   EXPECT_EQ(outcome_after(429, {}, ""), Outcome::kOk) << "of one client, not of the service";
+}
+
+TEST_F(ProxiedRequestTest, AnAnswerThatIsReceivedHoldsNoPlaceHoweverSlowItsClientIs) {
+  start();
+  for (const unsigned status : {200U, 500U}) {
+    FakeStream stream(loop);
+    ask(stream);
+    EXPECT_EQ(in_flight(), 1U);
+    ASSERT_TRUE(upstream_of(stream).on_upstream_head(head_of(status, kThree)));
+    upstream_of(stream).on_upstream_received();
+    EXPECT_EQ(in_flight(), 0U);
+    EXPECT_EQ(streaming(), 0U);
+    EXPECT_EQ(under_way(), 1U);
+    const std::uint64_t errors = outcome(Outcome::kError);
+    stream.handler().on_abort(stream, CloseReason::kWriteTimeout);
+    EXPECT_EQ(outcome(Outcome::kError), errors) << "it is counted once";
+    EXPECT_EQ(under_way(), 0U);
+  }
+  EXPECT_EQ(outcome(Outcome::kOk), 1U);
+  EXPECT_EQ(outcome(Outcome::kError), 1U);
+  EXPECT_EQ(outcome(Outcome::kIgnored), 0U);
+}
+
+TEST_F(ProxiedRequestTest, OurOwnShortageIsNeverOverloadOfTheService) {
+  start();
+  for (const auto failure :
+       {upstream::UpstreamFailure::kNoConnection, upstream::UpstreamFailure::kNoBuffer}) {
+    FakeStream stream(loop);
+    ask(stream);
+    upstream_of(stream).on_upstream_failed(failure);
+    EXPECT_EQ(stream.status, 503);
+  }
+  EXPECT_EQ(outcome(Outcome::kOverload), 0U);
+  EXPECT_EQ(outcome(Outcome::kError), 2U);
+  EXPECT_EQ(in_flight(), 0U);
+}
+
+TEST_F(ProxiedRequestTest, ARequestThatIsTakenBackHoldsItsPermitUntilItsAttemptIsOver) {
+  start();
+  FakeStream stream(loop);
+  ask(stream);
+  ASSERT_TRUE(sent_to_origin());
+  upstream::CallEvents& upstream = upstream_of(stream);
+  stream.handler().on_abort(stream, CloseReason::kClientAbort);
+  EXPECT_EQ(aborted_by(EndedBy::kClient), 1U);
+  EXPECT_EQ(in_flight(), 1U) << "the upstream works on it";
+  EXPECT_EQ(under_way(), 1U);
+  EXPECT_FALSE(upstream.on_upstream_interim(head_of(103, {})));
+  upstream.on_upstream_writable();
+  EXPECT_TRUE(upstream.on_upstream_head(head_of(200, kThree)));
+  EXPECT_EQ(in_flight(), 0U);
+  EXPECT_EQ(under_way(), 0U);
+  EXPECT_EQ(outcome(Outcome::kOk), 1U) << "its time is that of the service";
+}
+
+TEST_F(ProxiedRequestTest, AnAttemptThatTakesLongIsCancelledAfterItsClientLeft) {
+  start();
+  FakeStream stream(loop);
+  ask(stream);
+  ASSERT_TRUE(sent_to_origin());
+  stream.handler().on_abort(stream, CloseReason::kClientAbort);
+  EXPECT_EQ(in_flight(), 1U);
+  while (under_way() > 0) loop.run_once();
+  EXPECT_EQ(in_flight(), 0U);
+  EXPECT_EQ(outcome(Outcome::kIgnored), 1U);
+
+  FakeStream second(loop);  // nothing lingers when the server stops
+  ask(second);
+  ASSERT_TRUE(sent_to_origin());
+  second.handler().on_abort(second, CloseReason::kShutdown);
+  EXPECT_EQ(under_way(), 0U);
 }
 
 TEST_F(ProxiedRequestTest, AnAnswerPassesAndTheRequestEndsWhenItIsOut) {

@@ -24,6 +24,8 @@ constexpr double kAbandoned = 0.75;    // above this share of abandoned requests
 constexpr double kProportional = 0.6;  // answers that fall by this part of what places fell by
 constexpr double kPeakFactor = 4;
 constexpr double kPeakFade = 240;          // time constant of the decay of the peak, in seconds
+constexpr double kRecoverDoubling = 0.5;   // seconds; an unused limit below its start doubles
+constexpr double kCalmLatency = 2;         // … unless the latency is this × the baseline
 constexpr std::uint32_t kSamplesMin = 24;  // a window with fewer does not change the limit
 constexpr std::uint32_t kFullWindows = 3;  // in a row, before a probe
 constexpr std::uint32_t kFullWindowsFew = 6;
@@ -82,6 +84,8 @@ LimitDecision AutoLimit::on_window(const LimitSample& window) noexcept {
     const bool abandoned = window.abandoned_count > kAbandoned * window.sample_count;
     reason = abandoned ? on_abandoned(view, window.closed_at) : watch(view, window);
   }
+  const bool calm = reason == LimitReason::kNotUsed || reason == LimitReason::kNoSamples;
+  if (calm && recover(window)) reason = LimitReason::kStarting;
   if (hold_to_peak(window)) reason = LimitReason::kPeakBound;
   const double known_ns = known_ ? baseline_.avg : static_cast<double>(first_latency_.count());
   return {.limit = limit_,
@@ -308,6 +312,20 @@ bool AutoLimit::hold_to_peak(const LimitSample& window) noexcept {
   const double bound = std::max(static_cast<double>(bounds_.initial), peak_ * kPeakFactor);
   if (limit_ <= bound) return false;
   limit_ = clamped(bound);
+  return true;
+}
+
+// A limit that fell in a rush, and that nobody needs now, says nothing about the next rush: it
+// returns to where a new one starts, so that it is the same some seconds after an attack or an
+// outage as before it. A limit that is in use is not touched: it grows by itself.
+bool AutoLimit::recover(const LimitSample& window) noexcept {
+  const bool unused =
+      window.refused_count == 0 && std::uint64_t{window.in_flight_max} * 2 <= limit_;
+  const bool slow =
+      known_ && static_cast<double>(window.latency_avg.count()) > kCalmLatency * baseline_.avg;
+  if (limit_ >= bounds_.initial || !unused || slow || probing_) return false;
+  const double factor = std::exp2(std::min(seconds_of(window) / kRecoverDoubling, 10.0));
+  limit_ = std::min(bounds_.initial, clamped(limit_ * factor + 1));
   return true;
 }
 

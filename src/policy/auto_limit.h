@@ -96,6 +96,7 @@ class AutoLimit final : public LimitPolicy {
   void adopt(const View& view, TimePoint now) noexcept;
   void schedule_probe(TimePoint now) noexcept;
   [[nodiscard]] bool hold_to_peak(const LimitSample& window) noexcept;
+  [[nodiscard]] bool recover(const LimitSample& window) noexcept;
   [[nodiscard]] std::uint32_t clamped(double wanted) const noexcept;
   [[nodiscard]] Mark mark_of(const View& view) const noexcept;
 

@@ -29,6 +29,63 @@ TEST(AutoLimit, OverloadAnswersShrinkItAndAFewOfThemDoNot) {
   EXPECT_EQ(decision.limit, before * 7 / 8);  // less a quarter of the overload share
 }
 
+/// A window of a second with a few requests, far apart.
+LimitSample calm_second(ServiceModel& model, std::uint32_t samples, Duration latency) {
+  const LimitSample w{.opened_at = model.now,
+                      .closed_at = model.now + seconds(1),
+                      .sample_count = samples,
+                      .latency_avg = latency,
+                      .latency_p10 = latency,
+                      .latency_p50 = latency,
+                      .latency_p90 = latency,
+                      .in_flight_max = 2};
+  model.now += seconds(1);
+  return w;
+}
+
+void fall_to_the_floor(AutoLimit& policy, ServiceModel& model) {
+  for (int i = 0; i < 30; ++i) {
+    const LimitSample w{
+        .opened_at = model.now, .closed_at = model.now + seconds(1), .overload_count = 9};
+    model.now += seconds(1);
+    static_cast<void>(policy.on_window(w));
+  }
+  ASSERT_EQ(policy.limit(), 8U);
+}
+
+TEST(AutoLimit, AfterARushAnUnusedLimitIsBackWhereItStartedWithinFiveSeconds) {
+  for (const std::uint32_t samples : {4U, 40U}) {
+    ServiceModel model;
+    model.workers = 200;
+    const LimitConfig config = config_of();
+    AutoLimit policy(config, Rng(1));
+    learn(policy, model);
+    fall_to_the_floor(policy, model);
+    // A sixth second: what is above the start has to be shown by use.
+    for (int second = 0; second < 6; ++second) {
+      static_cast<void>(policy.on_window(calm_second(model, samples, model.time)));
+      if (second >= 4) {
+        EXPECT_EQ(policy.limit(), config.initial_limit) << samples;
+      }
+    }
+  }
+}
+
+TEST(AutoLimit, ASlowServiceDoesNotGetItsLimitBackForNothing) {
+  ServiceModel model;
+  AutoLimit policy(config_of(), Rng(1));
+  learn(policy, model);
+  fall_to_the_floor(policy, model);
+  for (int i = 0; i < 5; ++i) {
+    static_cast<void>(policy.on_window(calm_second(model, 4, model.time * 5)));
+  }
+  EXPECT_EQ(policy.limit(), 8U);
+  LimitSample full = calm_second(model, 4, model.time);
+  full.refused_count = 1;
+  static_cast<void>(policy.on_window(full));
+  EXPECT_EQ(policy.limit(), 8U);
+}
+
 TEST(AutoLimit, OverloadAnswersThatFillTheRoomShrinkItToWhatWasAnsweredWell) {
   ServiceModel model;
   model.workers = 100;

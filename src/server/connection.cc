@@ -228,7 +228,7 @@ void Connection::flush(TimePoint now) {
     moved_ += *put;
     progress_at_ = now;
     shard_.counters().bytes_sent += *put;
-    write_guard_.add(*put);
+    write_guard_.add(*put, now, write_rule(shard_.config()));
     if (*put < offered) break;  // the socket is full: no need to try again
   }
   blocked_ = !output_.empty();
@@ -264,6 +264,24 @@ TimePoint Connection::incomplete_since() const noexcept {
   if (finishing() || !output_.empty()) return TimePoint::max();
   if (!session_->idle()) return session_->head_since();
   return session_->unused() && !input_.empty() ? opened_at_ : TimePoint::max();
+}
+
+Duration Connection::blocked_time(TimePoint now) const noexcept {
+  if (closed_ || driving_ || session_->critical()) return {};
+  const Duration output = write_guard_.lag(now);
+  return session_->blocked_time(now) + output * session_->requests_open();
+}
+
+std::uint32_t Connection::end_blocked(std::uint32_t count, TimePoint now) {
+  const bool reads = write_guard_.lag(now) == Duration(0);
+  const std::uint32_t ended = reads ? session_->end_blocked(count, now) : 0;
+  if (ended > 0) {
+    schedule();
+    return ended;
+  }
+  const std::uint32_t open = session_->requests_open();
+  close_now(CloseReason::kBackpressure);
+  return open;
 }
 
 void Connection::settle_lists(TimePoint now) {

@@ -103,6 +103,12 @@ class Connection final : public io::SocketEvents {
   [[nodiscard]] bool waits_for_peer() const noexcept {
     return !closed_ && (blocked_ || session_->awaits_peer());
   }
+  /// Place-time that the client has wasted, as Session::blocked_time(); all requests are behind if
+  /// the client does not read the connection at all. Zero while a call into it is active.
+  [[nodiscard]] Duration blocked_time(TimePoint now) const noexcept;
+  /// Ends requests that waste time, worst first, or the connection if no request can be ended
+  /// alone. Returns how many requests have ended.
+  std::uint32_t end_blocked(std::uint32_t count, TimePoint now);
   /// When the head, preface or ClientHello that is not complete began; TimePoint::max() if there is
   /// none.
   [[nodiscard]] TimePoint incomplete_since() const noexcept;

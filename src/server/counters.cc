@@ -27,6 +27,7 @@ void LoopCounters::add_to(ServerStats& stats) const noexcept {
   stats.bytes_copied_in += bytes_moved.get();
   stats.idle_connections += idle.get();
   stats.critical_shed += critical_shed.get();
+  stats.blocked_ended += blocked_ended.get();
   stats.pending_write_queue_len += pending_writes.get();
   stats.responses_1xx += responses[1].get();
   stats.responses_2xx += responses[2].get();
@@ -52,8 +53,9 @@ void LoopCounters::take_over(const LoopCounters& other) noexcept {
        {&LoopCounters::regions_leased_peak, &LoopCounters::backpressured_peak,
         &LoopCounters::backpressure_full, &LoopCounters::accepted, &LoopCounters::requests,
         &LoopCounters::bytes_received, &LoopCounters::bytes_sent, &LoopCounters::bytes_moved,
-        &LoopCounters::critical_shed, &LoopCounters::key_updates_exceeded,
-        &LoopCounters::h2_sessions, &LoopCounters::h2_requests, &LoopCounters::h2_goaways}) {
+        &LoopCounters::critical_shed, &LoopCounters::blocked_ended,
+        &LoopCounters::key_updates_exceeded, &LoopCounters::h2_sessions, &LoopCounters::h2_requests,
+        &LoopCounters::h2_goaways}) {
     this->*counter += (other.*counter).get();
   }
   h2_outbound_frames_peak.set(

@@ -42,6 +42,7 @@ struct LoopCounters {
   LoopCounter accepted, requests;
   LoopCounter bytes_received, bytes_sent, bytes_moved;
   LoopCounter critical_shed;
+  LoopCounter blocked_ended;  // requests that were blocked on their client when places were short
   LoopCounter key_updates_exceeded;
   std::array<LoopCounter, static_cast<std::size_t>(HandshakeResult::kCount)> handshakes;
   std::array<LoopCounter, 6> responses;  // by first digit

@@ -25,27 +25,51 @@ class RateGuard {
   };
 
   void start(TimePoint now, const Rule& rule) noexcept {
-    ends_at_ = now + rule.window;
-    bytes_ = 0;
+    begin_window(now, rule);
+    lag_ = {};
+    even_at_ = now;
     running_ = true;
   }
   void stop() noexcept { running_ = false; }
-  void add(std::uint64_t bytes) noexcept { bytes_ += bytes; }
+  void add(std::uint64_t bytes, TimePoint now, const Rule& rule) noexcept {
+    bytes_ += bytes;
+    lag_ = less(lag_ + (now - even_at_), bytes, rule);
+    even_at_ = now;
+  }
 
   [[nodiscard]] bool running() const noexcept { return running_; }
   [[nodiscard]] TimePoint deadline() const noexcept {
     return running_ ? ends_at_ : TimePoint::max();
   }
+  /// How far it is behind the minimum rate: the time that has passed, less the time that its bytes
+  /// would have needed at that rate. Bytes beyond the minimum are not saved up for later.
+  [[nodiscard]] Duration lag(TimePoint now) const noexcept {
+    return running_ ? lag_ + (now - even_at_) : Duration(0);
+  }
   /// True if the window that has ended was too slow; otherwise the next window begins.
   [[nodiscard]] bool too_slow(TimePoint now, const Rule& rule) noexcept {
     if (!running_ || now < ends_at_) return false;
     if (bytes_ < rule.bytes_needed()) return true;
-    start(now, rule);
+    begin_window(now, rule);
     return false;
   }
 
  private:
+  void begin_window(TimePoint now, const Rule& rule) noexcept {
+    ends_at_ = now + rule.window;
+    bytes_ = 0;
+  }
+  [[nodiscard]] static Duration less(Duration lag, std::uint64_t bytes, const Rule& rule) noexcept {
+    if (bytes == 0) return lag;
+    if (rule.bytes_per_second == 0) return {};
+    const double covered = static_cast<double>(bytes) / static_cast<double>(rule.bytes_per_second);
+    if (covered >= to_seconds(lag)) return {};
+    return lag - std::chrono::duration_cast<Duration>(std::chrono::duration<double>(covered));
+  }
+
   TimePoint ends_at_{};
+  TimePoint even_at_{};  // of lag_
+  Duration lag_{};
   std::uint64_t bytes_ = 0;
   bool running_ = false;
 };

@@ -14,7 +14,7 @@ TEST(RateGuard, EnoughBytesOpenTheNextWindow) {
   RateGuard guard;
   EXPECT_EQ(guard.deadline(), TimePoint::max());
   guard.start(kStart, kRule);
-  guard.add(1000);
+  guard.add(1000, kStart, kRule);
   EXPECT_EQ(guard.deadline(), kStart + seconds(10));
   EXPECT_FALSE(guard.too_slow(kStart + seconds(10), kRule));
   EXPECT_EQ(guard.deadline(), kStart + seconds(20));
@@ -23,7 +23,7 @@ TEST(RateGuard, EnoughBytesOpenTheNextWindow) {
 TEST(RateGuard, OneByteShortIsTooSlow) {
   RateGuard guard;
   guard.start(kStart, kRule);
-  guard.add(999);
+  guard.add(999, kStart, kRule);
   EXPECT_FALSE(guard.too_slow(kStart + seconds(9), kRule)) << "not before the window is over";
   EXPECT_TRUE(guard.too_slow(kStart + seconds(10), kRule));
 }
@@ -31,9 +31,26 @@ TEST(RateGuard, OneByteShortIsTooSlow) {
 TEST(RateGuard, SurplusIsNotSavedUp) {
   RateGuard guard;
   guard.start(kStart, kRule);
-  guard.add(1'000'000);
+  guard.add(1'000'000, kStart, kRule);
   EXPECT_FALSE(guard.too_slow(kStart + seconds(10), kRule));
   EXPECT_TRUE(guard.too_slow(kStart + seconds(20), kRule));
+}
+
+TEST(RateGuard, TheLagIsTheTimeThatItsBytesDoNotCover) {
+  RateGuard guard;
+  EXPECT_EQ(guard.lag(kStart), Duration(0)) << "it does not run";
+  guard.start(kStart, kRule);
+  EXPECT_EQ(guard.lag(kStart), Duration(0));
+  EXPECT_EQ(guard.lag(kStart + seconds(2)), seconds(2));
+  guard.add(1, kStart + seconds(2), kRule);
+  EXPECT_EQ(guard.lag(kStart + seconds(2)), std::chrono::milliseconds(1990));
+  guard.add(100'000, kStart + seconds(3), kRule);
+  EXPECT_EQ(guard.lag(kStart + seconds(3)), Duration(0));
+  EXPECT_EQ(guard.lag(kStart + seconds(5)), seconds(2)) << "a surplus is not saved up";
+  EXPECT_FALSE(guard.too_slow(kStart + seconds(10), kRule));
+  EXPECT_EQ(guard.lag(kStart + seconds(11)), seconds(8)) << "a new window changes nothing";
+  guard.stop();
+  EXPECT_EQ(guard.lag(kStart + seconds(11)), Duration(0));
 }
 
 TEST(RateGuard, RateZeroStillAsksForProgress) {
@@ -42,7 +59,7 @@ TEST(RateGuard, RateZeroStillAsksForProgress) {
   guard.start(kStart, kAny);
   EXPECT_TRUE(guard.too_slow(kStart + seconds(10), kAny));
   guard.start(kStart, kAny);
-  guard.add(1);
+  guard.add(1, kStart, kRule);
   EXPECT_FALSE(guard.too_slow(kStart + seconds(10), kAny));
 }
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+
 #include "weir/base/time.h"
 #include "weir/experimental/server/close_reason.h"
 
@@ -30,6 +32,14 @@ class Session {
   /// A request is in progress that cannot continue until the peer sends more of it or reads more of
   /// its response. False while a handler works on it, and in a tunnel.
   [[nodiscard]] virtual bool awaits_peer() const noexcept { return false; }
+  /// Place-time that the client has wasted: the sum, over the requests in progress that are not
+  /// critical, of how far each is behind the minimum rate. Zero in a tunnel.
+  [[nodiscard]] virtual Duration blocked_time(TimePoint) const noexcept { return {}; }
+  /// The requests in progress.
+  [[nodiscard]] virtual std::uint32_t requests_open() const noexcept { return 0; }
+  /// Ends up to `count` requests that waste time, the worst first, and returns how many. If it can
+  /// end none alone, the connection must be closed. Not while a call into the session is active.
+  virtual std::uint32_t end_blocked(std::uint32_t, TimePoint) { return 0; }
   /// When the incomplete head began; TimePoint::max() if there is none.
   [[nodiscard]] virtual TimePoint head_since() const noexcept { return TimePoint::max(); }
   /// Whether no request has arrived yet.

@@ -5,6 +5,7 @@
 
 #include "weir/base/assert.h"
 #include "weir/experimental/io/clock.h"
+#include "weir/experimental/io/entropy.h"
 #include "weir/experimental/io/fd.h"
 
 #include "tls/tls_shared.h"
@@ -28,8 +29,10 @@ LoopShard::LoopShard(ServerShared& shared, io::Loop& loop, std::uint32_t index,
       arena_task_(io::Callback<>::to<&LoopShard::answer_arenas>(*this)),
       judge_task_(io::Callback<>::to<&LoopShard::judge>(*this)),
       room_task_(io::Callback<>::to<&LoopShard::give_room>(*this)),
+      blocked_task_(io::Callback<>::to<&LoopShard::end_blocked_for_others>(*this)),
       handshake_task_(io::Callback<>::to<&LoopShard::tell_handshakes>(*this)),
-      tick_(io::Timer::Fired::to<&LoopShard::on_tick>(*this)) {
+      tick_(io::Timer::Fired::to<&LoopShard::on_tick>(*this)),
+      source_salt_(io::random_seed()) {
   if (shared.tls) stages_ = std::make_unique<RegionStack>(shared.tls->stages);
 }
 
@@ -227,6 +230,7 @@ std::uint32_t LoopShard::close_idle(std::uint32_t count, TimePoint quiet_since,
 void LoopShard::on_tick(TimePoint now) {
   check_incomplete(now);
   if (shared_.tls) shared_.tls->slots.reclaim(now);
+  keep_places_free();
   judge();
   if (now >= next_sweep_) {
     next_sweep_ = now + config().sweep_interval;

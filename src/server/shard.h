@@ -82,6 +82,10 @@ class LoopShard {
   [[nodiscard]] WriteBufferQueue& writers() noexcept { return writers_; }
   /// A pool was empty: pressure is evaluated before the turn ends.
   void on_exhausted() noexcept { loop_.defer(judge_task_); }
+  /// Stream places, or what handlers have for streams, are short: ends requests that are blocked on
+  /// their clients, the worst first (policy/worst_blocked.h), but none of `asks`. True: some have
+  /// ended. If this loop has none, the others are asked.
+  bool make_room(const Connection& asks);
   /// An arena for a stream, as the pressure decision allows. kPending: `waiter` is queued.
   struct ArenaGrant {
     std::byte* memory = nullptr;
@@ -110,6 +114,9 @@ class LoopShard {
   void answer_arenas() { shared_.arenas.answer(index_); }
   void tell_handshakes();
   void give_room();
+  std::uint32_t end_blocked(std::uint32_t wanted, TimePoint now, const Connection* but = nullptr);
+  void end_blocked_for_others();
+  void keep_places_free();
   [[nodiscard]] std::size_t idle_count() const noexcept { return silent_.size() + idle_.size(); }
   void finish_stop();
 
@@ -143,10 +150,13 @@ class LoopShard {
   io::Task arena_task_;
   io::Task judge_task_;
   io::Task room_task_;
+  io::Task blocked_task_;
   io::Task handshake_task_;
   io::Timer tick_;
   TimePoint next_sweep_{};
   TimePoint next_stall_scan_{};
+  TimePoint next_blocked_scan_{};
+  const std::uint64_t source_salt_;
   std::array<char, kHttpDateBytes> date_{};
   TimePoint date_valid_until_{};
   io::Callback<> stopped_;

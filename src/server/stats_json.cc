@@ -52,6 +52,7 @@ std::string stats_json(const ServerStats& stats, const ServerConfig& config) {
       {"bytes_copied_in", stats.bytes_copied_in},
       {"tunnels", stats.tunnels},
       {"critical_shed", stats.critical_shed},
+      {"blocked_ended", stats.blocked_ended},
       {"write_slab_exhaustion_count", stats.write_slab_exhaustion_count},
       {"pending_write_queue_len", stats.pending_write_queue_len},
       {"handshakes_waiting", stats.tls.handshakes_waiting},

@@ -217,6 +217,14 @@ bool Attempt::on_stream_trailers(const http::HeaderList& trailers) {
   return call_.on_attempt_trailers(trailers);
 }
 
+std::size_t Attempt::keep_body(std::string_view bytes) noexcept {
+  return call_.keep_body(bytes);
+}
+
+bool Attempt::keep_trailers(const http::HeaderList& trailers) noexcept {
+  return call_.keep_trailers(trailers);
+}
+
 void Attempt::on_stream_complete() {
   count(error_answer_ ? AttemptOutcome::kError : AttemptOutcome::kOk);
   if (!bad_answer_ && !plan_.check) note_good();

@@ -93,7 +93,7 @@ void Call::opened(Dispatcher& dispatcher, std::byte* block, io::Access access) n
   held_for_ = {};
   trailers_at_.reset();
   last_failure_ = UpstreamFailure::kNone;
-  body_complete_ = committed_ = tunnel_ = patient_ = deposited_ = false;
+  body_complete_ = committed_ = tunnel_ = received_ = patient_ = deposited_ = false;
   owes_writable_ = waited_for_owner_ = false;
 }
 
@@ -140,6 +140,7 @@ AttemptFields Call::fields_for(std::uint32_t attempt) const noexcept {
 }
 
 bool Call::send_body(std::string_view bytes, bool last) noexcept {
+  if (received_) return true;  // the endpoint has answered without it
   WEIR_ASSERT(active() && !owes_writable_);
   body_complete_ = body_complete_ || last;
   if (!body_.is_open()) return true;
@@ -157,6 +158,7 @@ bool Call::send_body(std::string_view bytes, bool last) noexcept {
 }
 
 bool Call::send_trailers(std::span<const http::HeaderView> trailers) noexcept {
+  if (received_) return true;
   if (head_.framing != RequestFraming::kChunked || trailers.empty()) return send_body({}, true);
   WEIR_ASSERT(active() && !owes_writable_);
   body_complete_ = true;
@@ -385,34 +387,6 @@ bool Call::retried_instead(const ResponseHead& head) noexcept {
   return true;
 }
 
-// ---- the response
-
-bool Call::on_attempt_head(Attempt& attempt, const ResponseHead& head) {
-  if (head.informational) {
-    if (events_.on_upstream_interim(head)) committed_ = true;
-    return true;
-  }
-  if (!committed_ && retried_instead(head)) return true;
-  if (!std::exchange(committed_, true) || sent_at_ == TimePoint{}) sent_at_ = attempt.sent_at();
-  tunnel_ = head.tunnel;
-  if (tunnel_) lift_deadlines();
-  if (attempt.request_sent()) {
-    release_request();
-  } else if (body_.is_open()) {
-    body_.stop_keeping(attempt.position());
-  }
-  return events_.on_upstream_head(head);
-}
-
-void Call::on_attempt_complete() {
-  detach();
-  events_.on_upstream_complete();
-}
-
-void Call::resume() noexcept {
-  attempt_.resume();
-}
-
 // ---- ends
 
 void Call::hold_expired() noexcept {
@@ -430,9 +404,12 @@ void Call::detach() noexcept {
   WEIR_ASSERT(!attempt_.active());
   leave_hold();
   tunnel_ = false;
+  received_ = false;
+  if (gone_ != nullptr) *std::exchange(gone_, nullptr) = true;
   token_ = {};
   dispatcher_->loop().cancel(timer_);
   release_request();
+  drop_kept();
   dispatcher_ = nullptr;
 }
 
@@ -440,6 +417,14 @@ void Call::cancel() noexcept {
   if (!active()) return;
   attempt_.cancel();
   detach();
+}
+
+void Call::finish_alone(TimePoint until) noexcept {
+  WEIR_ASSERT(under_way());
+  committed_ = true;  // never sent again
+  if (attempt_.request_sent()) release_request();
+  deadline_ = std::min(deadline_, until);
+  rearm();
 }
 
 void Call::lift_deadlines() noexcept {
@@ -458,7 +443,7 @@ void Call::rearm() noexcept {
 
 void Call::on_timer(TimePoint now) {
   if (deadline_ <= now) {
-    waited_for_owner_ = attempt_.waits_for_owner();
+    waited_for_owner_ = received_ || attempt_.waits_for_owner();
     attempt_.cancel();
     if (deadline_ == start_.deadline) return end(UpstreamFailure::kDeadline);
     if (held_hook.linked()) return hold_expired();  // no endpoint was slow: there was none

@@ -142,7 +142,7 @@ bool H1Wire::process_body() noexcept {
     case http::h1::BodyEvent::kTrailers: {
       const bool taken = events_ == nullptr || events_->on_stream_trailers(decoder_.trailers());
       if (generation_ != generation || state_ == State::kIdle) return false;
-      if (!taken) {
+      if (!taken && !events_->keep_trailers(decoder_.trailers())) {
         decoder_ = before;
         hold();
         return false;
@@ -161,8 +161,11 @@ bool H1Wire::process_body() noexcept {
 bool H1Wire::deliver(std::string_view bytes, bool last) noexcept {
   if (!bytes.empty() && events_ != nullptr) {
     const std::uint32_t generation = generation_;
-    const std::size_t taken = events_->on_stream_body(bytes);
+    std::size_t taken = events_->on_stream_body(bytes);
     if (generation_ != generation || state_ == State::kIdle) return false;
+    if (events_ != nullptr && taken < bytes.size()) {
+      taken += events_->keep_body(bytes.substr(taken));
+    }
     if (events_ != nullptr && taken < bytes.size()) {
       held_ = bytes.substr(taken);
       held_last_ = last;

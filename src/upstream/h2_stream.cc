@@ -186,8 +186,9 @@ void H2Stream::on_body(const http::BodyChunk& chunk) {
   std::string_view bytes = chunk.text();
   if (!held_.attached() && !bytes.empty()) {
     ClientStreamEvents* const events = events_;
-    const std::size_t taken = events->on_stream_body(bytes);
+    std::size_t taken = events->on_stream_body(bytes);
     if (events_ != events) return;
+    if (taken < bytes.size()) taken += events->keep_body(bytes.substr(taken));
     wire_.grant(id_, taken);
     bytes.remove_prefix(taken);
   }
@@ -207,6 +208,7 @@ void H2Stream::on_trailers(const http::HeaderList& trailers) {
     ClientStreamEvents* const events = events_;
     taken = events->on_stream_trailers(trailers);
     if (events_ != events) return;
+    taken = taken || events->keep_trailers(trailers);
   }
   if (taken) return;
   if ((held_.attached() || hold()) && held_.put_trailers(trailers)) return;
@@ -235,15 +237,17 @@ void H2Stream::resume() noexcept {
   }
   while (!held_.body().empty()) {
     const std::string_view bytes = held_.body();
-    const std::size_t taken = events->on_stream_body(bytes);
+    std::size_t taken = events->on_stream_body(bytes);
     if (events_ != events) return;
+    if (taken < bytes.size()) taken += events->keep_body(bytes.substr(taken));
     held_.consume(taken);
     wire_.grant(id_, taken);
     if (taken < bytes.size()) return;
   }
   if (held_.has_trailers()) {
-    if (!events->on_stream_trailers(held_.trailers(wire_.connection().field_storage()))) return;
-    if (events_ != events) return;
+    const http::HeaderList trailers = held_.trailers(wire_.connection().field_storage());
+    const bool taken = events->on_stream_trailers(trailers);
+    if (events_ != events || (!taken && !events->keep_trailers(trailers))) return;
     held_.drop_fields();
   }
   drop_held();

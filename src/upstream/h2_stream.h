@@ -7,7 +7,7 @@
 #include "weir/base/intrusive_list.h"
 #include "weir/base/time.h"
 
-#include "held_response.h"
+#include "upstream/held_response.h"
 #include "http/h2/client_session.h"
 #include "upstream/client_stream.h"
 

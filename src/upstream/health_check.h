@@ -41,6 +41,7 @@ class HealthCheck final : private CallEvents, private io::SocketEvents {
   std::size_t on_upstream_body(std::string_view bytes) override;
   bool on_upstream_trailers(const http::HeaderList&) override { return true; }
   void on_upstream_complete() override;
+  void on_upstream_received() override {}
   void on_upstream_blocked() override {}
   void on_upstream_writable() override;
   void on_upstream_failed(UpstreamFailure failure) override;

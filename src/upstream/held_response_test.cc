@@ -1,4 +1,4 @@
-#include "held_response.h"
+#include "upstream/held_response.h"
 
 #include <array>
 #include <string>

@@ -45,6 +45,12 @@ class [[nodiscard]] Permit {
   /// A second call changes nothing.
   bool to_streaming(TimePoint now) noexcept;
 
+  /// The service has done all of its work, but the response still waits for its client: records the
+  /// outcome and gives every unit back, as finish() does. The actor's count and the bytes stay held
+  /// until finish(), whose outcome is then without effect. A second call changes nothing.
+  void end_service(Outcome outcome, TimePoint now) noexcept;
+  [[nodiscard]] bool served() const noexcept { return taken_.served; }
+
   /// The request cannot use the service now (no replica is there): gives its units back, so that it
   /// does not occupy the limit. The actor's count and the bytes stay held. Not while streaming.
   void give_units_back(TimePoint now) noexcept;
@@ -95,7 +101,8 @@ class [[nodiscard]] Permit {
     Priority priority = Priority::kNormal;
     std::uint8_t route = 0;  // where the answer comes from, for the limiter; 0: not known
     std::uint8_t endpoint = 0;
-    bool sampled = false;
+    bool sampled : 1 = false;
+    bool served : 1 = false;         // by end_service(); only the actor's count and bytes are held
     bool unsampled = false;          // by skip_sample()
     bool total_bytes = false;        // the process-wide budget holds `bytes` too
     bool critical_overflow = false;  // counted outside the class word

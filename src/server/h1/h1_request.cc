@@ -172,8 +172,18 @@ void H1Session::begin(const http::h1::RequestHead& head, TimePoint now) {
 bool H1Session::take_place(const ServerRequest& request) {
   StreamPlaces& places = shard_.shared().streams;
   if (places.take(io::Access::kOrdinary)) return true;
+  if (shard_.make_room(connection_) && places.take(io::Access::kOrdinary)) return true;
   set_critical(handler_->is_critical(request, access_ == io::Access::kCritical));
   return access_ == io::Access::kCritical && places.take(access_);
+}
+
+void H1Session::make_room() {
+  shard_.make_room(connection_);
+}
+
+Duration H1Session::blocked_time(TimePoint now) const noexcept {
+  if (critical() || response_ == Response::kOver) return {};
+  return body_guard_.lag(now);
 }
 
 /// No stream place is free: the request is answered without a handler, and the connection stays
@@ -218,7 +228,7 @@ bool H1Session::read_body(TimePoint now) {
   const std::span<const char> bytes = chars(input.decrypted());
   if (bytes.empty() && !decoder_.end_due()) return false;
   const http::h1::BodyStep step = decoder_.next(bytes, shard_.header_storage());
-  body_guard_.add(step.consumed);
+  body_guard_.add(step.consumed, now, body_rule(shard_.config()));
   switch (step.event) {
     case http::h1::BodyEvent::kNeedMore:
       input.consume_decrypted(step.consumed);

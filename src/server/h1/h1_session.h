@@ -66,6 +66,10 @@ class H1Session final : public Session, public ServerStream, private ArenaWaiter
     const bool uploads = body_open() && !held() && response_ == Response::kNone;
     return uploads || state_ == State::kHead || state_ == State::kDrain;
   }
+  Duration blocked_time(TimePoint now) const noexcept override;
+  std::uint32_t requests_open() const noexcept override {
+    return response_ == Response::kOver ? 0 : 1;
+  }
   TimePoint head_since() const noexcept override {
     return state_ == State::kHead ? head_since_ : TimePoint::max();
   }
@@ -85,6 +89,7 @@ class H1Session final : public Session, public ServerStream, private ArenaWaiter
   SendResult send_response(const ResponseHead& head, std::string_view body, BodyLife life) override;
   void send_503() override;
   void reset() override;
+  void make_room() override;
   ArenaAnswer acquire_arena(ArenaWait wait) override;
   Arena* arena() const noexcept override { return arena_.held(); }
   void set_critical(bool critical) noexcept override {

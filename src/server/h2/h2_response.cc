@@ -133,7 +133,7 @@ std::size_t H2Stream::send_data(std::string_view bytes, bool last) {
     if (!session_.must_queue(*this)) put = session_.put_data(*this, piece, end, now);
     taken = put.bytes;
     body_sent_ += taken;
-    write_guard_.add(taken);
+    write_guard_.add(taken, now, write_rule(session_.shard().config()));
     if (put.stop != H2Session::PutStop::kAll && bytes.empty()) {
       enter(Wire::kEndDue);
     } else if (put.stop == H2Session::PutStop::kAll && end) {
@@ -267,7 +267,7 @@ H2Stream::Turn H2Stream::send_tail(TimePoint now) {
   const bool last = piece.size() == rest.size() && (held_ == nullptr || held_->next == nullptr);
   const H2Session::Put put = session_.put_data(*this, piece, last, now);
   body_sent_ += put.bytes;
-  write_guard_.add(put.bytes);
+  write_guard_.add(put.bytes, now, write_rule(session_.shard().config()));
   if (wire_ == Wire::kOver) return Turn::kOver;  // that was the last frame; the tail is dropped
   if (held_ == nullptr) {
     tail_.remove_prefix(put.bytes);

@@ -141,6 +141,7 @@ Result<H2Stream*, RefuseReason> H2Session::open_stream(http::h2::StreamId id, bo
                                                        io::Access access) {
   H2StreamPool& pool = shard_.shared().h2_streams;
   H2Stream* stream = pool.acquire(*this, id, access);
+  if (stream == nullptr && shard_.make_room(connection_)) stream = pool.acquire(*this, id, access);
   if (stream == nullptr) return unexpected(RefuseReason::kStreams);
   if (!has_body || take_lease(*stream, access)) return stream;
   pool.release(*stream);
@@ -322,6 +323,31 @@ bool H2Session::awaits_peer() const noexcept {
   return !streams_.empty() &&
          std::all_of(streams_.begin(), streams_.end(),
                      [](const H2Stream& stream) { return stream.awaits_peer(); });
+}
+
+Duration H2Session::blocked_time(TimePoint now) const noexcept {
+  Duration sum{};
+  for (const H2Stream& stream : streams_) sum += stream.blocked_for(now);
+  return sum;
+}
+
+std::uint32_t H2Session::end_blocked(std::uint32_t count, TimePoint now) {
+  std::uint32_t ended = 0;
+  for (; ended < count; ++ended) {
+    H2Stream* worst = nullptr;
+    Duration longest{};
+    for (H2Stream& stream : streams_) {
+      if (const Duration time = stream.blocked_for(now); time > longest) {
+        longest = time;
+        worst = &stream;
+      }
+    }
+    if (worst == nullptr) break;
+    wire_->reset(worst->wire_id(), http::h2::ErrorCode::kEnhanceYourCalm);
+    add_abort(*worst, CloseReason::kBackpressure);
+    static_cast<void>(tell_ends());
+  }
+  return ended;
 }
 
 bool H2Session::critical() const noexcept {

@@ -59,6 +59,11 @@ class H2Session final : public Session, private http::h2::SessionEvents {
   bool wants_input() const noexcept override { return !backlog_; }
   bool idle() const noexcept override { return streams_.empty(); }
   bool awaits_peer() const noexcept override;
+  Duration blocked_time(TimePoint now) const noexcept override;
+  std::uint32_t requests_open() const noexcept override {
+    return static_cast<std::uint32_t>(streams_.size());
+  }
+  std::uint32_t end_blocked(std::uint32_t count, TimePoint now) override;
   bool unused() const noexcept override { return requests_ == 0; }
   bool critical() const noexcept override;
   bool wants_room() const noexcept override { return blocked_on_output_ || !ready_.empty(); }

@@ -78,7 +78,7 @@ void H2Stream::invite_body() {
 
 void H2Stream::receive(const http::BodyChunk& chunk) {
   body_received_ += chunk.len;
-  body_guard_.add(chunk.len);
+  body_guard_.add(chunk.len, session_.now(), body_rule(session_.shard().config()));
   if (request_ == Request::kExpect) enter(Request::kBody);
   if (chunk.last()) {
     if (request_ == Request::kBody) enter(Request::kEnded);
@@ -203,6 +203,15 @@ void H2Stream::on_deadline(TimePoint now) {
   }
   write_guard_.stop();
   watch_writing();
+}
+
+Duration H2Stream::blocked_for(TimePoint now) const noexcept {
+  if (!open() || access_ == io::Access::kCritical || framing_ == Framing::kTunnel) return {};
+  return std::max(write_guard_.lag(now), body_guard_.lag(now));
+}
+
+void H2Stream::make_room() {
+  session_.shard().make_room(session_.connection());
 }
 
 // ---- Ends --------------------------------------------------------------------------------------

@@ -115,6 +115,9 @@ class H2Stream final : public ServerStream, private ArenaWaiter::Owner {
     return std::min(body_guard_.deadline(), write_guard_.deadline());
   }
   void on_deadline(TimePoint now);
+  /// How far it is behind the minimum rates, because of its client.
+  [[nodiscard]] Duration blocked_for(TimePoint now) const noexcept;
+  void make_room() override;
 
   [[nodiscard]] http::h2::StreamId wire_id() const noexcept { return wire_id_; }
 

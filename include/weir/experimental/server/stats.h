@@ -51,6 +51,7 @@ struct ServerStats {
   std::uint64_t tunnels = 0;  // open now
   std::uint64_t idle_connections = 0;
   std::uint64_t critical_shed = 0;  // must stay 0
+  std::uint64_t blocked_ended = 0;  // requests blocked on their clients, for want of places
 
   std::uint64_t write_slab_exhaustion_count = 0;
   std::uint64_t pending_write_queue_len = 0;

@@ -87,6 +87,11 @@ class ServerStream {
   /// follows.
   virtual void reset() = 0;
 
+  /// This request needs something that the handler has no more of. If requests that are blocked on
+  /// their clients hold it, the worst of them are ended now: their on_abort() is called before this
+  /// returns. It never ends a request of this stream's connection.
+  virtual void make_room() {}
+
   /// The arena of this request, acquired at the first call; later calls return the same one.
   [[nodiscard]] virtual ArenaAnswer acquire_arena(ArenaWait wait = ArenaWait::kNo) = 0;
   [[nodiscard]] virtual Arena* arena() const noexcept = 0;

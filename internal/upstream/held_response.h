@@ -11,11 +11,12 @@
 
 namespace weir::inline v0::upstream {
 
-/// The part of an HTTP/2 response that its owner has not accepted yet: a head, body bytes,
-/// trailers, in one block. (Of HTTP/1.1 they stay in the read region.)
+/// The part of a response that its owner has not accepted yet: a head, body bytes, trailers, in one
+/// block.
 ///
 /// Body bytes are at the front; the fields of a head or of trailers, which are never there at the
-/// same time, behind them. The stream's window is not larger than the room for the body.
+/// same time, behind them. More body than room() must not be put: the window of an HTTP/2 stream is
+/// not larger than that.
 /// Promises: what was put comes back in order and unchanged.
 /// Thread-safety: none. Cost: one copy of what is stored.
 class HeldResponse {
@@ -42,6 +43,7 @@ class HeldResponse {
   [[nodiscard]] ResponseHead head(std::span<http::HeaderView> storage) const noexcept;
   [[nodiscard]] http::HeaderList trailers(std::span<http::HeaderView> storage) const noexcept;
   void drop_fields() noexcept;
+  [[nodiscard]] std::size_t room() const noexcept { return shape_.body_bytes - (end_ - begin_); }
   [[nodiscard]] std::string_view body() const noexcept { return {block_ + begin_, end_ - begin_}; }
   void consume(std::size_t bytes) noexcept;
 
