@@ -35,7 +35,7 @@ TEST(Diff, SaysWhichChangesNeedARestart) {
   after.trust.peers = {*parse_ip_range("10.0.0.0/8")};
   EXPECT_THAT(
       diff(base(), after),
-      ElementsAre(ConfigChange{"server.max_connections", "1024", "2048", OptionApply::kRestart},
+      ElementsAre(ConfigChange{"server.max_connections", "1536", "2048", OptionApply::kRestart},
                   ConfigChange{"admission.max_concurrent", "1024", "99", OptionApply::kAdmission},
                   ConfigChange{"priority.high_limit", "0", "500", OptionApply::kAdmission},
                   ConfigChange{"trust.peers", "[]", "[\"10.0.0.0/8\"]", OptionApply::kRules}));

@@ -101,7 +101,7 @@ class AdmissionController::Impl {
   /// The request's deadline if the deadline rule is enforced; else none.
   [[nodiscard]] TimePoint binding_deadline(const AdmissionRequest& request) const noexcept;
   /// Whose turns a request uses in the waiting room; zero: of nobody in particular.
-  [[nodiscard]] std::uint64_t turns_of(const Identity& actor) const noexcept;
+  [[nodiscard]] std::uint64_t turns_of(const AdmissionRequest& request) const noexcept;
   /// The request as its waiting room sees it.
   [[nodiscard]] WaitingRoom::Newcomer newcomer_of(const AdmissionRequest& request, Scope& scope,
                                                   TimePoint now) const noexcept;
@@ -170,9 +170,11 @@ inline TimePoint AdmissionController::Impl::binding_deadline(
 }
 
 // The name hash is keyed, so nobody can choose which flows it maps to.
-inline std::uint64_t AdmissionController::Impl::turns_of(const Identity& actor) const noexcept {
-  if (!actor.present() || live.fair.load(kRelaxed) == Fairness::kOff) return 0;
-  return std::max<std::uint64_t>(actor.key.low ^ actor.key.high, 1);
+inline std::uint64_t AdmissionController::Impl::turns_of(
+    const AdmissionRequest& request) const noexcept {
+  if (live.fair.load(kRelaxed) == Fairness::kOff) return 0;
+  if (!request.actor.present()) return request.source;
+  return std::max<std::uint64_t>(request.actor.key.low ^ request.actor.key.high, 1);
 }
 
 // Always inline: every request that waits asks, and the struct need not pass through memory.
@@ -180,7 +182,7 @@ inline std::uint64_t AdmissionController::Impl::turns_of(const Identity& actor) 
     const AdmissionRequest& request, Scope& scope, TimePoint now) const noexcept {
   WaitingRoom::Newcomer newcomer{.priority = request.priority,
                                  .deadline = binding_deadline(request),
-                                 .actor = turns_of(request.actor),
+                                 .actor = turns_of(request),
                                  .waiting_max = live.waiting_max.load(kRelaxed),
                                  .capacity_per_second = scope.drain.capacity(now)};
   if (request.hedge) return newcomer;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cctype>
 #include <deque>
 #include <map>
 #include <memory>
@@ -38,7 +39,11 @@ class FairRoom : public ::testing::Test {
   [[nodiscard]] AdmissionRequest of(const std::string& actor,
                                     Priority priority = Priority::kNormal) const {
     AdmissionRequest request = request_of(priority);
-    if (!actor.empty()) request.actor = controller.identify(actor);
+    if (std::isdigit(static_cast<unsigned char>(actor[0])) != 0) {  // an address, not an actor
+      request.source = static_cast<std::uint64_t>(actor[0]);
+    } else if (!actor.empty()) {
+      request.actor = controller.identify(actor);
+    }
     return request;
   }
   Waiter& wait(const std::string& actor, Priority priority = Priority::kNormal) {
@@ -88,6 +93,17 @@ TEST_F(FairRoom, RequestsWithoutAnActorShareOneTurn) {
   EXPECT_EQ(std::count_if(waiters.begin(), waiters.end(),
                           [](auto& w) { return w->state() == Waiter::State::kIdle; }),
             5);
+}
+
+TEST_F(FairRoom, RequestsWithoutAnActorTakeTurnsByTheirSource) {
+  for (const char* who : {"1", "1", "1", "2", "a", "a"}) wait(who);
+  EXPECT_EQ(serve(6), "12a1a1");
+}
+
+TEST_F(FairRoom, SwitchedOffSourcesHaveNoTurnsEither) {
+  set_fair(Fairness::kOff);
+  for (const char* who : {"1", "1", "1", "2"}) wait(who);
+  EXPECT_EQ(serve(4), "1112");
 }
 
 TEST_F(FairRoom, HighComesFirstAndHasTurnsOfItsOwn) {

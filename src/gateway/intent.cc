@@ -33,6 +33,7 @@ AdmissionRequest admission_request_for(const Route& route, const Intent& intent,
   ask.scope = facts.scope;
   ask.peer = facts.peer;
   if (!intent.hedge()) ask.actor = facts.actor;
+  ask.source = facts.source;
   if (route.config.bytes == BytesCharged::kAnnounced) {
     ask.bytes = facts.body_length.value_or(route.config.bytes_estimate);
   }

@@ -34,6 +34,7 @@ struct RequestFacts {
   ScopeId scope = ScopeId::kFirst;
   Identity peer{};
   Identity actor{};
+  std::uint64_t source = 0;  // a keyed hash of the client's address
   TimePoint received_at{};
   std::optional<std::uint64_t> body_length = 0;  // nullopt: a body of unknown length
 };

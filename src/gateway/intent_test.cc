@@ -42,10 +42,15 @@ TEST(AdmissionRequestFor, CarriesWhatRouteIntentAndRequestSay) {
   const Identity who{.key = {.low = 1, .high = 2}, .label = {}};
   const AdmissionRequest ask = admission_request_for(
       route, {.priority = Priority::kHigh, .time_left = milliseconds(5), .attempt = 1},
-      {.peer = who, .actor = who, .received_at = TimePoint(milliseconds(10)), .body_length = 7});
+      {.peer = who,
+       .actor = who,
+       .source = 9,
+       .received_at = TimePoint(milliseconds(10)),
+       .body_length = 7});
   EXPECT_EQ(ask.priority, Priority::kHigh);
   EXPECT_EQ(ask.cost, 3U);
   EXPECT_TRUE(ask.peer.present() && ask.actor.present());
+  EXPECT_EQ(ask.source, 9U);
   EXPECT_EQ(ask.deadline, TimePoint(milliseconds(15)));
   EXPECT_EQ(ask.bytes, 0U);  // held bytes are charged as they arrive
   Intent hedge;

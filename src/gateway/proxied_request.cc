@@ -51,7 +51,7 @@ std::optional<std::uint64_t> announced_length(const upstream::ResponseHead& head
 }
 
 /// Zero for a client without an address.
-std::uint64_t upload_source(const Caller& caller, const AdmissionController& controller) noexcept {
+std::uint64_t source_of(const Caller& caller, const AdmissionController& controller) noexcept {
   if (!caller.client) return 0;
   const IpAddress site = billing_address(*caller.client);
   const std::string_view bytes(reinterpret_cast<const char*>(site.bytes.data()), site.bytes.size());
@@ -106,16 +106,17 @@ void ProxiedRequest::begin(const ServerRequest& request, const Route& route, con
   priority_ = intent.priority;
   has_body_ = request.body_length != std::optional<std::uint64_t>(0);
   form_ = wanted_form(*request.headers);
+  source_ = source_of(caller, core.controller);
 
   const AdmissionRequest ask = admission_request_for(
       route, intent,
       {.scope = scope(),
        .peer = IdentityFinder::peer_of(*request.headers, caller, core.controller, peer_text),
        .actor = actor.identity,
+       .source = source_,
        .received_at = received_at_,
        .body_length = wants_tunnel(request) ? 0 : request.body_length});
   upgrade_ = wants_tunnel(request);
-  if (uploads()) source_ = upload_source(caller, core.controller);
   takes_interim_ = request.version != HttpVersion::k10;
   start_ = {.deadline = ask.deadline,
             .overall = route.config.overall_timeout,

@@ -22,6 +22,7 @@ class Hostile:
 
     def __init__(self, wanted, rng, source):
         self.port, self.tls_port, self.admin = wanted["port"], wanted["tls_port"], wanted["admin"]
+        self.http2_port = wanted["http2_port"]
         self.rng, self.source = rng, source
         self.writer = self.reader = None
 
@@ -132,7 +133,7 @@ def get_frame(stream, block=REQUEST):
 
 
 async def greet(one, **settings):
-    await one.connect(one.port)
+    await one.connect(one.http2_port)
     await one.send(h2_wire.PREFACE + h2_wire.settings(**settings) +
                    h2_wire.frame(h2_wire.SETTINGS, h2_wire.ACK, 0))
 

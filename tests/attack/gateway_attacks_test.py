@@ -83,6 +83,7 @@ class Weir(Child):
                          WEIR_ADMISSION_LIMIT_INITIAL_LIMIT=str(LIMIT))
         self.find(r"(weir: ready)")
         self.port = int(self.find(r"listening on 127\.0\.0\.1:(\d+)"))
+        self.http2_port = self.port
         self.tls_port = int(self.find(r"TLS[^\n]*127\.0\.0\.1:(\d+)"))
         self.admin = int(self.find(r"admin on [^\n]*127\.0\.0\.1:(\d+)"))
 
@@ -115,6 +116,7 @@ class Nginx(Child):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="weir-nginx-"))
         self.folder.chmod(0o755)
         self.port, self.tls_port, self.admin = free_port(), free_port(), free_port()
+        self.http2_port = free_port()
         conf = self.folder / "nginx.conf"
         temp = "".join(f"{kind}_temp_path {self.folder}/{kind};" for kind in
                        ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
@@ -126,6 +128,7 @@ http {{
   upstream app {{ server 127.0.0.1:{origin}; keepalive 32; }}
   server {{
     listen 127.0.0.1:{self.port}; listen 127.0.0.1:{self.tls_port} ssl;
+    listen 127.0.0.1:{self.http2_port} http2;
     ssl_certificate {folder}/cert.pem; ssl_certificate_key {folder}/key.pem;
     location / {{ proxy_pass http://app; proxy_http_version 1.1; proxy_set_header Connection ""; }}
   }}
@@ -193,8 +196,9 @@ class Prober(threading.Thread):
 def play(target, attack, options):
     """One attack beside the visitors: what became of their requests."""
     wanted = {"attack": attack, "port": target.port, "tls_port": target.tls_port,
-              "admin": target.admin, "seconds": options.seconds, "seed": SEED,
-              "connections": options.connections, "sources": options.sources}
+              "http2_port": target.http2_port, "admin": target.admin, "seed": SEED,
+              "seconds": options.seconds, "connections": options.connections,
+              "sources": options.sources}
     prober = Prober(target) if target.name == "weir" else None
     if prober:
         prober.start()

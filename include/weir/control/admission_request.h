@@ -26,13 +26,14 @@ struct Identity {
 struct AdmissionRequest {
   Priority priority = Priority::kNormal;
   ScopeId scope = ScopeId::kFirst;
-  Identity peer{};          // a trusted node; not an actor
-  Identity actor{};         // the party that the request is charged to
-  std::uint64_t bytes = 0;  // held for this request from the start
-  std::uint32_t cost = 1;   // units of the limit that it takes
-  TimePoint deadline{};     // zero: none
-  bool hedge = false;       // a second attempt: admitted last
-  std::uint16_t route = 0;  // the kind of request; 0: not known
+  Identity peer{};           // a trusted node; not an actor
+  Identity actor{};          // the party that the request is charged to
+  std::uint64_t source = 0;  // without an actor: whose turn it is among those that wait; 0: unknown
+  std::uint64_t bytes = 0;   // held for this request from the start
+  std::uint32_t cost = 1;    // units of the limit that it takes
+  TimePoint deadline{};      // zero: none
+  bool hedge = false;        // a second attempt: admitted last
+  std::uint16_t route = 0;   // the kind of request; 0: not known
 };
 
 /// How an admitted request ended, for the limiter.

@@ -27,14 +27,14 @@ struct ServerConfig : http::HttpLimits, PressureConfig {
   io::TlsConfig tls;                // further addresses, for TLS
 
   // Connections.
-  std::uint32_t max_connections = 1024;
+  std::uint32_t max_connections = 1536;
   std::uint32_t connections_per_source_max = 0;  // of one IPv4 address or IPv6 /64; 0: any number
   std::uint32_t conn_encrypted_buf_size = 32 * 1024;  // of the TLS library, for records in use
   std::uint32_t conn_decrypted_buf_size = 32 * 1024;
   std::uint32_t handshake_slots = 64;
 
   // Output: buffers shared by all connections, and the most one connection may hold.
-  std::uint32_t tcp_write_buffer_pool_size = 2048;
+  std::uint32_t tcp_write_buffer_pool_size = 3072;
   std::uint32_t tcp_write_buffer_size = 32 * 1024;
   std::uint32_t write_buffers_per_connection = 8;
 
@@ -67,7 +67,7 @@ struct ServerConfig : http::HttpLimits, PressureConfig {
 
   // HTTP/2, by prior knowledge or by ALPN, and the bounds of one connection.
   bool http2_enabled = true;
-  std::uint32_t http2_sessions_max = 0;  // 0: as many as connections
+  std::uint32_t http2_sessions_max = 0;  // 0: as many as connections, at most 1024
   http::H2Limits http2;
 
   // Sockets.
@@ -85,7 +85,8 @@ struct ServerConfig : http::HttpLimits, PressureConfig {
 
   [[nodiscard]] std::uint32_t http2_sessions() const noexcept {
     if (!http2_enabled) return 0;
-    return http2_sessions_max == 0 ? max_connections : http2_sessions_max;
+    if (http2_sessions_max > 0) return http2_sessions_max;
+    return max_connections < 1024 ? max_connections : 1024;  // a session costs 116 KB
   }
   /// HTTP/2 sessions reserved for critical connections, and body leases reserved for critical
   /// streams: as many as there are of those, but at most half of the pool.
