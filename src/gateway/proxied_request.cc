@@ -106,7 +106,9 @@ void ProxiedRequest::begin(const ServerRequest& request, const Route& route, con
   priority_ = intent.priority;
   has_body_ = request.body_length != std::optional<std::uint64_t>(0);
   form_ = wanted_form(*request.headers);
-  source_ = source_of(caller, core.controller);
+  upgrade_ = wants_tunnel(request);
+  // Turns go by actor where there is one; uploads are always compared by address.
+  if (uploads() || !actor.identity.present()) source_ = source_of(caller, core.controller);
 
   const AdmissionRequest ask = admission_request_for(
       route, intent,
@@ -115,8 +117,7 @@ void ProxiedRequest::begin(const ServerRequest& request, const Route& route, con
        .actor = actor.identity,
        .source = source_,
        .received_at = received_at_,
-       .body_length = wants_tunnel(request) ? 0 : request.body_length});
-  upgrade_ = wants_tunnel(request);
+       .body_length = upgrade_ ? 0 : request.body_length});
   takes_interim_ = request.version != HttpVersion::k10;
   start_ = {.deadline = ask.deadline,
             .overall = route.config.overall_timeout,

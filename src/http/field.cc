@@ -129,13 +129,11 @@ bool is_forbidden_in_trailers(FieldId id) noexcept {
 }
 
 bool is_valid_field_name(std::string_view name) noexcept {
-  const char* end = name.data() + name.size();
-  return !name.empty() && scan::skip_token(name.data(), end) == end;
+  return !name.empty() && scan::all_token(name.data(), name.size());
 }
 
 bool is_valid_field_value(std::string_view value) noexcept {
-  const char* end = value.data() + value.size();
-  return scan::skip_value(value.data(), end) == end;
+  return scan::all_value(value.data(), value.size());
 }
 
 bool equals_ignore_case(std::string_view a, std::string_view b) noexcept {

@@ -87,6 +87,23 @@ TEST(Field, ValueBytesExcludeControls) {
   EXPECT_TRUE(is_valid_field_value(""));
 }
 
+TEST(Field, OneBadByteIsFoundAtEachPlaceOfEachLength) {
+  for (std::size_t size = 1; size <= 70; ++size) {
+    EXPECT_TRUE(is_valid_field_name(std::string(size, 'a'))) << size;
+    EXPECT_TRUE(is_valid_field_value(std::string(size, ' '))) << size;
+    for (std::size_t at = 0; at < size; ++at) {
+      std::string text(size, 'a');
+      text[at] = '~';
+      EXPECT_TRUE(is_valid_field_name(text)) << size << " " << at;
+      text[at] = ':';
+      EXPECT_FALSE(is_valid_field_name(text)) << size << " " << at;
+      EXPECT_TRUE(is_valid_field_value(text)) << size << " " << at;
+      text[at] = '\r';
+      EXPECT_FALSE(is_valid_field_value(text)) << size << " " << at;
+    }
+  }
+}
+
 TEST(Field, IgnoringCaseConcernsLettersOnly) {
   EXPECT_TRUE(equals_ignore_case("ChUnKeD", "chunked"));
   EXPECT_FALSE(equals_ignore_case("chunke", "chunked"));

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 
@@ -104,6 +105,51 @@ namespace internal {
 
 }  // namespace internal
 
+namespace internal {
+
+/// All of 4 to 15 bytes, some of them twice, so that no load leaves [p, p + size).
+[[nodiscard]] inline __m128i load_short(const char* p, std::size_t size) noexcept {
+  std::uint64_t low = 0;
+  std::uint64_t high = 0;
+  if (size >= 8) {
+    std::memcpy(&low, p, 8);
+    std::memcpy(&high, p + size - 8, 8);
+  } else {
+    std::uint32_t first = 0;
+    std::uint32_t last = 0;
+    std::memcpy(&first, p, 4);
+    std::memcpy(&last, p + size - 4, 4);
+    low = high = first | std::uint64_t{last} << 32U;
+  }
+  return _mm_set_epi64x(static_cast<std::int64_t>(high), static_cast<std::int64_t>(low));
+}
+
+/// Whether `is_bad` is false for each byte of a range of at least four.
+template <typename IsBad>
+[[nodiscard]] inline bool none_of(const char* p, std::size_t size, IsBad is_bad) noexcept {
+  if (size < 16) return mask(is_bad(load_short(p, size))) == 0;
+  for (const char* const last = p + size - 16; p < last; p += 16) {
+    if (mask(is_bad(load(p))) != 0) return false;
+    if (last - p < 16) return mask(is_bad(load(last))) == 0;
+  }
+  return mask(is_bad(load(p))) == 0;
+}
+
+}  // namespace internal
+
+/// Whether all bytes of [p, p + size) are of the class.
+[[nodiscard]] inline bool all_value(const char* p, std::size_t size) noexcept {
+  if (size < 4) return skip_by_table(p, p + size, kValue) == p + size;
+  return internal::none_of(p, size, internal::not_value);
+}
+[[nodiscard]] inline bool all_token(const char* p, std::size_t size) noexcept {
+  const auto not_plain = [](__m128i x) {
+    return _mm_andnot_si128(internal::plain_token(x), internal::splat(0xff));
+  };
+  if (size >= 4 && internal::none_of(p, size, not_plain)) return true;
+  return skip_by_table(p, p + size, kToken) == p + size;
+}
+
 [[nodiscard]] inline const char* skip_value(const char* p, const char* end) noexcept {
   for (; end - p >= 16; p += 16)
     if (const unsigned m = internal::mask(internal::not_value(internal::load(p))); m != 0)
@@ -129,6 +175,12 @@ namespace internal {
 
 #else
 
+[[nodiscard]] inline bool all_value(const char* p, std::size_t size) noexcept {
+  return skip_by_table(p, p + size, kValue) == p + size;
+}
+[[nodiscard]] inline bool all_token(const char* p, std::size_t size) noexcept {
+  return skip_by_table(p, p + size, kToken) == p + size;
+}
 [[nodiscard]] inline const char* skip_value(const char* p, const char* end) noexcept {
   return skip_by_table(p, end, kValue);
 }

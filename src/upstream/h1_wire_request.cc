@@ -94,6 +94,15 @@ std::size_t H1Wire::write(std::span<const std::string_view> pieces) noexcept {
     wanted += piece.size();
   }
   if (count == 0) return 0;
+  std::array<std::byte, 1024> joined;  // a copy of so little costs less than a gathered write
+  if (count > 1 && wanted <= joined.size()) {
+    std::byte* at = joined.data();
+    for (std::size_t i = 0; i < count; ++i) {
+      at = std::copy_n(gather[i].data, gather[i].size, at);
+    }
+    gather[0] = {joined.data(), wanted};
+    count = 1;
+  }
   const io::IoResult written = connection_.transport().write({gather.data(), count});
   const std::size_t done = written ? *written : 0;
   // After an error, reading shows the cause, or an early response.
