@@ -129,6 +129,7 @@ class World {
     AttemptList running{};                    // a worker serves it, or it is blocked on a call
     std::unique_ptr<ReplicaPool> replicas{};  // of a gateway
     ReplicaCounts replicas_seen{};
+    std::uint32_t held = 0;        // requests without a replica
     ProcessorSharing processor{};  // if it divides its workers among all requests
     std::uint32_t shared_token = 0;
     TimeoutLane late{};
@@ -202,6 +203,8 @@ class World {
   void begin_replica_call(Attempt& parent);
   void send_to_replica(Attempt& parent);
   void hold_for_replica(Attempt& parent);
+  [[nodiscard]] bool may_leave_hold(Attempt& parent);
+  void leave_hold(Attempt& parent) noexcept;
   void replica_call_ended(Attempt& parent, CallEnd end);
   [[nodiscard]] std::optional<Duration> wait_to_resend(const Attempt& parent, ReplicaEnd how);
   void resend(Attempt& parent, Duration wait);
