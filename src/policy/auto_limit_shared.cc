@@ -76,7 +76,9 @@ void AutoLimit::want_probe(TimePoint now) noexcept {
   wants_probe_until_ = now + kDoubtLasts;
 }
 
+// What all agree on replaces it with the next news, even if that has not changed.
 void AutoLimit::publish(const View& view, TimePoint now) noexcept {
+  heard_.reset();
   measured_ = ServiceBaseline{ns(view.shape.p10), ns(view.shape.p50), ns(view.shape.p90),
                               ns(view.shape.avg), now};
 }

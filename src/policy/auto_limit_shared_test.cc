@@ -99,6 +99,8 @@ TEST(AutoLimitShared, AMeasuredBaselineIsReported) {
   ASSERT_TRUE(report.measured.has_value());
   EXPECT_EQ(report.measured->p50, milliseconds(10));
   EXPECT_FALSE(report.wants_probe);
+  // The news are the same as before the probe, and count again.
+  EXPECT_GT(g.policy.on_window(g.model.window(g.policy)).baseline, milliseconds(30));
 }
 
 TEST(AutoLimitShared, WhatIsHeardCountsAtOnce) {
