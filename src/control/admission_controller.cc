@@ -129,6 +129,11 @@ void AdmissionController::set_policy(ScopeId scope, std::unique_ptr<LimitPolicy>
   impl_->scope_at(scope).set_policy(std::move(policy));
 }
 
+BaselineReport AdmissionController::exchange_baseline(ScopeId scope,
+                                                      const BaselineNews& news) noexcept {
+  return impl_->scope_at(scope).exchange_baseline(news);
+}
+
 Identity AdmissionController::identify(std::string_view name) const noexcept {
   return {.key = siphash128(impl_->name_key, name), .label = name};
 }

@@ -80,6 +80,13 @@ std::optional<LimitConfig> Scope::configured() noexcept {
   return configured_;
 }
 
+BaselineReport Scope::exchange_baseline(const BaselineNews& news) noexcept {
+  const Claim claim(claimed_, Claim::How::kWait);
+  const BaselineReport report = policy_->exchange(news);
+  window.set_rules(policy_->window_rules());
+  return report;
+}
+
 void Scope::install_policy(std::unique_ptr<LimitPolicy> policy) noexcept {
   policy_ = std::move(policy);
   window.set_rules(policy_->window_rules());

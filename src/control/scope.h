@@ -39,6 +39,9 @@ class Scope {
   /// what the policy has learned is kept too, unless it is replaced by another policy.
   void set_limit(const LimitConfig& next, Rng rng) noexcept;
 
+  /// Passes what other gateways know to the policy; see LimitPolicy::exchange().
+  [[nodiscard]] BaselineReport exchange_baseline(const BaselineNews& news) noexcept;
+
   /// Closes the window if it is due and adjusts the limit. True if `change` was filled in.
   bool step_limiter(TimePoint now, LimitChange& change) noexcept;
 

@@ -31,12 +31,17 @@ class ScriptedPolicy final : public LimitPolicy {
   }
   [[nodiscard]] std::uint32_t limit() const noexcept override { return next.limit; }
   [[nodiscard]] WindowRules window_rules() const noexcept override {
-    return {.duration = seconds(1), .duration_min = seconds(1)};
+    return {.duration = window, .duration_min = window};
+  }
+  [[nodiscard]] BaselineReport exchange(const BaselineNews& news) noexcept override {
+    window = milliseconds(200);
+    return {.full = true, .limit = news.full};
   }
   void set_bounds(const LimitBounds& bounds) noexcept override { next.limit = bounds.max; }
   [[nodiscard]] std::string_view name() const noexcept override { return "scripted"; }
 
   LimitDecision next;
+  Duration window = seconds(1);
 
  private:
   std::vector<LimitSample>* seen_;
@@ -137,6 +142,21 @@ TEST_F(ScopeTest, ANewPolicyStartsAtItsOwnLimitAndTheOldOneIsGone) {
   EXPECT_EQ(fill(Priority::kHigh), 3U);
   EXPECT_FALSE(step(1000));
   EXPECT_TRUE(seen.empty());
+}
+
+TEST_F(ScopeTest, WhatOtherGatewaysKnowReachesThePolicyAndItsNextWindow) {
+  const BaselineReport report = scope->exchange_baseline({.at = kStart, .full = 7});
+  EXPECT_TRUE(report.full);
+  EXPECT_EQ(report.limit, 7U);
+  EXPECT_FALSE(step(200));
+  EXPECT_EQ(seen.size(), 1U) << "the policy wants shorter windows now";
+}
+
+TEST_F(ScopeTest, APolicyWithoutABaselineHasNothingToSay) {
+  LimitConfig fixed;
+  fixed.policy = LimitKind::kFixed;
+  scope->set_policy(make_limit_policy(fixed, Rng(1)));
+  EXPECT_EQ(scope->exchange_baseline({.at = kStart, .full = 7}), BaselineReport{});
 }
 
 TEST_F(ScopeTest, NewBoundsApplyAtOnce) {

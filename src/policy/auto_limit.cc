@@ -81,6 +81,8 @@ LimitDecision AutoLimit::on_window(const LimitSample& window) noexcept {
   } else {
     thin_ = 0;
     view = view_of(window);
+    full_ = view.full;
+    in_flight_ = view.in_flight;
     const bool abandoned = window.abandoned_count > kAbandoned * window.sample_count;
     reason = abandoned ? on_abandoned(view, window.closed_at) : watch(view, window);
   }
@@ -142,6 +144,8 @@ LimitReason AutoLimit::watch(const View& view, const LimitSample& window) noexce
     baseline_in_flight_ = view.in_flight;
   }
   full_windows_ = view.full ? full_windows_ + 1 : 0;
+  if (common_probe_due(now) && view.full) return begin_probe(view, now);
+  if (common_probe_near(now)) return LimitReason::kHold;
   held_windows_ = view.full && !accounts_for_flight(window, kAccounted) ? held_windows_ + 1 : 0;
   if (held_windows_ >= kHeldWindows && view.queue < slack(view.busy)) return grow(view, now);
   if (view.full && !verified_ && !descending_) {
@@ -153,6 +157,7 @@ LimitReason AutoLimit::watch(const View& view, const LimitSample& window) noexce
     const bool crowd = window.refused_count > kCrowd * window.sample_count;
     const std::uint32_t enough = most ? 1 : crowd ? 2 : kFullWindowsFew;
     if (full_windows_ < enough) return LimitReason::kHold;
+    want_probe(now);  // what this one measures alone counts until then, and here only
     const bool bunched = view.shape.p90 < kBunched * view.shape.p50;
     if (bunched || limit_ >= bounds_.max || view.queue > view.busy) return begin_probe(view, now);
     return accounts_for_flight(window, kSteady) ? rise(view, now) : LimitReason::kHold;
@@ -172,11 +177,14 @@ LimitReason AutoLimit::watch(const View& view, const LimitSample& window) noexce
   climb(view, now);
   // A probe affects all requests, so occasional refusals do not justify one: the limit must be
   // full for several windows.
-  if (full_windows_ >= kFullWindows && now >= next_probe_) return begin_probe(view, now);
+  if (!shares() && full_windows_ >= kFullWindows && now >= next_probe_) {
+    return begin_probe(view, now);
+  }
   learn_quietly(view);
   if (view.queue >= bearable / 2) {
     starting_ = false;
     growth_ = 0;
+    if (view.full) approach_mean();
     return LimitReason::kHold;
   }
   return view.used ? grow(view, now) : LimitReason::kNotUsed;
@@ -250,11 +258,15 @@ LimitReason AutoLimit::shrink(const View& view, TimePoint now) noexcept {
       // raise the limit.
       if (!std::exchange(slower_, true)) return LimitReason::kHold;
       slower_ = false;
-      const std::uint32_t before = mark_.limit;
-      adopt(view, now);
-      step_to(before, now);
-      return LimitReason::kProbeEnded;
+      if (!shares()) {
+        const std::uint32_t before = mark_.limit;
+        adopt(view, now);
+        step_to(before, now);
+        return LimitReason::kProbeEnded;
+      }
+      want_probe(now);  // or the others took what was given up
     }
+    if (shares() && now < wants_probe_until_) return LimitReason::kHold;
     slower_ = false;
     mark_ = mark_of(view);
   }
@@ -291,7 +303,8 @@ void AutoLimit::climb(const View& view, TimePoint now) noexcept {
   if (!std::exchange(climbed_, true)) return;
   climbed_ = false;
   climb_ = mark_of(view);
-  if (verified_ && slowdown(view.shape, baseline_) > 1 + kConfirmed) adopt(view, now);
+  if (!verified_ || slowdown(view.shape, baseline_) <= 1 + kConfirmed) return;
+  shares() ? want_probe(now) : adopt(view, now);
 }
 
 LimitReason AutoLimit::grow(const View& view, TimePoint now) noexcept {
@@ -354,7 +367,8 @@ AutoLimit::Mark AutoLimit::mark_of(const View& view) const noexcept {
 
 WindowRules AutoLimit::window_rules() const noexcept {
   const Duration trips = std::clamp(latency_ * 2, kWindowMin, kWindowMax);
-  const Duration longest = std::min(kWindowMax, std::max(window_, trips) * (1 << thin_));
+  const Duration longest =
+      std::min({kWindowMax, std::max(window_, trips) * (1 << thin_), until_common_probe()});
   if (closed_at_ < settled_at_) {
     const Duration rest = std::max(settled_at_ - closed_at_, Duration(milliseconds(1)));
     return {.duration = rest, .duration_min = rest, .early_close_samples = 0};

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+
 #include "weir/base/rng.h"
 #include "weir/policy/limit_config.h"
 
@@ -33,6 +35,10 @@ namespace weir::inline v0::inline policy {
 ///   · shrinking and growing are compared with the state before them in the same way
 ///   · if most clients leave unanswered, X counts those that stay: the limit is halved, and
 ///     restored if the answers fall in proportion
+/// With several gateways before one service the slope of each is near 1 at any queue: the others
+/// take what it gives up. If they exchange what they measure (exchange()), all probe at common
+/// instants, only such a probe makes a baseline, which counts for all, and β is 1 + its part of
+/// √(n K) + n K / 10, where n gateways are full. Between β / 2 and β limits approach their mean.
 /// Baselines come from whole windows only. If a full limit is not whole (long polls, slow uploads),
 /// its places are held by others than the answered, and it grows.
 ///
@@ -48,6 +54,7 @@ class AutoLimit final : public LimitPolicy {
   [[nodiscard]] std::uint32_t limit() const noexcept override { return limit_; }
   [[nodiscard]] WindowRules window_rules() const noexcept override;
   void set_bounds(const LimitBounds& bounds) noexcept override;
+  [[nodiscard]] BaselineReport exchange(const BaselineNews& news) noexcept override;
   [[nodiscard]] std::string_view name() const noexcept override {
     return name_of(LimitKind::kAuto);
   }
@@ -75,6 +82,8 @@ class AutoLimit final : public LimitPolicy {
   };
   /// The effect of a change of the limit.
   enum class Effect : std::uint8_t { kSaturated, kNoQueue, kUnclear };
+  /// Whether the slope showed at the end of a probe that there is no queue.
+  enum class Proof : std::uint8_t { kNone, kMeasured };
 
   [[nodiscard]] View view_of(const LimitSample& window) const noexcept;
   [[nodiscard]] LimitReason watch(const View& view, const LimitSample& window) noexcept;
@@ -85,7 +94,7 @@ class AutoLimit final : public LimitPolicy {
   void climb(const View& view, TimePoint now) noexcept;
   [[nodiscard]] LimitReason begin_probe(const View& view, TimePoint now) noexcept;
   [[nodiscard]] LimitReason probe_step(const View& view, TimePoint now) noexcept;
-  [[nodiscard]] LimitReason end_probe(const View& view, TimePoint now) noexcept;
+  [[nodiscard]] LimitReason end_probe(const View& view, TimePoint now, Proof proof) noexcept;
   [[nodiscard]] LimitReason rise(const View& view, TimePoint now) noexcept;
   [[nodiscard]] static Effect effect_of(const View& view, const Mark& mark, double doubt) noexcept;
   [[nodiscard]] double blind_step() const noexcept;
@@ -99,6 +108,15 @@ class AutoLimit final : public LimitPolicy {
   [[nodiscard]] bool recover(const LimitSample& window) noexcept;
   [[nodiscard]] std::uint32_t clamped(double wanted) const noexcept;
   [[nodiscard]] Mark mark_of(const View& view) const noexcept;
+  // ---- auto_limit_shared.cc
+  [[nodiscard]] bool shares() const noexcept { return closed_at_ < shares_until_; }
+  [[nodiscard]] bool common_probe_due(TimePoint now) const noexcept;
+  [[nodiscard]] bool common_probe_near(TimePoint now) const noexcept;
+  [[nodiscard]] Duration until_common_probe() const noexcept;
+  [[nodiscard]] double slack(double busy) const noexcept;
+  void approach_mean() noexcept;
+  void want_probe(TimePoint now) noexcept;
+  void publish(const View& view, TimePoint now) noexcept;
 
   Duration window_;
   LimitBounds bounds_;
@@ -142,6 +160,18 @@ class AutoLimit final : public LimitPolicy {
   Duration slow_{};           // the same of its slow requests (p90)
   bool even_ = false;         // latencies are close together: little noise, no long tail
   std::uint32_t thin_ = 0;    // how often windows were lengthened
+
+  // With other gateways before the same service:
+  TimePoint shares_until_{};                // what was heard counts until then
+  std::optional<ServiceBaseline> heard_{};  // the shared baseline in use
+  TimePoint common_probe_{};                // the next; zero: it has begun here
+  bool common_ = false;                     // the last probe began with those of the others
+  std::uint32_t full_gateways_ = 0;
+  double limit_mean_ = 0;  // of those
+  TimePoint wants_probe_until_{};
+  bool full_ = false;     // in the last window
+  double in_flight_ = 0;  // the same
+  std::optional<ServiceBaseline> measured_{};
 };
 
 [[nodiscard]] std::unique_ptr<LimitPolicy> make_auto_limit(const LimitConfig& config, Rng rng);

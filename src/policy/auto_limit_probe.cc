@@ -24,6 +24,11 @@ constexpr int kConfirmTrips = 20;
 
 LimitReason AutoLimit::begin_probe(const View& view, TimePoint now) noexcept {
   schedule_probe(now);
+  common_ = common_probe_due(now);
+  if (common_) {
+    common_probe_ = {};
+    wants_probe_until_ = {};
+  }
   if (limit_ <= lowest(bounds_)) {
     verified_ = true;  // there is no lower limit to compare with: accept what is measured
     return LimitReason::kAtFloor;
@@ -45,7 +50,9 @@ LimitReason AutoLimit::probe_step(const View& view, TimePoint now) noexcept {
   // One window may be wrong by chance, and a wrong baseline costs more than another window, as does
   // a probe downwards because a test upwards was unclear. Where latencies are equal and a step
   // before was saturated, or if much of the throughput is gone, there is no doubt.
-  if (!rising_ && view.throughput < kFell * probe_best_) return end_probe(view, now);
+  if (!rising_ && view.throughput < kFell * probe_best_) {
+    return end_probe(view, now, Proof::kMeasured);
+  }
   const bool unsure = rising_ && view.full && effect == Effect::kUnclear;
   const bool doubtful = (unsure || effect == Effect::kNoQueue) && !(even_ && probe_steps_ > 0);
   if (doubtful && !std::exchange(doubted_, true)) return LimitReason::kProbe;
@@ -54,7 +61,7 @@ LimitReason AutoLimit::probe_step(const View& view, TimePoint now) noexcept {
     rising_ = probing_ = false;
     const bool room = !view.full && slowdown(view.shape, mark_.shape) < kRoomSlowdown;
     if (room || effect == Effect::kNoQueue) {
-      adopt(view, now);
+      shares() && verified_ ? want_probe(now) : adopt(view, now);
       floor_patience_ = kFloorPatienceMin;
     } else if (!verified_) {
       return begin_probe(view, now);
@@ -64,11 +71,14 @@ LimitReason AutoLimit::probe_step(const View& view, TimePoint now) noexcept {
     }
     return LimitReason::kProbeEnded;
   }
-  if (!view.full || effect == Effect::kNoQueue) return end_probe(view, now);
+  if (effect == Effect::kNoQueue) return end_probe(view, now, Proof::kMeasured);
+  if (!view.full) return end_probe(view, now, Proof::kNone);
   if (verified_ && std::abs(slowdown(view.shape, baseline_) - 1) <= kConfirmed) {
-    return end_probe(view, now);
+    return end_probe(view, now, Proof::kMeasured);
   }
-  if (limit_ <= lowest(bounds_) || ++probe_steps_ >= kStepsMax) return end_probe(view, now);
+  if (limit_ <= lowest(bounds_) || ++probe_steps_ >= kStepsMax) {
+    return end_probe(view, now, Proof::kNone);
+  }
   mark_ = mark_of(view);
   samples_from_ = now;
   step_to(limit_ * (even_ ? kStepDownDeep : kStepDown), now);
@@ -76,9 +86,11 @@ LimitReason AutoLimit::probe_step(const View& view, TimePoint now) noexcept {
 }
 
 // What the service can hold without a queue: in flight, scaled by the ratio of throughputs.
-LimitReason AutoLimit::end_probe(const View& view, TimePoint now) noexcept {
+LimitReason AutoLimit::end_probe(const View& view, TimePoint now, Proof proof) noexcept {
   probing_ = false;
-  adopt(view, now);
+  // Alone, the best that can be measured is the baseline; others may have measured better.
+  if (!common_ || proof == Proof::kMeasured) adopt(view, now);
+  if (common_ && proof == Proof::kMeasured) publish(view, now);
   const double holds = view.in_flight * std::max(1.0, probe_best_ / view.throughput);
   double wanted = holds + 0.75 * slack(holds);
   if (!view.full) wanted = probe_from_;
@@ -122,7 +134,8 @@ void AutoLimit::learn_quietly(const View& view) noexcept {
     if (view.whole && !view.left) baseline_.approach(view.shape, 0.2);
     return;
   }
-  if (view.used) return;  // frozen: the limiter itself may cause the slowdown
+  // Frozen: the limiter itself, or those of other gateways, may cause the slowdown.
+  if (view.used || (shares() && full_gateways_ > 0)) return;
   // An unverified baseline may rise: it is not needed until a full limit requires a probe.
   const bool no_more_than_then = view.in_flight <= 1.1 * baseline_in_flight_;
   if (!verified_ || no_more_than_then) baseline_.approach(view.shape, 0.1);

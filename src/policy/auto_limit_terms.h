@@ -21,7 +21,7 @@ inline constexpr Duration kProbeMin = std::chrono::seconds(30);
 inline constexpr Duration kProbeMax = std::chrono::seconds(60);
 
 /// The queue that is accepted for this many busy requests.
-inline double slack(double busy) noexcept {
+inline double slack_of(double busy) noexcept {
   return 1 + std::sqrt(std::max(busy, 1.0)) + busy / 10;
 }
 

@@ -41,7 +41,8 @@ struct ReplicaCall {
   bool turned_away = false;   // the last attempt: no connection
   bool error_answer = false;  // the last attempt: a bad answer
   TimePoint sent_at{};
-  TimePoint held_until{};  // no replica can be used; zero: it does not wait for one
+  bool held = false;  // no replica can be used
+  TimePoint held_until{};
 
   [[nodiscard]] std::span<const std::uint32_t> tried_ones() const noexcept {
     return std::span(tried).first(attempts);

@@ -12,6 +12,7 @@ ServiceSpec gateway_of(const ServiceSpec& service, std::uint32_t to, std::uint32
   gateway.name = service.name + "-gateway-" + std::to_string(number);
   gateway.group = "gateways of " + service.name;
   gateway.is_gateway = true;
+  gateway.gateway = number;
   gateway.workers = 1'000'000;
   gateway.holds_worker = false;
   gateway.timeout = service.timeout;
@@ -37,6 +38,7 @@ void add_gateways(NodeReader& reader, Scenario& scenario) {
       ServiceSpec gateway = gateway_of(scenario.services[at], at, i);
       scenario.services.push_back(std::move(gateway));
     }
+    scenario.services[at].first_gateway = first;
     scenario.services[at].admission.reset();
     scenario.services[at].timeout = {};
     for (LoadSpec& load : scenario.loads) {

@@ -16,7 +16,9 @@ enum class MeasureUnit : std::uint8_t { kPerSecond, kRatio, kMillis, kCount, kSe
 // totals of the selected calls, `s` those of the service, over `seconds`; `v` is the verdict.
 // Latencies of calls are of those that succeeded, as the caller sees them, all attempts included;
 // dispatch is the time from the permit to the answer, or what a replica was given; slow is a call
-// without a good answer within `above`. The last three are not totals: run.cc computes them.
+// without a good answer within `above`; in_flight_mean is of those that were answered; a fair share
+// is what the gateway that completed least (most) completed, of the mean of all gateways. The last
+// five are not totals of one service: run.cc computes them.
 #define WEIR_MEASURES(X)                                                                    \
   X(kOffered, "offered", kCalls, kPerSecond, ratio(c.offered, seconds))                     \
   X(kGoodput, "goodput", kCalls, kPerSecond, ratio(c.ok(), seconds))                        \
@@ -40,6 +42,7 @@ enum class MeasureUnit : std::uint8_t { kPerSecond, kRatio, kMillis, kCount, kSe
   X(kLimitMax, "limit_max", kService, kCount, s.limit_max)                                  \
   X(kLimitEnd, "limit_end", kService, kCount, s.limit_end)                                  \
   X(kInFlightMax, "in_flight_max", kService, kCount, s.in_flight_max)                       \
+  X(kInFlightMean, "in_flight_mean", kService, kCount, in_flight_mean(s, seconds))          \
   X(kQueueMax, "queue_max", kService, kCount, s.queue_max)                                  \
   X(kMemoryMax, "memory_max", kService, kRatio, s.memory_max)                               \
   X(kCrashes, "crashes", kService, kCount, static_cast<double>(s.crashes))                  \
@@ -49,6 +52,8 @@ enum class MeasureUnit : std::uint8_t { kPerSecond, kRatio, kMillis, kCount, kSe
   X(kEjections, "ejections", kService, kCount, static_cast<double>(s.ejections))            \
   X(kSuspicions, "suspicions", kService, kCount, static_cast<double>(s.suspicions))         \
   X(kCriticalShed, "critical_shed", kRun, kCount, 0)                                        \
+  X(kFairShareMin, "fair_share_min", kService, kRatio, 0)                                   \
+  X(kFairShareMax, "fair_share_max", kService, kRatio, 0)                                   \
   X(kRefused, "refused", kService, kCount, 0)                                               \
   X(kRecoveryTime, "recovery_time", kCalls, kSeconds, 0)
 

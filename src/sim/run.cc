@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 
 #include "weir/base/assert.h"
 
@@ -67,6 +68,26 @@ double slow_ratio(const CallTotals& calls, Duration above) noexcept {
   return ratio(ended - static_cast<double>(in_time), ended);
 }
 
+// By Little's law.
+double in_flight_mean(const ServiceTotals& service, double seconds) noexcept {
+  return to_seconds(service.dispatch.mean()) * static_cast<double>(service.dispatch.count()) /
+         seconds;
+}
+
+double fair_share(const VerdictSpec& verdict, const SpanTotals& span) noexcept {
+  std::uint64_t all = 0;
+  std::uint64_t least = std::numeric_limits<std::uint64_t>::max();
+  std::uint64_t most = 0;
+  for (std::uint32_t i = 0; i < verdict.gateways; ++i) {
+    const std::uint64_t completed = span.services[verdict.first_gateway + i].completed;
+    all += completed;
+    least = std::min(least, completed);
+    most = std::max(most, completed);
+  }
+  const std::uint64_t one = verdict.measure == Measure::kFairShareMin ? least : most;
+  return ratio(one * verdict.gateways, all);
+}
+
 // The first instant after `after` from which goodput, averaged over `hold`, is at least `level`.
 std::optional<double> recovery_time(const VerdictSpec& verdict, const Recorder& recorder) {
   const auto& series = recorder.series();
@@ -126,6 +147,10 @@ std::optional<double> measure(const VerdictSpec& verdict, const Recorder& record
   const ServiceTotals& service = span.services[verdict.service];
   if (verdict.measure == Measure::kCriticalShed) return static_cast<double>(balance.critical_shed);
   if (verdict.measure == Measure::kRecoveryTime) return recovery_time(verdict, recorder);
+  if (verdict.measure == Measure::kFairShareMin || verdict.measure == Measure::kFairShareMax) {
+    if (verdict.gateways < 2) return std::nullopt;
+    return fair_share(verdict, span);
+  }
   if (verdict.measure == Measure::kRefused) {
     return static_cast<double>(service.refused[verdict.reason]);
   }

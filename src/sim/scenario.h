@@ -85,7 +85,15 @@ struct LoadSpec {
   CallerSpec caller{};
 };
 
-enum class FaultKind : std::uint8_t { kPause, kSlow, kCrash, kErrors, kWorkers };
+enum class FaultKind : std::uint8_t {
+  kPause,
+  kSlow,
+  kCrash,
+  kErrors,
+  kWorkers,
+  kGateways,
+  kBaseline
+};
 
 /// A fault of a service.
 ///   pause    no progress for `lasts`
@@ -93,6 +101,8 @@ enum class FaultKind : std::uint8_t { kPause, kSlow, kCrash, kErrors, kWorkers }
 ///   crash    everything inside fails; connections are refused for `lasts`
 ///   errors   a share `factor` fails at once, after `time`, for `lasts`
 ///   workers  `workers` of them from now on
+///   gateways only the first `gateways` of its gateways get calls for `lasts`
+///   baseline the gateway `gateway` tells the others its baseline × factor for `lasts`
 struct FaultSpec {
   Duration at{};
   FaultKind kind = FaultKind::kPause;
@@ -101,6 +111,8 @@ struct FaultSpec {
   Duration time{};
   std::uint32_t workers = 0;
   std::uint32_t replica = 0;  // of this replica only, counted from 1; 0: of all
+  std::uint32_t gateways = 0;
+  std::uint32_t gateway = 0;  // counted from 1
 };
 
 /// Memory of a service, as a share of its limit: a profile over time plus what requests hold.
@@ -140,9 +152,12 @@ struct ReplicasSpec {
 
 struct ServiceSpec {
   std::string name{};
-  std::uint32_t gateways = 1;  // limiters before it, each with a part of the calls
-  std::string group{};         // services of one group share a panel of the plot; empty: alone
-  bool is_gateway = false;     // its calls are those of its callers: their times and widths apply
+  std::uint32_t gateways = 1;       // limiters before it, each with a part of the calls
+  std::uint32_t first_gateway = 0;  // the index of the first, if there are several
+  bool shared_baseline = false;     // the gateways tell each other what they measured
+  std::string group{};              // services of one group share a panel of the plot; empty: alone
+  std::uint32_t gateway = 0;        // of those, counted from 1; 0: none
+  bool is_gateway = false;  // its calls are those of its callers: their times and widths apply
   std::uint32_t workers = 1;
   Distribution time{};
   double contention = 0;       // service times × (1 + contention × requests beyond the workers)
@@ -165,7 +180,9 @@ struct VerdictSpec {
   std::optional<Priority> priority{};   // only this class
   std::optional<std::uint32_t> load{};  // only this load
   std::uint32_t service = 0;            // for measures of a service
-  std::uint32_t reason = 0;             // for refused: index of a Reason
+  std::uint32_t first_gateway = 0;      // of that service, if it has several
+  std::uint32_t gateways = 0;
+  std::uint32_t reason = 0;  // for refused: index of a Reason
   Duration from{};
   Duration to{};     // zero: the end of the run
   Duration after{};  // for recovery_time

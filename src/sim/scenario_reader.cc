@@ -133,6 +133,10 @@ void read_verdict(NodeReader& reader, const ScenarioNames& names, const Scenario
     }
   } else if (facts.of == MeasureOf::kService) {
     read_reference(reader, "service", names.services, out.service);
+    if (out.service < scenario.services.size()) {
+      out.first_gateway = scenario.services[out.service].first_gateway;
+      out.gateways = scenario.services[out.service].gateways;
+    }
   }
   if (out.measure == Measure::kRefused) {
     std::vector<std::string_view> reasons;

@@ -10,12 +10,14 @@
 namespace weir::inline v0::sim {
 namespace {
 
-void read_fault(NodeReader& reader, std::uint32_t replicas, FaultSpec& out) {
-  constexpr std::array<std::string_view, 5> kKinds = {"pause", "slow", "crash", "errors",
-                                                      "workers"};
+void read_fault(NodeReader& reader, const ServiceSpec& service, FaultSpec& out) {
+  constexpr std::array<std::string_view, 7> kKinds = {"pause",   "slow",     "crash",   "errors",
+                                                      "workers", "gateways", "baseline"};
+  const auto replicas =
+      static_cast<std::uint32_t>(service.replicas ? service.replicas->each.size() : 0);
   reader.require("at", "an instant of the run, such as \"30s\"");
   reader.duration("at", out.at);
-  reader.require("kind", "one of pause, slow, crash, errors, workers");
+  reader.require("kind", "one of pause, slow, crash, errors, workers, gateways, baseline");
   reader.choice("kind", out.kind, kKinds);
   if (out.kind != FaultKind::kWorkers) reader.duration("lasts", out.lasts);
   if (replicas > 0) reader.whole("replica", out.replica, 1U, replicas);
@@ -36,6 +38,16 @@ void read_fault(NodeReader& reader, std::uint32_t replicas, FaultSpec& out) {
     case FaultKind::kWorkers:
       reader.require("workers", "1 to 1000000");
       reader.whole("workers", out.workers, 1U, 1'000'000U);
+      break;
+    case FaultKind::kGateways:
+      reader.require("gateways", "how many of the gateways get calls");
+      reader.whole("gateways", out.gateways, 1U, service.gateways);
+      break;
+    case FaultKind::kBaseline:
+      reader.require("gateway", "which gateway, counted from 1");
+      reader.whole("gateway", out.gateway, 1U, service.gateways);
+      reader.require("factor", "0.01 to 1000");
+      reader.number("factor", out.factor, 0.01, 1000.0);
       break;
   }
 }
@@ -112,6 +124,7 @@ void read_service(NodeReader& reader, const ScenarioNames& names, const FileSour
                   ServiceSpec& out) {
   reader.text("name", out.name);
   reader.whole("gateways", out.gateways, 1U, 1000U);
+  reader.boolean("shared_baseline", out.shared_baseline);
   reader.text("group", out.group);
   reader.require("workers", "1 to 1000000");
   reader.whole("workers", out.workers, 1U, 1'000'000U);
@@ -130,8 +143,7 @@ void read_service(NodeReader& reader, const ScenarioNames& names, const FileSour
     read_caller(r, call.caller);
   });
   read_replicas(reader, out);
-  const auto replicas = static_cast<std::uint32_t>(out.replicas ? out.replicas->each.size() : 0);
-  reader.each("fault", [&](NodeReader& r) { read_fault(r, replicas, out.faults.emplace_back()); });
+  reader.each("fault", [&](NodeReader& r) { read_fault(r, out, out.faults.emplace_back()); });
   reader.table("memory", [&](NodeReader& r) { read_memory(r, out.memory.emplace()); });
   read_config_file(reader, files, out);
   reader.table("admission", [&](NodeReader& r) {

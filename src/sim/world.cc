@@ -91,6 +91,7 @@ void World::build_service(std::uint32_t index, Rng& root, const PolicyMaker& mak
     totals.limit_min = totals.limit_max = totals.limit_end;
   }
   if (service.spec->replicas) build_replicas(service, root);
+  if (service.spec->gateways > 1) build_gateways(service);
   if (service.spec->admission || service.spec->memory) schedule(now_, Kind::kTick, index);
   for (std::uint32_t i = 0; i < service.spec->faults.size(); ++i) {
     schedule(TimePoint(service.spec->faults[i].at), Kind::kFault, index, i);
@@ -168,6 +169,8 @@ void World::handle(const SimEvent& event) {
     case Kind::kShared:
       if (services_[event.subject].shared_token != event.token) return;
       return served_shared(services_[event.subject]);
+    case Kind::kExchange:
+      return exchange(services_[event.subject], event.token);
     case Kind::kBucket:
       return close_bucket();
   }

@@ -14,6 +14,7 @@
 
 #include "attempt.h"
 #include "event_queue.h"
+#include "policy/shared_baseline.h"
 #include "processor_sharing.h"
 #include "recorder.h"
 #include "replica_pool.h"
@@ -80,6 +81,7 @@ class World {
     kReplicaRetry,  // a request of a gateway is sent to a replica again
     kReplicaTick,   // a gateway: health of its replicas
     kShared,        // a service that divides its workers: a request has ended
+    kExchange,      // a gateway: what it and others know of the service behind them
     kBucket,
   };
 
@@ -127,10 +129,13 @@ class World {
     AttemptList running{};                    // a worker serves it, or it is blocked on a call
     std::unique_ptr<ReplicaPool> replicas{};  // of a gateway
     ReplicaCounts replicas_seen{};
+    std::uint32_t held = 0;        // requests without a replica
     ProcessorSharing processor{};  // if it divides its workers among all requests
     std::uint32_t shared_token = 0;
     TimeoutLane late{};
-    std::vector<bool> active{};  // faults in force
+    std::unique_ptr<policy::SharedBaseline> baseline{};  // of its gateways
+    std::uint32_t open_gateways = 0;                     // of those, the first that get calls
+    std::vector<bool> active{};                          // faults in force
     TimePoint down_until{};
     TimePoint paused_until{};
     Duration paused_total{};
@@ -198,6 +203,8 @@ class World {
   void begin_replica_call(Attempt& parent);
   void send_to_replica(Attempt& parent);
   void hold_for_replica(Attempt& parent);
+  [[nodiscard]] bool may_leave_hold(Attempt& parent);
+  void leave_hold(Attempt& parent) noexcept;
   void replica_call_ended(Attempt& parent, CallEnd end);
   [[nodiscard]] std::optional<Duration> wait_to_resend(const Attempt& parent, ReplicaEnd how);
   void resend(Attempt& parent, Duration wait);
@@ -210,6 +217,11 @@ class World {
   void reshare(Service& service);
   void schedule_shared(Service& service);
   void served_shared(Service& service);
+
+  // ---- world_gateways.cc
+  void build_gateways(Service& service);
+  void refresh_gateways(Service& service) noexcept;
+  void exchange(Service& gateway, std::uint32_t token);
 
   // ---- world_faults.cc
   void begin_fault(Service& service, std::uint32_t index);

@@ -58,7 +58,10 @@ void World::start_call(std::uint32_t index, const TraceRow* row) {
   attempt.priority = row != nullptr ? row->priority : spec.priority;
   attempt.caller = load.caller;
   attempt.service = spec.to;
-  if (spec.spread > 1) attempt.service += static_cast<std::uint32_t>(load.rng.below(spec.spread));
+  if (spec.spread > 1) {
+    const Service& behind = services_[services_[spec.to].spec->calls.front().to];
+    attempt.service += static_cast<std::uint32_t>(load.rng.below(behind.open_gateways));
+  }
   attempt.load = index;
   attempt.cohort = load.cohorts[index_of(attempt.priority)];
   attempt.called_at = now_;

@@ -30,6 +30,11 @@ void World::begin_fault(Service& service, std::uint32_t index) {
     case FaultKind::kErrors:
       refresh_faults(service);
       break;
+    case FaultKind::kGateways:
+      refresh_gateways(service);
+      break;
+    case FaultKind::kBaseline:
+      break;
   }
   reshare(service);
 }
@@ -37,6 +42,7 @@ void World::begin_fault(Service& service, std::uint32_t index) {
 void World::end_fault(Service& service, std::uint32_t index) {
   service.active[index] = false;
   refresh_faults(service);
+  refresh_gateways(service);
   pull(service);
   reshare(service);
 }

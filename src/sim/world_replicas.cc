@@ -16,6 +16,8 @@
 namespace weir::inline v0::sim {
 namespace {
 
+constexpr std::uint32_t kHeldMax = 1024;  // hold_requests_max of an upstream
+
 policy::AttemptFailure failure_of(ReplicaEnd end) noexcept {
   switch (end) {
     case ReplicaEnd::kConnectRefused:
@@ -54,8 +56,10 @@ void World::begin_replica_call(Attempt& parent) {
 void World::send_to_replica(Attempt& parent) {
   Service& service = services_[parent.service];
   ReplicaCall& call = parent.replica;
+  if (!may_leave_hold(parent)) return hold_for_replica(parent);
   const policy::Choice choice = service.replicas->choose(call.tried_ones(), now_);
   if (!choice.found()) return hold_for_replica(parent);
+  leave_hold(parent);
   call.note_sent(choice.index, now_);
   service.replicas->sent(choice.index, now_);
   ++recorder_.service(service.index).replica_tries;
@@ -63,14 +67,42 @@ void World::send_to_replica(Attempt& parent) {
   start_inner_call(parent);
 }
 
-// No replica can be used: the request keeps its permit and looks again, for a bounded time.
+// No replica can be used: the request looks again, for a bounded time. As in production it gives
+// its units back meanwhile, and it gives no latency sample.
 void World::hold_for_replica(Attempt& parent) {
   Service& service = services_[parent.service];
   ReplicaCall& call = parent.replica;
-  if (call.held_until == TimePoint{}) call.held_until = now_ + service.spec->replicas->hold_max;
+  if (!call.held) {
+    if (service.held >= kHeldMax) return complete(parent, Outcome::kOverload, CallEnd::kFailed);
+    call.held = true;
+    ++service.held;
+    call.held_until = now_ + service.spec->replicas->hold_max;
+  }
   if (now_ >= call.held_until) return complete(parent, Outcome::kOverload, CallEnd::kFailed);
   service.replicas->wanted(now_);
   schedule(parent, ReplicaPool::kTickEvery, Kind::kReplicaRetry);
+  if (!parent.permit || !parent.permit.has_units()) return;
+  parent.permit.skip_sample();
+  parent.permit.give_units_back(now_);
+  parent.counted = false;
+  --service.in_flight;
+  collect_ready();
+}
+
+// A replica must be there before the limit is asked: units that are not used would keep others out.
+bool World::may_leave_hold(Attempt& parent) {
+  if (!parent.permit || parent.permit.has_units()) return true;
+  Service& service = services_[parent.service];
+  if (!service.replicas->other_open({}) || !parent.permit.try_take_units()) return false;
+  parent.counted = true;
+  ServiceTotals& totals = recorder_.service(service.index);
+  totals.in_flight_max = std::max(totals.in_flight_max, ++service.in_flight);
+  return true;
+}
+
+void World::leave_hold(Attempt& parent) noexcept {
+  if (!std::exchange(parent.replica.held, false)) return;
+  --services_[parent.service].held;
 }
 
 void World::replica_call_ended(Attempt& parent, CallEnd end) {

@@ -91,6 +91,25 @@ TEST(Replicas, RequestsWithoutAReplicaAreHeld) {
   EXPECT_GT(only(run_scenario(scenario_of(kThree, at_once))).ended[2], 200U);
 }
 
+const std::vector<std::string> kOneCrashes = {
+    "service.api.replicas.count=1", "service.api.fault=[{at=\"5s\", kind=\"crash\", lasts=\"1s\"}]",
+    "service.api.admission={limit={policy=\"fixed\", initial_limit=50, max_limit=50}}"};
+
+TEST(Replicas, HeldRequestsDoNotOccupyTheLimit) {
+  const RunResult result = run_scenario(scenario_of(kThree, kOneCrashes));
+  EXPECT_EQ(only(result).refused, 0U) << "three hundred are held, and the limit is 50";
+  EXPECT_EQ(only(result).ok(), only(result).ended_all());
+  EXPECT_LE(gateway(result).in_flight_max, 50U);
+}
+
+TEST(Replicas, NotMoreThanProductionWouldAreHeld) {
+  std::vector<std::string> many = kOneCrashes;
+  many.emplace_back("load.l.rate=3000");
+  const RunResult result = run_scenario(scenario_of(kThree, many));
+  EXPECT_GT(only(result).ended[2], 1000U) << "three thousand come in that second";
+  EXPECT_EQ(result.balance.started, sum_of(result.balance));
+}
+
 TEST(Replicas, EveryCallEndsOnceWhateverFails) {
   const char* const chaos = R"(
 duration = "30s"

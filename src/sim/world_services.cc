@@ -197,6 +197,7 @@ void World::inner_call_ended(Attempt& parent, CallEnd end) {
 
 void World::leave_service(Service& service, Attempt& attempt) {
   ++attempt.token;
+  leave_hold(attempt);
   if (attempt.state == AttemptState::kTurnedAway) return;
   --service.inside;
   if (attempt.state == AttemptState::kQueued) {

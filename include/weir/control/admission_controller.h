@@ -19,6 +19,7 @@
 #include "weir/control/parker.h"
 #include "weir/control/permit.h"
 #include "weir/control/waiter.h"
+#include "weir/policy/baseline_exchange.h"
 #include "weir/policy/reason.h"
 
 namespace weir::inline v0::inline control {
@@ -124,6 +125,10 @@ class AdmissionController {
   /// Sets the limit configuration of one scope; `limit` must be valid. The limit in force is kept,
   /// clamped to the new bounds.
   void set_limit(ScopeId scope, const LimitConfig& limit) noexcept;
+
+  /// For several gateways before one service: passes on what the others know of its latency, and
+  /// returns what this one knows. Call it about once a second, or never.
+  [[nodiscard]] BaselineReport exchange_baseline(ScopeId scope, const BaselineNews& news) noexcept;
 
   // ---- state
   [[nodiscard]] bool is_overloaded(ScopeId scope, TimePoint now) const noexcept;

@@ -5,6 +5,7 @@
 
 #include "weir/base/enum_names.h"
 #include "weir/base/time.h"
+#include "weir/policy/baseline_exchange.h"
 
 namespace weir::inline v0::inline policy {
 
@@ -88,6 +89,12 @@ class LimitPolicy {
   [[nodiscard]] virtual WindowRules window_rules() const noexcept = 0;
   /// Changes the bounds at run time; the limit is clamped to them at once.
   virtual void set_bounds(const LimitBounds& bounds) noexcept = 0;
+  /// Hears what other gateways before the same service know, and says what this one knows. Call it
+  /// about once a second if there are such gateways, and never otherwise. A policy without a
+  /// baseline ignores it.
+  [[nodiscard]] virtual BaselineReport exchange(const BaselineNews& /*news*/) noexcept {
+    return {};
+  }
   [[nodiscard]] virtual std::string_view name() const noexcept = 0;
 };
 
