@@ -155,8 +155,7 @@ HedgeStep HedgeExecutor::on_timer(const HedgeMoment& moment) noexcept {
   }
   timer_at_ = TimePoint::max();
   const Slot* late = only_live();
-  if (late == nullptr || !late->under_way()) return {};
-  return hedge(*late, moment);
+  return late == nullptr ? HedgeStep{} : hedge(*late, moment);
 }
 
 HedgeStep HedgeExecutor::hedge(const Slot& late, const HedgeMoment& moment) noexcept {

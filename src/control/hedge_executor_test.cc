@@ -91,6 +91,15 @@ TEST(HedgeExecutor, EdgeCase1BothFailThePrimarysErrorIsReported) {
   }
 }
 
+TEST(HedgeExecutor, EdgeCase1AlsoIfTheHedgesErrorIsAnAnswer) {
+  SlowAndFast run(milliseconds(20));
+  run.replica(0).does = Does::kFails;
+  run.replica(1).does = Does::kTryLater;
+  const auto result = run.fetch({0, 1}, {.attempts_max = 2});
+  EXPECT_EQ(result.kind, StepKind::kFail);
+  EXPECT_EQ(run.replica(1).cancelled, 1);
+}
+
 TEST(HedgeExecutor, EdgeCase2TheLoserIsCancelledWhoeverItIs) {
   SlowAndFast run(milliseconds(6));
   const auto result = run.fetch({0, 1});  // the primary answers 1 ms after the hedge was sent
@@ -212,7 +221,9 @@ TEST(HedgeExecutor, TryLaterOfThePrimaryIsUsedIfNothingBetterComes) {
   run.replica(1).does = Does::kAnswers;
   result = run.fetch({0, 1});
   EXPECT_EQ(result.replica, 1U);
-  EXPECT_EQ(run.fetch({0}).replica, 0U);  // there is no other: the answer is passed on
+  result = run.fetch({0});  // there is no other: the answer is passed on
+  EXPECT_TRUE(result.ok());
+  EXPECT_EQ(result.replica, 0U);
 }
 
 TEST(HedgeExecutor, AHedgeThatSentNothingCostsNothing) {
@@ -222,6 +233,68 @@ TEST(HedgeExecutor, AHedgeThatSentNothingCostsNothing) {
   EXPECT_EQ(result.replica, 0U);
   EXPECT_EQ(result.hedges, 1);
   EXPECT_EQ(run.shared.balance_millitokens(), 100'000U);
+}
+
+/// A read whose hedge was sent to a second endpoint, event by event.
+struct SentHedge {
+  SentHedge() {
+    first = executor.begin(a_read(), {.attempts_max = 2}, budgets[0]);
+    executor.on_written(first, milliseconds(5), kStart);
+    second = executor.on_timer(at(5)).attempt;
+  }
+  ~SentHedge() { static_cast<void>(executor.on_cancelled()); }
+  [[nodiscard]] HedgeMoment at(std::int64_t ms) const {
+    return {.now = after_ms(ms), .candidates = others};
+  }
+  RedundancyBudget shared;
+  std::array<RedundancyBudget, 3> budgets;
+  std::array<HedgeCandidate, 2> others = {{{.budget = &budgets[1]}, {.budget = &budgets[2]}}};
+  HedgeExecutor executor{shared};
+  AttemptNumber first = 0;
+  AttemptNumber second = 0;
+};
+
+constexpr HedgeExecutor::Failure kUnsent{
+    .facts = {.failure = policy::AttemptFailure::kConnectFailed, .written = false}};
+constexpr HedgeExecutor::Failure kReset{
+    .facts = {.failure = policy::AttemptFailure::kStreamReset, .written = true}};
+
+TEST(HedgeExecutor, NoTimerRunsWhileTwoAttemptsAreUnderWay) {
+  SentHedge race;
+  EXPECT_EQ(race.executor.timer_at(), TimePoint::max());
+  race.executor.on_written(race.second, milliseconds(5), after_ms(5));
+  EXPECT_EQ(race.executor.timer_at(), TimePoint::max());
+}
+
+TEST(HedgeExecutor, AnUnsentHedgeGivesItsTokenAndItsAttemptBackAtOnce) {
+  SentHedge race;
+  EXPECT_EQ(race.shared.balance_millitokens(), 99'000U);
+  EXPECT_EQ(race.executor.on_failed(race.second, kUnsent, race.at(6)).kind, StepKind::kWait);
+  EXPECT_EQ(race.shared.balance_millitokens(), 100'000U);
+  EXPECT_EQ(race.executor.attempts(), 1U);
+  // So the failure of the primary may still be followed by another attempt, of two.
+  EXPECT_EQ(race.executor.on_failed(race.first, kReset, race.at(7)).kind, StepKind::kStart);
+}
+
+TEST(HedgeExecutor, AnUnsentRetryHandsItsTokenToTheNextOne) {
+  // Otherwise each retry that finds no connection would be followed by one that costs nothing.
+  SentHedge race;
+  static_cast<void>(race.executor.on_failed(race.second, kUnsent, race.at(6)));
+  const HedgeStep retry = race.executor.on_failed(race.first, kReset, race.at(7));
+  ASSERT_EQ(retry.kind, StepKind::kStart);
+  HedgeExecutor& executor = race.executor;
+  EXPECT_EQ(race.shared.balance_millitokens(), 99'000U);
+  static_cast<void>(executor.on_cancelled());
+  EXPECT_EQ(race.shared.balance_millitokens(), 100'000U);
+  const AttemptNumber again = executor.begin(a_read(), {}, race.budgets[0]);
+  executor.on_written(again, milliseconds(5), after_ms(10));
+  const HedgeStep paid = executor.on_failed(again, kReset, race.at(11));
+  const HedgeStep next = executor.on_failed(paid.attempt, kUnsent, race.at(12));
+  ASSERT_EQ(next.kind, StepKind::kStart);
+  EXPECT_EQ(next.again, policy::SendAgainReason::kNotSent);
+  executor.on_started(next.attempt);
+  EXPECT_EQ(executor.on_answer(next.attempt, {}, race.at(13)).kind, StepKind::kComplete);
+  EXPECT_EQ(race.shared.balance_millitokens(), 99'000U);
 }
 
 TEST(HedgeExecutor, ALateTimerIsArmedOnceMoreAndThenFires) {

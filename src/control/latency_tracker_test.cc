@@ -145,11 +145,18 @@ TEST(LatencyTracker, AnEndpointThatAlwaysLosesIsStillLearned) {
 }
 
 TEST(LatencyTracker, CountsThatWouldOverflowKeepTheirProportions) {
+  LatencyTracker full;
+  record_answers(full, 65'535, milliseconds(2));
+  record_answers(full, 1, milliseconds(20));
+  EXPECT_EQ(full.reading(kStart).samples, 65'536U);
+  record_answers(full, 1, milliseconds(2));
+  EXPECT_EQ(full.reading(kStart).samples, 32'768U);
   LatencyTracker tracker;
   Rng rng(2);
   for (int i = 0; i < 400'000; ++i) {
     record_answers(tracker, 1, rng.chance(0.1) ? milliseconds(20) : milliseconds(2));
   }
+  EXPECT_GE(tracker.reading(kStart).samples, 32'768U);
   EXPECT_NEAR(to_millis(tracker.hedge_delay(kStart).delay), 20, 0.8);
   EXPECT_NEAR(to_millis(tracker.reading(kStart).median), 2, 0.08);
 }
