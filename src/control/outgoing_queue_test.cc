@@ -67,6 +67,30 @@ TEST(OutgoingQueue, NewItemsGoBehindTheRingWhileItHoldsAnything) {
   for (const int id : {4, 5}) EXPECT_EQ(small.get(), id);
 }
 
+TEST(OutgoingQueue, NewItemsStayBehindTheRingIfAnotherLoopFreesAPlace) {
+  SmallQueue small(2, 3);
+  OutgoingQueue other(small.config, small.counts, small.totals);
+  Message of_other(9);
+  EXPECT_TRUE(other.put(of_other, kStart).accepted());
+  EXPECT_FALSE(small.put(0).in_ring);
+  EXPECT_TRUE(small.put(1).in_ring);
+  other.withdraw(of_other);
+  EXPECT_TRUE(small.put(2).in_ring);
+  for (int id = 0; id < 3; ++id) EXPECT_EQ(small.get(), id);
+}
+
+TEST(OutgoingQueue, TheOldestOfTheRingMovesUpWhateverItsClass) {
+  SmallQueue small(1, 2);
+  small.put(0, Priority::kHigh);
+  small.put(1, Priority::kLow);
+  small.put(2, Priority::kNormal);
+  EXPECT_EQ(small.get(), 0);  // 1 moves up, where nothing can drop it
+  small.put(3, Priority::kNormal);
+  EXPECT_EQ(small.put(4, Priority::kNormal).dropped, 1U);
+  EXPECT_EQ(small.message(2).end, OutgoingEnd::kDropped);
+  EXPECT_EQ(small.message(1).ends, 0);
+}
+
 TEST(OutgoingQueue, SeedOverflowPreservesNewestMessages) {
   SmallQueue small(4, 3);
   for (int id = 0; id < 20; ++id) EXPECT_TRUE(small.put(id).accepted());

@@ -52,10 +52,7 @@ OutgoingCounts* OutgoingDirectory::acquire(DestinationKey key) {
   const std::scoped_lock lock(entries_->mutex);
   Entry* entry = entries_->table.find(key);
   if (entry == nullptr) entry = entries_->table.add(key);
-  if (entry == nullptr) {
-    refused_.fetch_add(1, std::memory_order_relaxed);
-    return nullptr;
-  }
+  if (entry == nullptr) return nullptr;
   ++entry->users;
   return &entry->counts;
 }
@@ -116,7 +113,10 @@ OutgoingQueues::Destination* OutgoingQueues::find_or_add(DestinationKey key) noe
   OutgoingCounts* counts = directory_.acquire(key);
   // An idle queue frees a place only if no other loop uses its destination.
   while (counts == nullptr && give_up_oldest()) counts = directory_.acquire(key);
-  if (counts == nullptr) return nullptr;
+  if (counts == nullptr) {
+    directory_.refused_.fetch_add(1, std::memory_order_relaxed);
+    return nullptr;
+  }
   return table_->destinations.add(key, directory_.config(), *counts, directory_.totals());
 }
 

@@ -153,6 +153,21 @@ TEST(OutgoingQueues, LoopsCountADestinationOnceAndItsBoundsTogether) {
   b.close();
 }
 
+TEST(OutgoingQueues, AnUnusedQueueMakesRoomInAFullDirectory) {
+  OutgoingDirectory directory(few_destinations(2));
+  OutgoingQueues a(directory);
+  OutgoingQueues b(directory);
+  std::deque<Message> messages(3);
+  EXPECT_TRUE(a.put(1, messages[0], kStart).accepted());
+  a.withdraw(messages[0]);
+  EXPECT_TRUE(b.put(2, messages[1], kStart).accepted());
+  EXPECT_TRUE(a.put(3, messages[2], kStart).accepted());
+  EXPECT_EQ(a.find(1), nullptr);
+  EXPECT_EQ(directory.refused(), 0U);
+  a.close();
+  b.close();
+}
+
 TEST(OutgoingQueues, AnUnusedQueueOfAnotherLoopIsGivenUpAtItsNextTick) {
   OutgoingDirectory directory(few_destinations(1));
   OutgoingQueues a(directory);
