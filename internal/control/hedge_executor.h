@@ -41,8 +41,8 @@ struct HedgeStep {
     kStart,       // begin `attempt` at candidates[candidate]
     kStartLater,  // no attempt is under way, the request may be sent again, and no candidate can be
                   // used: after `wait` or longer choose an endpoint, and call restart()
-    kPark,        // do not read on: this answer is used if no better one comes
-    kComplete,    // `attempt` answers the call; if it was parked, read on
+    kSetAside,    // do not read on: this answer is used if no better one comes
+    kComplete,    // `attempt` answers the call; if it was set aside, read on
     kFail,        // the call fails with the failure of `attempt`, whose code is `code`
   };
   static constexpr std::size_t kLosersMax = 2;
@@ -71,12 +71,12 @@ struct HedgeStep {
 /// and who is cancelled. A state machine over events: it has no clock, timer or socket, so the
 /// network, the simulator and gRPC run the same code.
 ///
-///   attempt   meaning                              leaves by
-///   waiting   told to start; nothing was sent      on_started, on_failed
-///   sending   a byte was sent                      on_written, on_failed
-///   awaiting  the whole request was sent           on_answer, on_failed
-///   parked    its answer is kept as second best    a better answer, the end of the others
-///   ended     failed, lost or won                  -
+///   attempt    meaning                              leaves by
+///   waiting    told to start; nothing was sent      on_started, on_failed
+///   sending    a byte was sent                      on_written, on_failed
+///   awaiting   the whole request was sent           on_answer, on_failed
+///   set aside  its answer is kept as second best    a better answer, the end of the others
+///   ended      failed, lost or won                  -
 ///
 /// Rules:
 /// - The timer runs from on_written() of the only attempt under way. When it fires, may_hedge()
@@ -84,7 +84,7 @@ struct HedgeStep {
 /// - If the timer fires more than 5 ms late, our own process was late and not the endpoint: it is
 ///   armed once more, 1 ms later.
 /// - A good answer wins at once. An answer that says "try later", and "not found" of a hedge, are
-///   parked while another attempt is under way.
+///   set aside while another attempt is under way.
 /// - A failure ends one attempt. If it was the only one, may_send_again() decides about the next,
 ///   which begins at once and is the first of a new race; otherwise the others go on, and the timer
 ///   runs again for them.
@@ -151,12 +151,12 @@ class HedgeExecutor {
 
  private:
   enum class Phase : std::uint8_t { kIdle, kRacing, kBetween };
-  enum class State : std::uint8_t { kNone, kWaiting, kSending, kAwaiting, kParked, kEnded };
+  enum class State : std::uint8_t { kNone, kWaiting, kSending, kAwaiting, kSetAside, kEnded };
   struct Slot {
     AttemptNumber number = 0;
     State state = State::kNone;
     bool hedge = false;
-    policy::AnswerKind answer = policy::AnswerKind::kGood;  // of a parked one
+    policy::AnswerKind answer = policy::AnswerKind::kGood;  // of one that is set aside
     TimePoint written_at{};
     RedundancyBudget* budget = nullptr;
     RedundancyToken token{};
@@ -164,7 +164,7 @@ class HedgeExecutor {
     [[nodiscard]] bool under_way() const noexcept {
       return state >= State::kWaiting && state <= State::kAwaiting;
     }
-    [[nodiscard]] bool live() const noexcept { return under_way() || state == State::kParked; }
+    [[nodiscard]] bool live() const noexcept { return under_way() || state == State::kSetAside; }
   };
 
   [[nodiscard]] Slot* find_live(AttemptNumber attempt) noexcept;

@@ -124,7 +124,8 @@ void queue_put_next(benchmark::State& state) {
   queues.close();
 }
 
-/// A critical item through a destination whose queue, ring and window are full.
+/// A critical item through a destination whose queue and ring are full, with in_flight_max in
+/// flight.
 void critical_probe_at_saturation(benchmark::State& state) {
   OutgoingDirectory directory({});
   OutgoingQueues queues(directory);

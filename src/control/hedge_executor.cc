@@ -191,9 +191,9 @@ HedgeStep HedgeExecutor::on_answer(AttemptNumber attempt, const Answer& answer,
       answer.kind == AnswerKind::kTryLater || (answer.kind == AnswerKind::kAbsent && slot->hedge);
   if (!doubtful) return complete(*slot);
   slot->answer = answer.kind;
-  slot->state = State::kParked;
+  slot->state = State::kSetAside;
   if (others_under_way(*slot)) {
-    return {.kind = HedgeStep::Kind::kPark, .attempt = attempt};
+    return {.kind = HedgeStep::Kind::kSetAside, .attempt = attempt};
   }
   return all_ended(*slot,
                    {.failure = policy::AttemptFailure::kStatus,
@@ -237,12 +237,12 @@ HedgeStep HedgeExecutor::all_ended(Slot& last, const policy::FailedAttempt& fail
                                    const HedgeMoment& moment) noexcept {
   timer_at_ = TimePoint::max();
   for (Slot& slot : slots_) {
-    if (slot.state == State::kParked && slot.answer == AnswerKind::kAbsent) return complete(slot);
+    if (slot.state == State::kSetAside && slot.answer == AnswerKind::kAbsent) return complete(slot);
   }
   HedgeStep step;
   if (send_again(step, last, failed, moment)) return step;
   for (Slot& slot : slots_) {
-    if (slot.state == State::kParked && slot.number == first_) return complete(slot, step);
+    if (slot.state == State::kSetAside && slot.number == first_) return complete(slot, step);
   }
   return fail(step);
 }
@@ -263,7 +263,7 @@ bool HedgeExecutor::send_again(HedgeStep& step, Slot& last, const policy::Failed
   const auto target = retry_target(moment.candidates);
   const bool at_once = target && decision.wait <= Duration::zero() && !decision.same_endpoint;
   // An answer that says "try later" is better than a wait for another one.
-  if (!at_once && last.state == State::kParked) return false;
+  if (!at_once && last.state == State::kSetAside) return false;
   if (decision.verdict == policy::SendAgain::kFromBudget && !spare_.held()) {
     const BudgetVerdict verdict = spare_.take({.shared = *shared_, .destination = *last.budget});
     step.budget_empty = verdict != BudgetVerdict::kTaken;

@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/allocation_probe.h"
 #include "hedge_testing.h"
 
 namespace weir::inline v0::inline control {
@@ -378,6 +379,20 @@ TEST(HedgeExecutor, AFailureWithoutATargetIsLeftToTheOwnerWithItsToken) {
   executor.on_written(next, milliseconds(5), after_ms(60));
   EXPECT_EQ(executor.on_answer(next, {}, {.now = after_ms(61)}).kind, StepKind::kComplete);
   EXPECT_EQ(shared.balance_millitokens(), 99'000U);
+}
+
+TEST(HedgeExecutor, ARaceAllocatesNothing) {
+  if (!allocations_are_counted()) GTEST_SKIP() << "operator new belongs to the sanitizer";
+  const std::size_t before = allocations_so_far();
+  SentHedge race;
+  race.executor.on_written(race.second, milliseconds(5), after_ms(5));
+  const HedgeExecutor::Answer later{.kind = policy::AnswerKind::kTryLater};
+  EXPECT_EQ(race.executor.on_answer(race.first, later, race.at(6)).kind, StepKind::kSetAside);
+  EXPECT_EQ(race.executor.on_answer(race.second, {}, race.at(7)).kind, StepKind::kComplete);
+  LatencyTracker tracker;
+  tracker.record({milliseconds(2), AttemptEnd::kAnswered}, kStart);
+  EXPECT_GT(tracker.hedge_delay(kStart).delay, Duration(0));
+  EXPECT_EQ(allocations_so_far(), before);
 }
 
 // ---- mistakes of others

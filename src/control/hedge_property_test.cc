@@ -207,7 +207,7 @@ class Schedule {
     lose(call, step);
     switch (step.kind) {
       case HedgeStep::Kind::kWait:
-      case HedgeStep::Kind::kPark:
+      case HedgeStep::Kind::kSetAside:
         return;
       case HedgeStep::Kind::kStart:
         return started(call, step);

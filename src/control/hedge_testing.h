@@ -145,7 +145,7 @@ class HedgeRun {
     }
     switch (step.kind) {
       case HedgeStep::Kind::kWait:
-      case HedgeStep::Kind::kPark:
+      case HedgeStep::Kind::kSetAside:
         return;
       case HedgeStep::Kind::kStart:
         result_.hedges += step.hedge ? 1 : 0;

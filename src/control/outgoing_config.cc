@@ -11,7 +11,7 @@ ConfigErrors OutgoingConfig::validate() const {
   check_range(errors, "overflow_size", overflow_size, 0U, kItemsMax);
   check_range(errors, "critical_size", critical_size, 1U, kItemsMax);
   check_range(errors, "max_destinations", max_destinations, 1U, 100'000U);
-  check_range(errors, "window", window, 1U, kItemsMax);
+  check_range(errors, "in_flight_max", in_flight_max, 1U, kItemsMax);
   check_range(errors, "destination_bytes_max", destination_bytes_max.bytes(), std::uint64_t{1},
               std::uint64_t{1} << 40U);
   check_range(errors, "total_bytes_max", total_bytes_max.bytes(), destination_bytes_max.bytes(),

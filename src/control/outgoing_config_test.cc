@@ -28,7 +28,7 @@ TEST(OutgoingConfig, NamesTheOptionThatIsWrong) {
       {"overflow_size", [](OutgoingConfig& c) { c.overflow_size = 2'000'000; }},
       {"critical_size", [](OutgoingConfig& c) { c.critical_size = 0; }},
       {"max_destinations", [](OutgoingConfig& c) { c.max_destinations = 0; }},
-      {"window", [](OutgoingConfig& c) { c.window = 0; }},
+      {"in_flight_max", [](OutgoingConfig& c) { c.in_flight_max = 0; }},
       {"destination_bytes_max", [](OutgoingConfig& c) { c.destination_bytes_max = ByteSize(0); }},
       {"total_bytes_max", [](OutgoingConfig& c) { c.total_bytes_max = mib(3); }},
   };

@@ -222,7 +222,7 @@ void OutgoingQueue::evict(Reservation& reserved, Items& victims) noexcept {
 bool OutgoingQueue::ready() const noexcept {
   if (!primary_[index_of(Priority::kCritical)].empty()) return true;
   const std::uint64_t others = in_flight_.get() - critical_in_flight_.get();
-  return queued_ > 0 && others < config_->window;
+  return queued_ > 0 && others < config_->in_flight_max;
 }
 
 OutgoingItem* OutgoingQueue::first() noexcept {

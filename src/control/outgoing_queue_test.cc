@@ -119,17 +119,17 @@ TEST(OutgoingQueue, AFullRingDropsTheOldestOfTheLowestClassAndNoneAbove) {
 
 TEST(OutgoingQueue, CriticalNeverWaitsBehindAnything) {
   SmallQueue small(4, 2);
-  small.config.window = 1;
+  small.config.in_flight_max = 1;
   for (int id = 0; id < 6; ++id) small.put(id);
   EXPECT_EQ(small.get(), 0);
-  EXPECT_EQ(small.get(), -1);  // the window is full
+  EXPECT_EQ(small.get(), -1);  // in_flight_max
   EXPECT_TRUE(small.put(100, Priority::kCritical).accepted());
   EXPECT_TRUE(small.put(101, Priority::kCritical).accepted());
   EXPECT_EQ(small.get(), 100);
   EXPECT_EQ(small.get(), 101);
   EXPECT_EQ(small.get(), -1);
   small.finish(OutgoingEnd::kSent);
-  EXPECT_EQ(small.get(), 1);  // critical ones in flight do not fill the window
+  EXPECT_EQ(small.get(), 1);  // critical ones in flight do not count
 }
 
 TEST(OutgoingQueue, CriticalHasPlacesAndBytesOfItsOwn) {
@@ -144,9 +144,9 @@ TEST(OutgoingQueue, CriticalHasPlacesAndBytesOfItsOwn) {
   EXPECT_EQ(small.queue.fill().ring, 0U);
 }
 
-TEST(OutgoingQueue, TheWindowKeepsSeveralInFlight) {
+TEST(OutgoingQueue, SeveralItemsAreInFlight) {
   SmallQueue small;
-  small.config.window = 3;
+  small.config.in_flight_max = 3;
   for (int id = 0; id < 4; ++id) small.put(id);
   for (int id = 0; id < 3; ++id) EXPECT_EQ(small.get(), id);
   EXPECT_EQ(small.get(), -1);
@@ -287,7 +287,7 @@ TEST(OutgoingQueue, EveryItemEndsOnceAndNothingIsLostUnderRandomSchedules) {
     Rng rng(seed);
     SmallQueue small(static_cast<std::uint32_t>(1 + rng.below(8)),
                      static_cast<std::uint32_t>(rng.below(5)));
-    small.config.window = static_cast<std::uint32_t>(1 + rng.below(6));
+    small.config.in_flight_max = static_cast<std::uint32_t>(1 + rng.below(6));
     TimePoint now = kStart;
     std::uint64_t refused = 0;
     for (int i = 0; i < 2000; ++i) {
@@ -334,7 +334,7 @@ TEST(OutgoingQueue, LoopsThatShareCountsNeverExceedABoundAndLoseNothing) {
   config.queue_size = 20;
   config.overflow_size = 8;
   config.critical_size = 3;
-  config.window = 4;
+  config.in_flight_max = 4;
   config.destination_bytes_max = ByteSize(2000);
   config.total_bytes_max = ByteSize(3000);
   OutgoingCounts counts;

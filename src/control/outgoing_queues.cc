@@ -71,7 +71,7 @@ std::size_t OutgoingDirectory::destinations() const {
 
 // ---- one loop's queues
 
-/// A destination is unused, or has its turn, or is in neither list: it waits for its window.
+/// A destination is unused, or has its turn, or is in neither list: it waits for a place in flight.
 struct OutgoingQueues::Destination : OutgoingQueue {
   Destination(DestinationKey its_key, const OutgoingConfig& config, OutgoingCounts& counts,
               OutgoingTotals& totals) noexcept

@@ -14,6 +14,7 @@
 
 #include "weir/base/rng.h"
 
+#include "base/allocation_probe.h"
 #include "outgoing_testing.h"
 
 namespace weir::inline v0::inline control {
@@ -99,9 +100,9 @@ TEST(OutgoingQueues, NextServesDestinationsInTurn) {
   EXPECT_EQ(order, (std::vector<DestinationKey>{1, 2, 3, 1, 1}));
 }
 
-TEST(OutgoingQueues, ADestinationWithAFullWindowLosesItsTurnUntilOneIsDone) {
+TEST(OutgoingQueues, ADestinationWithEnoughInFlightHasNoTurnUntilOneIsDone) {
   OutgoingConfig config;
-  config.window = 1;
+  config.in_flight_max = 1;
   Sender sender(config);
   sender.put(1);
   sender.put(1);
@@ -250,7 +251,7 @@ TEST(OutgoingQueues, SeedSlowDestinationDoesNotBlockFastDestinations) {
   EXPECT_EQ(alone, milliseconds(50));
 }
 
-TEST(OutgoingQueues, AWindowCarriesTheRateOverALongDistance) {
+TEST(OutgoingQueues, SeveralInFlightCarryTheRateOverALongDistance) {
   // With one message at a time 300 ms allow 3.3 a second; 100 a second are wanted.
   Sender sender;
   Network network(sender);
@@ -283,6 +284,23 @@ TEST(OutgoingQueues, SeedMemoryBoundedUnderSustainedTraffic) {
   EXPECT_TRUE(conserved(sender.queues.stats()));
   sender.queues.close();
   EXPECT_EQ(sender.directory.totals().bytes.held(), 0U);
+}
+
+TEST(OutgoingQueues, NothingIsAllocatedAfterTheStart) {
+  if (!allocations_are_counted()) GTEST_SKIP() << "operator new belongs to the sanitizer";
+  OutgoingDirectory directory(few_destinations(50));
+  OutgoingQueues queues(directory);
+  std::deque<Message> messages(500);
+  const std::size_t before = allocations_so_far();
+  for (std::size_t i = 0; i < 20'000; ++i) {
+    Message& message = messages[i % messages.size()];
+    if (!message.queued()) static_cast<void>(queues.put(i % 70, message, kStart));
+    if (OutgoingItem* item = i % 3 == 0 ? queues.next(kStart) : nullptr) {
+      queues.finish(*item, OutgoingEnd::kSent);
+    }
+  }
+  queues.close();
+  EXPECT_EQ(allocations_so_far(), before);
 }
 
 TEST(OutgoingQueues, RacingLoopsKeepTheDirectoryExact) {

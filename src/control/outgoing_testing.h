@@ -47,7 +47,7 @@ struct SmallQueue {
     config.queue_size = primary;
     config.overflow_size = ring;
     config.critical_size = 2;
-    config.window = 100;
+    config.in_flight_max = 100;
     config.destination_bytes_max = ByteSize(1000);
     config.total_bytes_max = ByteSize(1500);
   }

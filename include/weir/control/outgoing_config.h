@@ -14,7 +14,7 @@ struct OutgoingConfig {
   std::uint32_t overflow_size = 100;      // items in the overflow ring of a destination
   std::uint32_t critical_size = 100;      // places for critical items only, per destination
   std::uint32_t max_destinations = 1000;  // that have a queue at the same time
-  std::uint32_t window = 64;              // items in flight per destination and instance
+  std::uint32_t in_flight_max = 64;       // items per destination and loop that are being sent
   ByteSize destination_bytes_max = mib(4);
   ByteSize total_bytes_max = mib(64);  // of all destinations
   policy::AdviceProfile advice = policy::AdviceProfile::kMonotone;

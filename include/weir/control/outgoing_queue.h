@@ -51,8 +51,8 @@ struct OutgoingStats {
 /// the place of the oldest item of the lowest class, if that is not above its own; otherwise it is
 /// refused. So the newest items are kept, and low ones are dropped before normal ones.
 ///
-/// Critical items have places and bytes of their own, never enter the ring, and do not wait for a
-/// place in the window.
+/// Critical items have places and bytes of their own, never enter the ring, and do not count
+/// in in_flight_max.
 ///
 /// Bounds are those of OutgoingConfig over all queues with the same counts. The state is judged
 /// from the same counts after each put() and get().
@@ -74,8 +74,8 @@ class OutgoingQueue {
   ~OutgoingQueue();
 
   OutgoingPut put(OutgoingItem& item, TimePoint now) noexcept;
-  /// The next item to send; nullptr: there is none, or the window is full. The owner sends it and
-  /// then calls finish().
+  /// The next item to send; nullptr: there is none, or in_flight_max are in flight. The owner sends
+  /// it and then calls finish().
   [[nodiscard]] OutgoingItem* get(TimePoint now) noexcept;
   /// `end` of an item in flight: kSent or kFailed.
   void finish(OutgoingItem& item, OutgoingEnd end) noexcept;

@@ -72,7 +72,7 @@ class OutgoingQueues {
   OutgoingPut put(DestinationKey destination, OutgoingItem& item, TimePoint now) noexcept;
   /// The next item of this destination; as OutgoingQueue::get().
   [[nodiscard]] OutgoingItem* get(DestinationKey destination, TimePoint now) noexcept;
-  /// The next item of the next destination that has one and room in its window.
+  /// The next item of the next destination that has one and may send it.
   [[nodiscard]] OutgoingItem* next(TimePoint now) noexcept;
   void finish(OutgoingItem& item, OutgoingEnd how) noexcept;
   void withdraw(OutgoingItem& item) noexcept;
