@@ -81,9 +81,16 @@ void OutgoingQueue::end(OutgoingItem& item, OutgoingEnd how) noexcept {
   if (item.on_end_ != nullptr) item.on_end_(item, how);
 }
 
+/// After a change the fill is read once more: another loop may have changed it meanwhile, and found
+/// nothing to do in the state that it saw. So the state never stays behind the counts.
 void OutgoingQueue::judge() noexcept {
   queued_published_.add(queued_ - queued_published_.get());
-  state_.store(policy::outgoing_state(state(), fill()), std::memory_order_relaxed);
+  policy::OutgoingState seen = counts_->state.load();
+  for (;;) {
+    const policy::OutgoingState next = policy::outgoing_state(seen, fill());
+    if (next == seen) return;
+    if (counts_->state.compare_exchange_weak(seen, next)) seen = next;
+  }
 }
 
 // ---- put

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <barrier>
 #include <deque>
 #include <vector>
 
@@ -385,6 +386,36 @@ TEST(OutgoingQueue, LoopsThatShareCountsNeverExceedABoundAndLoseNothing) {
   EXPECT_GT(dropped, 0U);
   EXPECT_EQ(counts.primary.held() + counts.ring.held() + counts.critical.held(), 0U);
   EXPECT_EQ(counts.bytes.held() + totals.bytes.held(), 0U);
+  EXPECT_EQ(counts.state, OutgoingState::kHealthy);
+}
+
+TEST(OutgoingQueue, TheStateNeverStaysBehindTheCounts) {
+  // A state that stays "saturated" over an empty queue would keep every sender away for ever.
+  OutgoingConfig config;
+  config.queue_size = 2;
+  config.overflow_size = 1;
+  OutgoingCounts counts;
+  OutgoingTotals totals;
+  int stale = 0;
+  std::barrier round(2, [&]() noexcept {
+    stale += counts.state == policy::outgoing_state(
+                                 counts.state, {.primary_max = 2, .ring_max = 1, .bytes_max = 1})
+                 ? 0
+                 : 1;
+  });
+  run_together(2, [&](std::size_t) {
+    OutgoingQueue queue(config, counts, totals);
+    Message first;
+    Message second;
+    for (int i = 0; i < rounds(20'000); ++i) {
+      static_cast<void>(queue.put(first, kStart));
+      static_cast<void>(queue.put(second, kStart));
+      if (first.queued()) queue.withdraw(first);
+      if (second.queued()) queue.withdraw(second);
+      round.arrive_and_wait();
+    }
+  });
+  EXPECT_EQ(stale, 0);
 }
 
 }  // namespace

@@ -64,6 +64,13 @@ void OutgoingDirectory::release(DestinationKey key) {
   if (--entry->users == 0) entries_->table.remove(*entry);
 }
 
+policy::OutgoingState OutgoingDirectory::state(DestinationKey key) const {
+  const std::scoped_lock lock(entries_->mutex);
+  const Entry* entry = entries_->table.find(key);
+  return entry == nullptr ? policy::OutgoingState::kHealthy
+                          : entry->counts.state.load(std::memory_order_relaxed);
+}
+
 std::size_t OutgoingDirectory::destinations() const {
   const std::scoped_lock lock(entries_->mutex);
   return entries_->table.size();
@@ -214,7 +221,7 @@ void OutgoingQueues::close() noexcept {
 
 policy::OutgoingState OutgoingQueues::state(DestinationKey key) const noexcept {
   const Destination* destination = destination_at(key);
-  return destination == nullptr ? policy::OutgoingState::kHealthy : destination->state();
+  return destination == nullptr ? directory_.state(key) : destination->state();
 }
 
 const OutgoingQueue* OutgoingQueues::find(DestinationKey key) const noexcept {

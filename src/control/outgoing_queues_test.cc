@@ -149,6 +149,7 @@ TEST(OutgoingQueues, LoopsCountADestinationOnceAndItsBoundsTogether) {
   }
   EXPECT_EQ(a.put(1, messages[4], kStart).refusal, OutgoingRefusal::kFull);
   EXPECT_EQ(a.state(1), OutgoingState::kSaturated);
+  EXPECT_EQ(OutgoingQueues(directory).state(1), OutgoingState::kSaturated);  // of a third loop
   EXPECT_EQ(directory.destinations(), 1U);
   a.close();
   b.close();

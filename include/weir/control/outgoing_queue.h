@@ -14,7 +14,7 @@
 
 namespace weir::inline v0::inline control {
 
-/// What the queues of all loops to one destination hold together.
+/// What the queues of all loops to one destination hold together, and the state that follows.
 /// Thread-safety: any member, any thread; no bound is exceeded under any interleaving.
 struct alignas(64) OutgoingCounts {
   BoundedCount<std::uint32_t> primary;
@@ -22,6 +22,7 @@ struct alignas(64) OutgoingCounts {
   BoundedCount<std::uint32_t> critical;
   BoundedCount<std::uint64_t> bytes;  // in flight included
   BoundedCount<std::uint64_t> critical_bytes;
+  std::atomic<policy::OutgoingState> state{policy::OutgoingState::kHealthy};
 };
 
 /// What the queues to all destinations hold together.
@@ -54,13 +55,14 @@ struct OutgoingStats {
 /// Critical items have places and bytes of their own, never enter the ring, and do not count
 /// in in_flight_max.
 ///
-/// Bounds are those of OutgoingConfig over all queues with the same counts. The state is judged
-/// from the same counts after each put() and get().
+/// Bounds are those of OutgoingConfig over all queues with the same counts. The state is that of
+/// the counts, judged after each put(), get() and end; all loops see the same one.
 ///
 /// Promises: put() never blocks, throws or allocates. Every item ends exactly once (OutgoingStats).
 /// An item that cannot enter drops no other.
 /// Thread-safety: the owner's thread; queues of other threads may share the counts. stats() and
-/// state() from any thread.
+/// state() from any thread; on another thread the sums of stats() may be off by what is just
+/// happening.
 /// Cost: O(1); a put that needs bytes drops as many items as it takes; expire() is O(queued).
 /// Lifetime: empty when it is destroyed: close(), and no item in flight. Counts, totals and config
 /// outlive it.
@@ -92,7 +94,7 @@ class OutgoingQueue {
   [[nodiscard]] bool ready() const noexcept;
   [[nodiscard]] bool idle() const noexcept { return queued_ == 0 && in_flight_.get() == 0; }
   [[nodiscard]] policy::OutgoingState state() const noexcept {
-    return state_.load(std::memory_order_relaxed);
+    return counts_->state.load(std::memory_order_relaxed);
   }
   [[nodiscard]] policy::OutgoingFill fill() const noexcept;
   [[nodiscard]] OutgoingStats stats() const noexcept;
@@ -126,7 +128,6 @@ class OutgoingQueue {
   std::uint64_t sequence_ = 0;
   std::uint64_t queued_ = 0;
   TimePoint next_expiry_ = TimePoint::max();
-  std::atomic<policy::OutgoingState> state_{policy::OutgoingState::kHealthy};
   OwnedCount in_flight_;  // critical ones included
   OwnedCount critical_in_flight_;
   OwnedCount queued_published_;

@@ -32,6 +32,8 @@ class OutgoingDirectory {
   [[nodiscard]] const OutgoingConfig& config() const noexcept { return config_; }
   [[nodiscard]] OutgoingTotals& totals() noexcept { return totals_; }
   [[nodiscard]] std::size_t destinations() const;
+  /// What all loops hold for this destination; healthy if none has a queue for it.
+  [[nodiscard]] policy::OutgoingState state(DestinationKey key) const;
   /// How often a destination got no queue; loops then give up queues that they do not use.
   [[nodiscard]] std::uint64_t refused() const noexcept {
     return refused_.load(std::memory_order_relaxed);
@@ -81,7 +83,8 @@ class OutgoingQueues {
   void close() noexcept;
 
   [[nodiscard]] static DestinationKey destination_of(const OutgoingItem& item) noexcept;
-  /// The state of its queue; healthy if it has none.
+  /// The state of this destination over all loops. Takes the directory's lock if this loop has no
+  /// queue for it.
   [[nodiscard]] policy::OutgoingState state(DestinationKey destination) const noexcept;
   /// nullptr: it has none. Valid until the next call that may end a queue: put(), expire().
   [[nodiscard]] const OutgoingQueue* find(DestinationKey destination) const noexcept;
