@@ -34,6 +34,17 @@ TEST(LoserEnd, Http2ResetsUpToTheBurstThenDrains) {
   EXPECT_EQ(end_of_loser({.multiplexed = true}, pace, {}, kLoserStart), LoserEnd::kDrain);
 }
 
+TEST(LoserEnd, ALongPauseGivesNoMoreThanTheBurst) {
+  CancelPace pace{.streams = 10'000};
+  TimePoint now = kLoserStart;
+  for (int pause = 0; pause < 2; ++pause) {
+    int resets = 0;
+    while (end_of_loser({.multiplexed = true}, pace, {}, now) == LoserEnd::kReset) ++resets;
+    EXPECT_EQ(resets, 60);
+    now += std::chrono::hours(1);
+  }
+}
+
 TEST(LoserEnd, ResetsStayAThirdOfTheStreams) {
   CancelPace pace{.streams = 90, .resets = 29};
   EXPECT_EQ(end_of_loser({.multiplexed = true}, pace, {}, kLoserStart), LoserEnd::kReset);

@@ -32,6 +32,10 @@ TEST(OutgoingState, FollowsTheFillOnTheWayUp) {
   }
 }
 
+TEST(OutgoingState, ARingInUseIsOverflowHoweverEmptyTheQueueIs) {
+  EXPECT_EQ(outgoing_state(kHealthy, of_items(10, 1)), kOverflow);  // another loop made the room
+}
+
 TEST(OutgoingState, IsLeftFivePointsBelowItsThreshold) {
   EXPECT_EQ(outgoing_state(kThrottled, of_items(325)), kThrottled);  // 65 %
   EXPECT_EQ(outgoing_state(kThrottled, of_items(324)), kHealthy);
