@@ -181,7 +181,7 @@ class HedgeExecutor {
   [[nodiscard]] HedgeStep complete(Slot& winner, HedgeStep step = {}) noexcept;
   [[nodiscard]] HedgeStep fail(HedgeStep step) noexcept;
   void count_failure(Slot& slot, const Failure& failure) noexcept;
-  void end_live(HedgeStep& step, const Slot* except) noexcept;
+  void end_live(HedgeStep& step, AttemptNumber except) noexcept;
 
   RedundancyBudget* shared_;
   Call call_{};

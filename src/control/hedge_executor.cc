@@ -270,7 +270,7 @@ bool HedgeExecutor::send_again(HedgeStep& step, Slot& last, const policy::Failed
     if (step.budget_empty) return false;
   }
   if (!failed.written) --attempts_;  // it reached nobody
-  end_live(step, nullptr);
+  end_live(step, 0);
   step.same_endpoint = decision.same_endpoint;
   step.wait = decision.wait;
   phase_ = Phase::kBetween;
@@ -284,9 +284,10 @@ bool HedgeExecutor::send_again(HedgeStep& step, Slot& last, const policy::Failed
 
 // ---- ends
 
-void HedgeExecutor::end_live(HedgeStep& step, const Slot* except) noexcept {
+/// Zero: without exception.
+void HedgeExecutor::end_live(HedgeStep& step, AttemptNumber except) noexcept {
   for (Slot& slot : slots_) {
-    if (&slot == except || !slot.live()) continue;
+    if (slot.number == except || !slot.live()) continue;
     slot.state = State::kEnded;
     slot.token = {};
     step.losers_storage[step.losers_count++] = slot.number;
@@ -298,7 +299,7 @@ HedgeStep HedgeExecutor::complete(Slot& winner, HedgeStep step) noexcept {
   step.attempt = winner.number;
   step.hedge = winner.hedge;
   step.raced = raced_;
-  end_live(step, &winner);
+  end_live(step, winner.number);
   winner.state = State::kEnded;
   timer_at_ = TimePoint::max();
   spare_ = {};
@@ -311,7 +312,7 @@ HedgeStep HedgeExecutor::fail(HedgeStep step) noexcept {
   step.attempt = first_;
   step.code = first_code_;
   step.raced = raced_;
-  end_live(step, nullptr);
+  end_live(step, 0);
   spare_ = {};
   phase_ = Phase::kIdle;
   return step;
@@ -319,7 +320,7 @@ HedgeStep HedgeExecutor::fail(HedgeStep step) noexcept {
 
 HedgeStep HedgeExecutor::on_cancelled() noexcept {
   HedgeStep step;
-  end_live(step, nullptr);
+  end_live(step, 0);
   timer_at_ = TimePoint::max();
   spare_ = {};
   phase_ = Phase::kIdle;

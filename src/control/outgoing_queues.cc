@@ -29,9 +29,9 @@ void add_stats(OutgoingStats& sum, const OutgoingStats& more) noexcept {
 
 struct OutgoingDirectory::Entry {
   explicit Entry(DestinationKey its_key) noexcept : key(its_key) {}
+  OutgoingCounts counts;
   DestinationKey key;
   ListHook<Entry> chain;
-  OutgoingCounts counts;
   std::uint32_t users = 0;
 };
 

@@ -79,8 +79,8 @@ class OutgoingQueue {
   /// The next item to send; nullptr: there is none, or in_flight_max are in flight. The owner sends
   /// it and then calls finish().
   [[nodiscard]] OutgoingItem* get(TimePoint now) noexcept;
-  /// `end` of an item in flight: kSent or kFailed.
-  void finish(OutgoingItem& item, OutgoingEnd end) noexcept;
+  /// The end of an item in flight: kSent or kFailed.
+  void finish(OutgoingItem& item, OutgoingEnd how) noexcept;
   /// Takes a queued item back; its callback is not called.
   void withdraw(OutgoingItem& item) noexcept;
   /// Ends the items whose deadline has passed.

@@ -48,9 +48,9 @@ class OutgoingDirectory {
   [[nodiscard]] OutgoingCounts* acquire(DestinationKey key);
   void release(DestinationKey key);
 
-  const OutgoingConfig config_;
   OutgoingTotals totals_;
   std::atomic<std::uint64_t> refused_{0};
+  const OutgoingConfig config_;
   std::unique_ptr<Entries> entries_;
 };
 
@@ -71,9 +71,9 @@ class OutgoingQueues {
   OutgoingQueues& operator=(const OutgoingQueues&) = delete;
   ~OutgoingQueues();
 
-  OutgoingPut put(DestinationKey destination, OutgoingItem& item, TimePoint now) noexcept;
+  OutgoingPut put(DestinationKey key, OutgoingItem& item, TimePoint now) noexcept;
   /// The next item of this destination; as OutgoingQueue::get().
-  [[nodiscard]] OutgoingItem* get(DestinationKey destination, TimePoint now) noexcept;
+  [[nodiscard]] OutgoingItem* get(DestinationKey key, TimePoint now) noexcept;
   /// The next item of the next destination that has one and may send it.
   [[nodiscard]] OutgoingItem* next(TimePoint now) noexcept;
   void finish(OutgoingItem& item, OutgoingEnd how) noexcept;
@@ -85,9 +85,9 @@ class OutgoingQueues {
   [[nodiscard]] static DestinationKey destination_of(const OutgoingItem& item) noexcept;
   /// The state of this destination over all loops. Takes the directory's lock if this loop has no
   /// queue for it.
-  [[nodiscard]] policy::OutgoingState state(DestinationKey destination) const noexcept;
+  [[nodiscard]] policy::OutgoingState state(DestinationKey key) const noexcept;
   /// nullptr: it has none. Valid until the next call that may end a queue: put(), expire().
-  [[nodiscard]] const OutgoingQueue* find(DestinationKey destination) const noexcept;
+  [[nodiscard]] const OutgoingQueue* find(DestinationKey key) const noexcept;
   [[nodiscard]] std::size_t size() const noexcept;
   /// Of all queues, those that were given up included.
   [[nodiscard]] OutgoingStats stats() const noexcept;
