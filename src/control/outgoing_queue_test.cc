@@ -5,6 +5,7 @@
 #include <atomic>
 #include <barrier>
 #include <deque>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -390,28 +391,25 @@ TEST(OutgoingQueue, LoopsThatShareCountsNeverExceedABoundAndLoseNothing) {
 }
 
 TEST(OutgoingQueue, TheStateNeverStaysBehindTheCounts) {
-  // A state that stays "saturated" over an empty queue would keep every sender away for ever.
+  // A state that stays "overflow" over an empty queue would keep every sender away for ever.
   OutgoingConfig config;
-  config.queue_size = 2;
-  config.overflow_size = 1;
+  config.queue_size = config.overflow_size = 1;
   OutgoingCounts counts;
   OutgoingTotals totals;
+  std::atomic<int> together{0};
   int stale = 0;
-  std::barrier round(2, [&]() noexcept {
-    stale += counts.state == policy::outgoing_state(
-                                 counts.state, {.primary_max = 2, .ring_max = 1, .bytes_max = 1})
-                 ? 0
-                 : 1;
-  });
+  std::barrier round(2,
+                     [&]() noexcept { stale += counts.state == OutgoingState::kHealthy ? 0 : 1; });
   run_together(2, [&](std::size_t) {
     OutgoingQueue queue(config, counts, totals);
-    Message first;
-    Message second;
-    for (int i = 0; i < rounds(20'000); ++i) {
-      static_cast<void>(queue.put(first, kStart));
-      static_cast<void>(queue.put(second, kStart));
-      if (first.queued()) queue.withdraw(first);
-      if (second.queued()) queue.withdraw(second);
+    Message message;
+    for (int i = 0; i < rounds(50'000); ++i) {
+      static_cast<void>(queue.put(message, kStart));
+      together.fetch_add(1);  // both withdraw at the same moment
+      for (int spins = 0; together < 2 * (i + 1); ++spins) {
+        if (spins > 10'000) std::this_thread::yield();
+      }
+      queue.withdraw(message);
       round.arrive_and_wait();
     }
   });

@@ -32,6 +32,7 @@ TEST(LoserEnd, Http2ResetsUpToTheBurstThenDrains) {
   const TimePoint later = kLoserStart + std::chrono::milliseconds(334);
   EXPECT_EQ(end_of_loser({.multiplexed = true}, pace, {}, later), LoserEnd::kReset);
   EXPECT_EQ(end_of_loser({.multiplexed = true}, pace, {}, kLoserStart), LoserEnd::kDrain);
+  EXPECT_EQ(end_of_loser({.multiplexed = true}, pace, {}, later), LoserEnd::kDrain);  // once only
 }
 
 TEST(LoserEnd, ALongPauseGivesNoMoreThanTheBurst) {
