@@ -1,4 +1,4 @@
-#include "latency_histogram.h"
+#include "control/latency_histogram.h"
 
 #include <algorithm>
 #include <cmath>

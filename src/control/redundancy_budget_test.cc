@@ -42,6 +42,49 @@ TEST(RedundancyBudget, NewRulesHoldFromTheNextOperation) {
   EXPECT_EQ(budget.balance_millitokens(), 2500U);
 }
 
+// The four tests that the first description of hedging asks for. There a timer refilled the budget
+// once a second; here each request deposits its part at once.
+TEST(RedundancyBudget, SeedAcquireWithinLimit) {
+  RedundancyBudget budget(policy::redundancy_budget_rules(0.10, 100));
+  for (int i = 0; i < 100; ++i) EXPECT_TRUE(budget.try_take());
+  EXPECT_FALSE(budget.try_take());
+}
+
+TEST(RedundancyBudget, SeedRefill) {
+  RedundancyBudget budget(policy::redundancy_budget_rules(0.10, 100));
+  while (budget.try_take()) {
+  }
+  for (int i = 0; i < 1000; ++i) budget.deposit();
+  for (int i = 0; i < 100; ++i) EXPECT_TRUE(budget.try_take());  // 10 % of 1000
+  EXPECT_FALSE(budget.try_take());
+}
+
+TEST(RedundancyBudget, SeedRefillCapped) {
+  RedundancyBudget budget(policy::redundancy_budget_rules(0.10, 50));
+  for (int i = 0; i < 10'000; ++i) budget.deposit();
+  int acquired = 0;
+  while (budget.try_take()) ++acquired;
+  EXPECT_EQ(acquired, 50);
+}
+
+TEST(RedundancyBudget, SeedZeroRequestsZeroTokens) {
+  RedundancyBudget budget(policy::redundancy_budget_rules(0.10, 100));
+  while (budget.try_take()) {
+  }
+  EXPECT_FALSE(budget.try_take());
+}
+
+TEST(RedundancyBudget, EdgeCase10AHundredThousandRequestsAllowTenThousandHedges) {
+  RedundancyBudget budget(policy::redundancy_budget_rules(0.10, 100));
+  int hedges = 0;
+  for (int i = 0; i < 100'000; ++i) {
+    budget.deposit();
+    hedges += budget.try_take() ? 1 : 0;
+  }
+  EXPECT_GE(hedges, 10'000);
+  EXPECT_LE(hedges, 10'100);
+}
+
 TEST(RedundancyToken, IsTakenFromBothOrFromNone) {
   RedundancyBudget shared({.cap_millitokens = 2000});
   RedundancyBudget sick({.cap_millitokens = 1000});

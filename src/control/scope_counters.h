@@ -8,7 +8,7 @@
 #include "weir/policy/priority.h"
 #include "weir/policy/reason.h"
 
-#include "latency_histogram.h"
+#include "control/latency_histogram.h"
 #include "policy/overload_share.h"
 
 namespace weir::inline v0::inline control {
