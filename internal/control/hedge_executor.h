@@ -38,8 +38,8 @@ struct HedgeMoment {
 struct HedgeStep {
   enum class Kind : std::uint8_t {
     kWait,        // nothing
-    kStart,       // begin `attempt` at candidates[candidate]
-    kStartLater,  // no attempt is under way, the request may be sent again, and no candidate can be
+    kBegin,       // begin `attempt` at candidates[candidate]
+    kBeginLater,  // no attempt is under way, the request may be sent again, and no candidate can be
                   // used: after `wait` or longer choose an endpoint, and call restart()
     kSetAside,    // do not read on: this answer is used if no better one comes
     kComplete,    // `attempt` answers the call; if it was set aside, read on
@@ -50,9 +50,9 @@ struct HedgeStep {
   Kind kind = Kind::kWait;
   AttemptNumber attempt = 0;
   std::uint32_t candidate = 0;
-  bool hedge = false;          // kStart: beside another attempt; kComplete: a hedge answers
+  bool hedge = false;          // kBegin: beside another attempt; kComplete: a hedge answers
   bool raced = false;          // kComplete, kFail: at least one hedge was sent
-  bool same_endpoint = false;  // kStartLater: the endpoint that failed is as good as another
+  bool same_endpoint = false;  // kBeginLater: the endpoint that failed is as good as another
   bool budget_empty = false;   // a retry was allowed, and there was no token for it
   std::uint8_t code = 0;
   Duration wait{};
@@ -90,7 +90,7 @@ struct HedgeStep {
 ///   runs again for them.
 /// - If all have failed, the failure of the first attempt of the race is reported.
 ///
-/// Promises: at most one kComplete or kFail, and no kStart after it. At most kParallelMax attempts
+/// Promises: at most one kComplete or kFail, and no kBegin after it. At most kParallelMax attempts
 /// at once. Each hedge, and each retry that is not transparent, holds one token of both budgets,
 /// which comes back unless on_started() was called. No hedge after the deadline. Events of attempts
 /// that have ended are ignored.
@@ -116,7 +116,7 @@ class HedgeExecutor {
   /// Begins a call; returns the number of its first attempt, sent to the endpoint with that budget.
   AttemptNumber begin(const policy::SafeRead& read, const Call& call,
                       RedundancyBudget& first) noexcept;
-  /// After kStartLater: the number of the next attempt.
+  /// After kBeginLater: the number of the next attempt.
   AttemptNumber restart(RedundancyBudget& endpoint) noexcept;
 
   /// The first byte of the request was given to the transport.

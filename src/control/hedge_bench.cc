@@ -84,7 +84,7 @@ void hedge_slow_primary(benchmark::State& state) {
     const AttemptNumber first = executor.begin(read, {}, endpoints[0]);
     executor.on_written(first, milliseconds(5), kHedgeBenchStart);
     const HedgeStep hedge = executor.on_timer(moment);
-    if (hedge.kind != HedgeStep::Kind::kStart) state.SkipWithError("was not hedged");
+    if (hedge.kind != HedgeStep::Kind::kBegin) state.SkipWithError("was not hedged");
     executor.on_written(hedge.attempt, milliseconds(5), moment.now);
     benchmark::DoNotOptimize(executor.on_answer(hedge.attempt, {}, moment));
   }

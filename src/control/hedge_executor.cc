@@ -173,7 +173,7 @@ HedgeStep HedgeExecutor::hedge(const Slot& late, const HedgeMoment& moment) noex
   Slot& slot = add(*moment.candidates[choice.target].budget, true);
   slot.token = std::move(token);
   raced_ = true;
-  step.kind = HedgeStep::Kind::kStart;
+  step.kind = HedgeStep::Kind::kBegin;
   step.attempt = slot.number;
   step.candidate = choice.target;
   step.hedge = true;
@@ -274,9 +274,9 @@ bool HedgeExecutor::send_again(HedgeStep& step, Slot& last, const policy::Failed
   step.same_endpoint = decision.same_endpoint;
   step.wait = decision.wait;
   phase_ = Phase::kBetween;
-  step.kind = HedgeStep::Kind::kStartLater;
+  step.kind = HedgeStep::Kind::kBeginLater;
   if (!at_once) return true;
-  step.kind = HedgeStep::Kind::kStart;
+  step.kind = HedgeStep::Kind::kBegin;
   step.candidate = *target;
   step.attempt = begin_race(*moment.candidates[*target].budget, std::move(spare_));
   return true;

@@ -274,7 +274,7 @@ TEST(HedgeExecutor, AnUnsentHedgeGivesItsTokenAndItsAttemptBackAtOnce) {
   EXPECT_EQ(race.shared.balance_millitokens(), 100'000U);
   EXPECT_EQ(race.executor.attempts(), 1U);
   // So the failure of the primary may still be followed by another attempt, of two.
-  EXPECT_EQ(race.executor.on_failed(race.first, kReset, race.at(7)).kind, StepKind::kStart);
+  EXPECT_EQ(race.executor.on_failed(race.first, kReset, race.at(7)).kind, StepKind::kBegin);
 }
 
 TEST(HedgeExecutor, AnUnsentRetryHandsItsTokenToTheNextOne) {
@@ -282,7 +282,7 @@ TEST(HedgeExecutor, AnUnsentRetryHandsItsTokenToTheNextOne) {
   SentHedge race;
   static_cast<void>(race.executor.on_failed(race.second, kUnsent, race.at(6)));
   const HedgeStep retry = race.executor.on_failed(race.first, kReset, race.at(7));
-  ASSERT_EQ(retry.kind, StepKind::kStart);
+  ASSERT_EQ(retry.kind, StepKind::kBegin);
   HedgeExecutor& executor = race.executor;
   EXPECT_EQ(race.shared.balance_millitokens(), 99'000U);
   static_cast<void>(executor.on_cancelled());
@@ -291,7 +291,7 @@ TEST(HedgeExecutor, AnUnsentRetryHandsItsTokenToTheNextOne) {
   executor.on_written(again, milliseconds(5), after_ms(10));
   const HedgeStep paid = executor.on_failed(again, kReset, race.at(11));
   const HedgeStep next = executor.on_failed(paid.attempt, kUnsent, race.at(12));
-  ASSERT_EQ(next.kind, StepKind::kStart);
+  ASSERT_EQ(next.kind, StepKind::kBegin);
   EXPECT_EQ(next.again, policy::SendAgainReason::kNotSent);
   executor.on_started(next.attempt);
   EXPECT_EQ(executor.on_answer(next.attempt, {}, race.at(13)).kind, StepKind::kComplete);
@@ -354,7 +354,7 @@ TEST(HedgeExecutor, CancellingTheCallCancelsEveryAttempt) {
   executor.on_written(first, milliseconds(5), kStart);
   const HedgeCandidate other{.budget = &budgets[1]};
   const HedgeStep hedge = executor.on_timer({.now = after_ms(5), .candidates = {&other, 1}});
-  ASSERT_EQ(hedge.kind, StepKind::kStart);
+  ASSERT_EQ(hedge.kind, StepKind::kBegin);
   EXPECT_EQ(shared.balance_millitokens(), 99'000U);
   EXPECT_EQ(executor.on_cancelled().losers().size(), 2U);
   EXPECT_EQ(shared.balance_millitokens(), 100'000U);  // the hedge had sent nothing
@@ -371,7 +371,7 @@ TEST(HedgeExecutor, AFailureWithoutATargetIsLeftToTheOwnerWithItsToken) {
   const HedgeExecutor::Failure reset{
       .facts = {.failure = policy::AttemptFailure::kStreamReset, .written = true}};
   const HedgeStep step = executor.on_failed(first, reset, {.now = after_ms(1)});
-  EXPECT_EQ(step.kind, StepKind::kStartLater);
+  EXPECT_EQ(step.kind, StepKind::kBeginLater);
   EXPECT_EQ(step.again, policy::SendAgainReason::kIdempotent);
   EXPECT_EQ(shared.balance_millitokens(), 99'000U);
   const AttemptNumber next = executor.restart(budget);

@@ -209,9 +209,9 @@ class Schedule {
       case HedgeStep::Kind::kWait:
       case HedgeStep::Kind::kSetAside:
         return;
-      case HedgeStep::Kind::kStart:
+      case HedgeStep::Kind::kBegin:
         return started(call, step);
-      case HedgeStep::Kind::kStartLater:
+      case HedgeStep::Kind::kBeginLater:
         call.between = true;
         return;
       case HedgeStep::Kind::kComplete:

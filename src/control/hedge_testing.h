@@ -147,11 +147,11 @@ class HedgeRun {
       case HedgeStep::Kind::kWait:
       case HedgeStep::Kind::kSetAside:
         return;
-      case HedgeStep::Kind::kStart:
+      case HedgeStep::Kind::kBegin:
         result_.hedges += step.hedge ? 1 : 0;
         if (step.hedge) result_.no_hedge = policy::NoHedge::kNone;
         return send(executor, step.attempt, offered_[step.candidate]);
-      case HedgeStep::Kind::kStartLater:  // nowhere to go: the owner ends it
+      case HedgeStep::Kind::kBeginLater:  // nowhere to go: the owner ends it
         static_cast<void>(executor.on_cancelled());
         result_.kind = HedgeStep::Kind::kFail;
         return;

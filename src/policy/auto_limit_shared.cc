@@ -71,7 +71,7 @@ void AutoLimit::approach_mean() noexcept {
   limit_ = clamped(limit_ + std::copysign(std::max(1.0, std::abs(distance) / 8), distance));
 }
 
-// By chance one gateway in ten doubts every few seconds, so a doubt does not last.
+// A single gateway may doubt by chance, so a doubt does not last.
 void AutoLimit::want_probe(TimePoint now) noexcept {
   wants_probe_until_ = now + kDoubtLasts;
 }
