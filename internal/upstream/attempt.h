@@ -2,12 +2,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "weir/base/intrusive_list.h"
 #include "weir/base/time.h"
 #include "weir/experimental/io/timer.h"
 
+#include "control/latency_tracker.h"
 #include "control/redundancy_budget.h"
 #include "upstream/client_stream.h"
 #include "upstream/connection_waiter.h"
@@ -43,6 +45,8 @@ class Attempt final : private ClientStreamEvents, private ConnectionWaiter {
     std::uint32_t number = 1;  // of the call, from 1
     io::Access access = io::Access::kOrdinary;
     bool check = false;  // of a health check: nothing is counted or learned from it
+    bool read = false;   // its latency decides about hedges
+    bool hedge = false;  // beside another attempt; it does not wait for a connection
   };
   /// Asks for a connection to the endpoint, and sends when there is one. The result is that of the
   /// first step: if it failed, the attempt has ended, the token is where it was, and no event
@@ -56,6 +60,9 @@ class Attempt final : private ClientStreamEvents, private ConnectionWaiter {
   void resume() noexcept;
   /// Ends it on the wire, without events.
   void cancel() noexcept;
+  /// The same, because another attempt answers the call. Returns how it was ended on the wire;
+  /// nullopt: nothing had been sent.
+  std::optional<policy::LoserEnd> lose() noexcept;
   /// Ends it on the wire; the call is told as if the endpoint had failed.
   void give_up(UpstreamFailure failure) noexcept;
   /// Its endpoint is silent: ends it if the request may be sent to another one. Returns whether it
@@ -100,6 +107,8 @@ class Attempt final : private ClientStreamEvents, private ConnectionWaiter {
   void note_good() noexcept;
   void teach(Duration latency, bool error) noexcept;
   void teach_unanswered() noexcept;
+  void record(control::AttemptEnd end) noexcept;
+  void note_cancelled() noexcept;
   void count(AttemptOutcome outcome, UpstreamFailure failure = UpstreamFailure::kNone) noexcept;
   void end() noexcept;
   void fail(const StreamFailure& failure) noexcept;

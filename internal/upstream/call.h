@@ -15,9 +15,12 @@
 #include "weir/experimental/http/header_view.h"
 #include "weir/experimental/io/timer.h"
 
+#include "control/hedge_executor.h"
+#include "policy/hedge_decision.h"
 #include "policy/send_again.h"
 #include "upstream/attempt.h"
 #include "upstream/failure.h"
+#include "upstream/hedge_candidates.h"
 #include "upstream/held_response.h"
 #include "upstream/kept_body.h"
 #include "upstream/request_head.h"
@@ -77,6 +80,10 @@ class CallEvents {
 /// is held until one can, within the bounds of the upstream. Head and body are kept until no
 /// attempt can need them.
 ///
+/// A read at an upstream with several endpoints may have two attempts at once: if the first is
+/// late, control::HedgeExecutor has another one sent, and decides which answer counts. The other
+/// attempt is ended on the wire before the response is delivered.
+///
 /// A response that its owner does not accept is kept in one block, as far as it fits: so a small
 /// one does not occupy its connection, however slow the client is.
 ///
@@ -104,6 +111,7 @@ class Call {
     std::uint32_t caller_attempt = 1;   // x-weir-attempt of the caller
     bool forwards_deadline = false;     // the time left is sent along
     bool idempotent = false;            // the route says so; safe methods are
+    bool hedge = true;                  // false: the route does not want it
     std::uint64_t hash = 0;             // for the balance by hash
     PoolEndpoint* only = nullptr;       // a check of this endpoint: one attempt, nothing is counted
   };
@@ -127,13 +135,13 @@ class Call {
   [[nodiscard]] bool tunnel() const noexcept { return tunnel_; }
   /// An attempt has its stream: neither held, nor in back-off, nor waiting for a connection.
   [[nodiscard]] bool under_way() const noexcept {
-    return attempt_.active() && !attempt_.connecting();
+    return (first_.active() && !first_.connecting()) || (second_.active() && !second_.connecting());
   }
   /// Bytes of the request's body that are held in memory.
   [[nodiscard]] std::size_t held_bytes() const noexcept { return body_.held_bytes(); }
   /// Of them, those that the endpoint has not accepted yet; the others are kept for a retry.
   [[nodiscard]] std::uint64_t unsent_bytes() const noexcept {
-    return body_.is_open() ? body_.end() - attempt_.position() : 0;
+    return body_.is_open() ? body_.end() - attempt_->position() : 0;
   }
   /// Bytes of the response's body that were received and not accepted.
   [[nodiscard]] std::size_t kept_bytes() const noexcept {
@@ -142,6 +150,8 @@ class Call {
   /// The endpoint used last; also after the call has ended.
   [[nodiscard]] const Endpoint* endpoint() const noexcept { return endpoint_.get(); }
   [[nodiscard]] std::uint32_t attempts() const noexcept { return attempts_made_; }
+  /// A hedge was sent.
+  [[nodiscard]] bool hedged() const noexcept { return hedged_; }
   /// A timeout ended it while the upstream was blocked on the owner: on more of the request, or on
   /// room for the response.
   [[nodiscard]] bool waited_for_owner() const noexcept { return waited_for_owner_; }
@@ -150,7 +160,7 @@ class Call {
   [[nodiscard]] TimePoint sent_at() const noexcept { return sent_at_; }
   /// The same before the answer too: of the attempt under way.
   [[nodiscard]] TimePoint request_sent_at() const noexcept {
-    return sent_at_ == TimePoint{} && attempt_.active() ? attempt_.sent_at() : sent_at_;
+    return sent_at_ == TimePoint{} && attempt_->active() ? attempt_->sent_at() : sent_at_;
   }
   /// How long it waited because no endpoint could be used.
   [[nodiscard]] Duration held_for() const noexcept { return held_for_; }
@@ -171,7 +181,7 @@ class Call {
   [[nodiscard]] std::optional<std::uint64_t> trailers_at() const noexcept { return trailers_at_; }
   [[nodiscard]] bool patient() const noexcept { return patient_; }
   /// Its attempt has waited for an answer in vain: whether another endpoint may be asked instead.
-  [[nodiscard]] bool may_move() noexcept;
+  [[nodiscard]] bool may_move(const Attempt& attempt) noexcept;
   [[nodiscard]] bool on_attempt_head(Attempt& attempt, const ResponseHead& head);
   [[nodiscard]] std::size_t on_attempt_body(std::string_view bytes) {
     return kept_.attached() ? 0 : events_.on_upstream_body(bytes);  // in their order
@@ -185,7 +195,11 @@ class Call {
   void on_attempt_complete();
   /// The token of an attempt that fails without having sent a byte.
   void keep_token(control::RedundancyToken token) noexcept { token_ = std::move(token); }
-  void on_attempt_failed(const StreamFailure& failure);
+  void on_attempt_failed(Attempt& attempt, const StreamFailure& failure);
+  /// A byte of its request may have left.
+  void on_attempt_started(Attempt& attempt) noexcept;
+  /// The whole request has.
+  void on_attempt_sent(Attempt& attempt) noexcept;
 
  private:
   static constexpr std::size_t kTriedMax = kAttemptsMax + 1;
@@ -199,9 +213,51 @@ class Call {
   [[nodiscard]] policy::SendAgainDecision decide(const policy::FailedAttempt& failed) noexcept;
   [[nodiscard]] bool take_token(const PoolEndpoint& failed, policy::SendAgain verdict) noexcept;
   void note_decision(policy::SendAgainReason reason) noexcept;
+  [[nodiscard]] std::span<const Endpoint* const> tried() const noexcept {
+    return {tried_.data(), tried_count_};
+  }
+  [[nodiscard]] std::optional<Duration> wait_before_retry(bool at_once, Duration pushback) noexcept;
+
+  // ---- several attempts at once (call_race.cc)
+  [[nodiscard]] Result<policy::SafeRead, policy::NoHedge> safe_read() const noexcept;
+  void enter_race() noexcept;
+  [[nodiscard]] bool racing() const noexcept { return race_ && !race_->ended(); }
+  /// Gives up on more attempts; the one under way goes on.
+  void leave_race() noexcept;
+  [[nodiscard]] control::AttemptNumber number_of(const Attempt& attempt) const noexcept {
+    return &attempt == &first_ ? numbers_[0] : numbers_[1];
+  }
+  [[nodiscard]] Attempt& attempt_with(control::AttemptNumber number) noexcept {
+    return number == numbers_[0] ? first_ : second_;
+  }
+  [[nodiscard]] Attempt& other_than(const Attempt& attempt) noexcept {
+    return &attempt == &first_ ? second_ : first_;
+  }
+  [[nodiscard]] HedgeCandidates candidates() noexcept;
+  [[nodiscard]] control::HedgeMoment moment(const HedgeCandidates& candidates) const noexcept;
+  [[nodiscard]] UpstreamFailure next_in_race() noexcept;
+  struct Place {
+    PoolEndpoint& endpoint;
+    control::AttemptNumber number = 0;
+    bool hedge = false;
+  };
+  [[nodiscard]] UpstreamFailure begin_in_race(const Place& place) noexcept;
+  [[nodiscard]] UpstreamFailure follow(control::HedgeStep step, HedgeCandidates& candidates,
+                                       StreamFailure failure) noexcept;
+  [[nodiscard]] UpstreamFailure begin_later(const control::HedgeStep& step,
+                                            const StreamFailure& failure) noexcept;
+  [[nodiscard]] UpstreamFailure failed_in_race(Attempt& attempt,
+                                               const StreamFailure& failure) noexcept;
+  [[nodiscard]] std::optional<bool> answered_in_race(Attempt& attempt,
+                                                     const ResponseHead& head) noexcept;
+  void hedge_due() noexcept;
+  void note_step(const control::HedgeStep& step) noexcept;
+  void note_no_hedge(policy::NoHedge reason) noexcept;
+  void lose(Attempt& attempt) noexcept;
   void proceed(UpstreamFailure failure) noexcept;
   void end(UpstreamFailure failure) noexcept;
   void detach() noexcept;
+  void cancel_attempts() noexcept;
   void release_request() noexcept;
   [[nodiscard]] bool open_kept() noexcept;
   [[nodiscard]] bool deliver_kept() noexcept;
@@ -219,7 +275,11 @@ class Call {
   KeptBody body_;
   HeldResponse kept_;
   bool* gone_ = nullptr;  // set when the call ends, while deliver_kept() calls the owner
-  Attempt attempt_;
+  Attempt first_;
+  Attempt second_;                                   // the other one of a race
+  Attempt* attempt_ = &first_;                       // the one that answers, or is expected to
+  std::optional<control::HedgeExecutor> race_;       // of a read that may be hedged
+  std::array<control::AttemptNumber, 2> numbers_{};  // in race_, of first_ and second_
   io::Timer timer_;
   Start start_;
   control::RedundancyToken token_;  // for the attempt that comes next
@@ -246,6 +306,8 @@ class Call {
   bool patient_ = false;   // silence is not a failure
   bool owes_writable_ = false;
   bool waited_for_owner_ = false;
+  bool hedged_ = false;
+  bool no_hedge_noted_ = false;
 };
 
 }  // namespace weir::inline v0::upstream

@@ -7,6 +7,7 @@
 #include "weir/base/time.h"
 #include "weir/experimental/http/header_view.h"
 
+#include "policy/loser_end.h"
 #include "policy/send_again.h"
 #include "upstream/failure.h"
 #include "upstream/request_head.h"
@@ -73,6 +74,10 @@ class ClientStream {
   /// Ends it without further events. HTTP/2: RST_STREAM; HTTP/1.1: the connection is closed, unless
   /// the rest of the response is small enough to be read and dropped.
   virtual void cancel() noexcept = 0;
+  /// Ends it without further events, because another attempt answered; how: policy::LoserEnd.
+  virtual policy::LoserEnd lose() noexcept = 0;
+  /// A byte of the request may have left, or will.
+  [[nodiscard]] virtual bool may_have_sent() const noexcept = 0;
   /// The end of the request was accepted.
   [[nodiscard]] virtual bool request_ended() const noexcept = 0;
   /// The whole request has reached the kernel.

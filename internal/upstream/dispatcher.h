@@ -14,8 +14,10 @@
 #include "weir/experimental/io/loop.h"
 #include "weir/experimental/io/timer.h"
 
+#include "control/hedge_executor.h"
 #include "policy/replica_view.h"
 #include "upstream/call.h"
+#include "upstream/hedge_candidates.h"
 #include "upstream/upstream.h"
 #include "upstream/upstream_memory.h"
 
@@ -78,6 +80,15 @@ class Dispatcher {
     policy::ChoiceReason reason = policy::ChoiceReason::kEmptySet;
   };
   [[nodiscard]] Chosen choose(const Ask& ask) noexcept;
+  /// The endpoints that the call has not used, best first.
+  [[nodiscard]] HedgeCandidates candidates(const Ask& ask) noexcept;
+  /// An attempt begins at an endpoint that a candidate named.
+  void note_begun(PoolEndpoint& endpoint) noexcept;
+  [[nodiscard]] const policy::HedgeConfig& hedge() const noexcept { return hedge_; }
+  /// Hedging is on, and there is another endpoint to send a hedge to.
+  [[nodiscard]] bool may_hedge() const noexcept {
+    return hedge_.enabled && set_->members.size() > 1;
+  }
   /// Whether an endpoint that was not tried is open.
   [[nodiscard]] bool other_open(std::span<const Endpoint* const> tried) const noexcept;
   /// Holds the call until an endpoint may be usable; false: too many are held.
@@ -90,6 +101,8 @@ class Dispatcher {
   void unpin(PoolEndpoint& endpoint) noexcept;
 
  private:
+  [[nodiscard]] policy::Choice pick(const Ask& ask, std::span<const std::uint32_t> tried) noexcept;
+  [[nodiscard]] control::HedgeCandidate candidate_at(std::uint32_t index) noexcept;
   /// An endpoint on trial that was not tried: its weight is so small that a choice among all would
   /// hardly ever send it the one attempt that decides.
   [[nodiscard]] std::optional<std::uint32_t> on_trial(const Ask& ask) const noexcept;
@@ -116,6 +129,7 @@ class Dispatcher {
   io::Task review_;
   io::Timer tick_;
   io::Timer hold_timer_;
+  policy::HedgeConfig hedge_;
   std::uint64_t cursor_ = 0;  // of round robin
   bool stopping_ = false;
 };

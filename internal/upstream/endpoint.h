@@ -11,6 +11,7 @@
 #include "weir/base/time.h"
 #include "weir/experimental/io/address.h"
 
+#include "control/latency_tracker.h"
 #include "control/redundancy_budget.h"
 #include "policy/endpoint_health.h"
 #include "policy/peak_ewma.h"
@@ -109,6 +110,17 @@ class Endpoint {
   /// Of the requests that were sent to it first; retries of what failed here take from it.
   [[nodiscard]] control::RedundancyBudget& budget() noexcept { return budget_; }
 
+  // ---- hedging
+  /// The latencies of reads that may be hedged.
+  [[nodiscard]] control::LatencyTracker& tracker() noexcept { return tracker_; }
+  /// The median of those latencies; zero: unknown. Published by EndpointWatch.
+  [[nodiscard]] Duration read_median() const noexcept {
+    return Duration(read_median_ns_.load(std::memory_order_relaxed));
+  }
+  void set_read_median(Duration median) noexcept {
+    read_median_ns_.store(median.count(), std::memory_order_relaxed);
+  }
+
  private:
   void publish() noexcept;
 
@@ -118,6 +130,7 @@ class Endpoint {
   const std::uint32_t loops_;
   const std::unique_ptr<EndpointCounters[]> counters_;
   control::RedundancyBudget budget_;
+  control::LatencyTracker tracker_;
 
   alignas(64) std::atomic<std::uint32_t> in_flight_{0};
   std::atomic<double> score_ns_{0};
@@ -129,6 +142,7 @@ class Endpoint {
   std::atomic<std::int64_t> ramp_began_ns_{0};
   std::atomic<std::int64_t> ramp_ends_ns_{0};
   std::atomic<std::int64_t> suspicion_ended_ns_{0};
+  std::atomic<Duration::rep> read_median_ns_{0};
 
   mutable std::mutex mutex_;
   policy::EndpointHealth health_;  // under mutex_

@@ -26,7 +26,9 @@ WEIR_ENUM_NAMES(AttemptOutcome, "ok", "error", "failed", "cancelled")
 /// What one loop counted for one endpoint. Written by that loop only; readers add the loops up.
 struct alignas(64) EndpointCounters {
   OwnedCount attempts;
-  OwnedCount retries;  // attempts that were not the first of their call
+  OwnedCount retries;  // attempts after a failed one
+  OwnedCount hedges;   // attempts beside another one that was late
+  OwnedCount hedge_wins;
   OwnedCount answered;
   std::array<OwnedCount, kAttemptOutcomeNames.size()> ended;  // by AttemptOutcome
   OwnedCount connects;

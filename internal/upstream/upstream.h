@@ -13,10 +13,12 @@
 #include "weir/base/rng.h"
 #include "weir/base/time.h"
 #include "weir/experimental/upstream/upstream_config.h"
+#include "weir/policy/hedge_config.h"
 
 #include "control/redundancy_budget.h"
 #include "io/shared_blocks.h"
 #include "io/tls_context.h"
+#include "policy/hedge_delay.h"
 #include "policy/peak_ewma.h"
 #include "policy/replica_view.h"
 #include "upstream/call_counters.h"
@@ -95,6 +97,21 @@ class Upstream {
   [[nodiscard]] control::RedundancyBudget& budget() noexcept { return budget_; }
   /// For the shared budget and those of all endpoints, also of those that join later.
   void set_budget_rules(const policy::RedundancyBudgetRules& rules);
+
+  // ---- hedging
+  [[nodiscard]] policy::HedgeConfig hedge() const;
+  /// Holds for calls that start from the next turn of their loop on. Off until it is set.
+  void set_hedge(const policy::HedgeConfig& config);
+  /// What EndpointWatch found about the reads of all endpoints.
+  [[nodiscard]] policy::HedgeCohort hedge_cohort() const noexcept;
+  void publish(const policy::HedgeCohort& cohort) noexcept;
+  /// Whether the upstream's scope is overloaded: then nothing is hedged.
+  void set_overloaded(bool overloaded) noexcept {
+    overloaded_.store(overloaded, std::memory_order_relaxed);
+  }
+  [[nodiscard]] bool overloaded() const noexcept {
+    return overloaded_.load(std::memory_order_relaxed);
+  }
 
   // ---- endpoints
   [[nodiscard]] std::shared_ptr<const EndpointSet> endpoints() const;
@@ -215,12 +232,16 @@ class Upstream {
   std::atomic<bool> discovered_{false};
   std::atomic<std::uint32_t> waiting_{0};
   std::atomic<std::uint32_t> limit_{0};
+  std::atomic<bool> overloaded_{false};
 
   std::atomic<std::uint64_t> cohort_counts_{0};  // endpoints, open, returning: 21 bits each
   std::atomic<double> open_weight_{0};
   std::atomic<double> weight_max_{1};
   std::atomic<std::int64_t> median_ns_{0};
   std::atomic<std::int64_t> p99_ns_{0};
+  std::atomic<Duration::rep> hedge_delay_ns_{0};
+  std::atomic<Duration::rep> hedge_median_ns_{0};
+  std::atomic<bool> hedge_slow_{false};
 
   mutable std::mutex mutex_;
   std::shared_ptr<const EndpointSet> set_;       // under mutex_, as all below
@@ -228,6 +249,7 @@ class Upstream {
   std::vector<std::shared_ptr<Endpoint>> left_;  // not in the set, and perhaps still in use
   EndpointTotals gone_;                          // of those that nobody uses any more
   io::TlsContext::Ptr tls_;
+  policy::HedgeConfig hedge_;
   Rng rng_;
   std::vector<ConnectionPool*> pools_;
   std::vector<Dispatcher*> dispatchers_;

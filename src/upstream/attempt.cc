@@ -6,6 +6,7 @@
 #include "weir/base/assert.h"
 
 #include "connection_pool.h"
+#include "policy/hedge_decision.h"
 #include "policy/peak_ewma.h"
 #include "policy/silence.h"
 #include "pool_endpoint.h"
@@ -65,10 +66,14 @@ UpstreamFailure Attempt::begin(Dispatcher& dispatcher, PoolEndpoint& endpoint, P
   if (!plan.check) {
     endpoint.shared->add_in_flight();
     endpoint.counters.attempts.add();
-    if (plan.number > 1) endpoint.counters.retries.add();
+    if (plan.hedge) {
+      endpoint.counters.hedges.add();
+    } else if (plan.number > 1) {
+      endpoint.counters.retries.add();
+    }
   }
   const Result<ClientStream*, UpstreamFailure> stream =
-      dispatcher.pool().acquire(endpoint, *this, {.access = plan.access});
+      dispatcher.pool().acquire(endpoint, *this, {.access = plan.access, .waits = !plan.hedge});
   if (!stream) {
     count(AttemptOutcome::kFailed, stream.error());
     end();
@@ -95,6 +100,7 @@ void Attempt::start(ClientStream& stream) noexcept {
   state_ = State::kSending;
   stream.start(call_.head(), call_.fields_for(plan_.number), *this);
   static_cast<void>(pump());
+  if (stream.may_have_sent()) call_.on_attempt_started(*this);
   rearm();
 }
 
@@ -144,6 +150,7 @@ void Attempt::note_sent() noexcept {
   state_ = State::kAwaiting;
   if (!plan_.check) dispatcher_->add_unanswered(*this);
   rearm();
+  call_.on_attempt_sent(*this);
 }
 
 void Attempt::on_stream_writable() {
@@ -174,6 +181,9 @@ void Attempt::note_answered(const ResponseHead& head) noexcept {
   error_answer_ = head.status >= 500;
   bad_answer_ = is_bad(head);
   if (request_sent()) teach(now - sent_at_, error_answer_);
+  const bool refused =
+      error_answer_ || policy::answer_kind(head.status) == policy::AnswerKind::kTryLater;
+  record(refused ? control::AttemptEnd::kFailed : control::AttemptEnd::kAnswered);
   if (bad_answer_) {
     dispatcher_->upstream().note_health(endpoint, policy::HealthEvent::kBadAnswer, now);
   } else if (tunnel_) {
@@ -209,6 +219,15 @@ void Attempt::teach_unanswered() noexcept {
   if (static_cast<double>(passed.count()) > endpoint_->shared->score().ns) teach(passed, false);
 }
 
+/// For the hedge delay of reads. A hang says nothing about it, as for the score.
+void Attempt::record(control::AttemptEnd end) noexcept {
+  if (!plan_.read || !request_sent()) return;
+  const TimePoint now = dispatcher_->now();
+  Endpoint& endpoint = *endpoint_->shared;
+  if (policy::caught_in_silence(sent_at_, endpoint.suspected_until(now))) return;
+  endpoint.tracker().record({.latency = now - sent_at_, .end = end}, now);
+}
+
 std::size_t Attempt::on_stream_body(std::string_view bytes) {
   return call_.on_attempt_body(bytes);
 }
@@ -240,6 +259,10 @@ void Attempt::on_stream_failed(const StreamFailure& failure) {
 // ---- ends
 
 void Attempt::fail(const StreamFailure& failure) noexcept {
+  if (state_ == State::kAwaiting) {
+    const bool late = failure.failure == UpstreamFailure::kFirstByteTimeout;
+    record(late ? control::AttemptEnd::kTimedOut : control::AttemptEnd::kFailed);
+  }
   count(AttemptOutcome::kFailed, failure.failure);
   if (failure.written) {
     token_.spent();
@@ -251,7 +274,7 @@ void Attempt::fail(const StreamFailure& failure) noexcept {
                                         dispatcher_->now());
   }
   end();
-  call_.on_attempt_failed(failure);
+  call_.on_attempt_failed(*this, failure);
 }
 
 void Attempt::count(AttemptOutcome outcome, UpstreamFailure failure) noexcept {
@@ -271,11 +294,25 @@ void Attempt::end() noexcept {
   dispatcher_->unpin(*endpoint_);
 }
 
-void Attempt::cancel() noexcept {
-  if (!active()) return;
+void Attempt::note_cancelled() noexcept {
   teach_unanswered();
+  if (state_ == State::kAwaiting) record(control::AttemptEnd::kCancelled);
   const bool answered = state_ == State::kReceiving && error_answer_;
   count(answered ? AttemptOutcome::kError : AttemptOutcome::kCancelled);
+}
+
+std::optional<policy::LoserEnd> Attempt::lose() noexcept {
+  if (!active()) return std::nullopt;
+  note_cancelled();
+  std::optional<policy::LoserEnd> how;
+  if (ClientStream* stream = std::exchange(stream_, nullptr)) how = stream->lose();
+  end();
+  return how;
+}
+
+void Attempt::cancel() noexcept {
+  if (!active()) return;
+  note_cancelled();
   if (ClientStream* stream = std::exchange(stream_, nullptr)) {
     token_.spent();  // bytes may be on their way
     stream->cancel();
@@ -293,7 +330,7 @@ void Attempt::give_up(UpstreamFailure failure) noexcept {
 }
 
 bool Attempt::leave_silent() noexcept {
-  if (!call_.may_move()) return false;
+  if (!call_.may_move(*this)) return false;
   give_up(UpstreamFailure::kHung);
   return true;
 }

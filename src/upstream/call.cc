@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <utility>
 
 #include "weir/base/assert.h"
 #include "weir/experimental/http/limits.h"
 
+#include "attempt_facts.h"
 #include "policy/retry_backoff.h"
 #include "pool_endpoint.h"
 #include "upstream/dispatcher.h"
@@ -20,61 +20,13 @@ namespace {
 
 constexpr policy::SendAgainRules kSendAgainRules{.attempts_max = Call::kAttemptsMax};
 
-policy::AttemptFailure kind_of(UpstreamFailure failure) noexcept {
-  switch (failure) {
-    case UpstreamFailure::kRefusedStream:
-      return policy::AttemptFailure::kRefusedStream;
-    case UpstreamFailure::kClosedEarly:
-    case UpstreamFailure::kTruncated:
-      return policy::AttemptFailure::kConnectionLost;
-    case UpstreamFailure::kStreamReset:
-      return policy::AttemptFailure::kStreamReset;
-    case UpstreamFailure::kCalmDown:
-      return policy::AttemptFailure::kEnhanceYourCalm;
-    case UpstreamFailure::kHttp11Required:
-      return policy::AttemptFailure::kHttp11Required;
-    case UpstreamFailure::kFirstByteTimeout:
-    case UpstreamFailure::kStalled:
-      return policy::AttemptFailure::kTimeout;
-    case UpstreamFailure::kHung:
-      return policy::AttemptFailure::kSilent;
-    case UpstreamFailure::kBadResponse:
-      return policy::AttemptFailure::kBadResponse;
-    default:
-      return policy::AttemptFailure::kConnectFailed;
-  }
-}
-
-/// Our own shortage: another endpoint would not help.
-bool is_own_shortage(UpstreamFailure failure) noexcept {
-  return failure == UpstreamFailure::kNoConnection || failure == UpstreamFailure::kNoBuffer;
-}
-
-std::optional<Duration> number_of(std::string_view text, Duration unit) noexcept {
-  std::uint32_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (text.empty() || error != std::errc() || end != text.data() + text.size()) {
-    return std::nullopt;
-  }
-  return unit * value;
-}
-
-/// What the answer says about another attempt. A Retry-After that is a date is left to the client.
-std::optional<policy::Pushback> pushback_of(const ResponseHead& head) noexcept {
-  const auto weir = number_of(head.headers.value(http::FieldId::kXWeirRetryAfterMs),
-                              std::chrono::milliseconds(1));
-  if (weir) return policy::Pushback{.stop = false, .wait = *weir};
-  const std::string_view text = head.headers.value(http::FieldId::kRetryAfter);
-  if (text.empty()) return std::nullopt;
-  const auto seconds = number_of(text, std::chrono::seconds(1));
-  if (!seconds) return policy::Pushback{.stop = true, .wait = {}};
-  return policy::Pushback{.stop = false, .wait = *seconds};
-}
-
 }  // namespace
 
 Call::Call(CallEvents& events) noexcept
-    : events_(events), attempt_(*this), timer_(io::Timer::Fired::to<&Call::on_timer>(*this)) {}
+    : events_(events),
+      first_(*this),
+      second_(*this),
+      timer_(io::Timer::Fired::to<&Call::on_timer>(*this)) {}
 
 Call::~Call() {
   WEIR_ASSERT(dispatcher_ == nullptr && block_ == nullptr);
@@ -94,7 +46,10 @@ void Call::opened(Dispatcher& dispatcher, std::byte* block, io::Access access) n
   trailers_at_.reset();
   last_failure_ = UpstreamFailure::kNone;
   body_complete_ = committed_ = tunnel_ = received_ = patient_ = deposited_ = false;
-  owes_writable_ = waited_for_owner_ = false;
+  owes_writable_ = waited_for_owner_ = hedged_ = no_hedge_noted_ = false;
+  race_.reset();
+  numbers_ = {};
+  attempt_ = &first_;
 }
 
 std::span<char> Call::space() noexcept {
@@ -122,7 +77,10 @@ Result<void, UpstreamFailure> Call::start(const Start& start) noexcept {
                    .keep_max = head_.upgrade ? 0 : upstream.config().retry_body_max})) {
     failure = UpstreamFailure::kNoBuffer;
   }
-  if (start.only == nullptr) dispatcher_->upstream().budget().deposit();
+  if (start.only == nullptr) {
+    dispatcher_->upstream().budget().deposit();
+    enter_race();
+  }
   if (failure == UpstreamFailure::kNone) failure = next_attempt();
   if (failure == UpstreamFailure::kNone) return {};
   detach();
@@ -145,15 +103,15 @@ bool Call::send_body(std::string_view bytes, bool last) noexcept {
   body_complete_ = body_complete_ || last;
   if (!body_.is_open()) return true;
   if (!body_.can_keep(bytes.size())) {
-    body_.stop_keeping(attempt_.position());
+    body_.stop_keeping(attempt_->position());
     // Nothing is kept: sends from where the bytes are, and stores the rest only.
-    const std::size_t sent = attempt_.pass(bytes, last);
+    const std::size_t sent = attempt_->pass(bytes, last);
     body_.skip(sent);
     bytes.remove_prefix(sent);
   }
   body_.append(bytes);
-  owes_writable_ = !attempt_.pump();
-  if (!body_.keeping()) body_.stop_keeping(attempt_.position());
+  owes_writable_ = !attempt_->pump();
+  if (!body_.keeping()) body_.stop_keeping(attempt_->position());
   return !owes_writable_;
 }
 
@@ -167,7 +125,7 @@ bool Call::send_trailers(std::span<const http::HeaderView> trailers) noexcept {
   for (const http::HeaderView& field : trailers) size += field.name.size() + field.value.size() + 4;
   // They must be in one block. Trailers are optional, the end of the body is not.
   const bool kept = body_.can_keep_together(size);
-  if (!kept) body_.stop_keeping(attempt_.position());
+  if (!kept) body_.stop_keeping(attempt_->position());
   if (kept || (size <= dispatcher_->memory().bodies.block_bytes() && body_.held_bytes() == 0)) {
     trailers_at_ = body_.end();
     for (const http::HeaderView& field : trailers) {
@@ -177,7 +135,7 @@ bool Call::send_trailers(std::span<const http::HeaderView> trailers) noexcept {
       }
     }
   }
-  owes_writable_ = !attempt_.pump();
+  owes_writable_ = !attempt_->pump();
   return !owes_writable_;
 }
 
@@ -207,9 +165,10 @@ std::optional<Duration> Call::time_left() const noexcept {
 /// kNone: an attempt is under way, or the call is held. Otherwise why the call cannot go on.
 UpstreamFailure Call::next_attempt() noexcept {
   if (start_.only != nullptr) return begin_attempt(*start_.only);
+  if (race_) return next_in_race();
   for (;;) {
     const Dispatcher::Chosen chosen = dispatcher_->choose(
-        {.tried = {tried_.data(), tried_count_},
+        {.tried = tried(),
          .hash = start_.hash,
          .tried_again = true,
          .may_try = is_safe(head_.method) && head_.framing == RequestFraming::kNone});
@@ -218,7 +177,7 @@ UpstreamFailure Call::next_attempt() noexcept {
     if (failure == UpstreamFailure::kNone || is_own_shortage(failure)) return failure;
     last_failure_ = failure;
     --attempts_made_;  // it reached nobody
-    if (!dispatcher_->other_open({tried_.data(), tried_count_})) return hold(failure);
+    if (!dispatcher_->other_open(tried())) return hold(failure);
   }
 }
 
@@ -233,7 +192,7 @@ UpstreamFailure Call::begin_attempt(PoolEndpoint& endpoint) noexcept {
   if (attempts_made_ > 1 && body_.is_open()) owes_writable_ = true;
   const Attempt::Plan plan{
       .number = attempts_made_, .access = access_, .check = start_.only != nullptr};
-  return attempt_.begin(*dispatcher_, endpoint, plan, token_);
+  return attempt_->begin(*dispatcher_, endpoint, plan, token_);
 }
 
 /// No endpoint can be used: waits for one, if the bounds of the upstream allow it.
@@ -272,7 +231,7 @@ bool Call::try_again() noexcept {
 /// After a step that began another attempt, or could not.
 void Call::proceed(UpstreamFailure failure) noexcept {
   if (failure != UpstreamFailure::kNone) return end(failure);
-  if (owes_writable_ && attempt_.pump()) on_attempt_writable(attempt_);
+  if (owes_writable_ && attempt_->pump()) on_attempt_writable(*attempt_);
 }
 
 policy::SendAgainDecision Call::decide(const policy::FailedAttempt& failed) noexcept {
@@ -290,7 +249,9 @@ policy::SendAgainDecision Call::decide(const policy::FailedAttempt& failed) noex
 }
 
 // The token is not taken yet: without one the attempt goes on, since an answer may still come.
-bool Call::may_move() noexcept {
+bool Call::may_move(const Attempt& attempt) noexcept {
+  const Attempt& other = other_than(attempt);
+  if (racing() && other.active() && !other.receiving()) return true;  // that one goes on
   const policy::SendAgainDecision decision = decide({.failure = policy::AttemptFailure::kSilent,
                                                      .processed = policy::Processed::kMaybe,
                                                      .written = true,
@@ -298,8 +259,8 @@ bool Call::may_move() noexcept {
                                                      .pushback = {}});
   return decision.verdict != policy::SendAgain::kNo &&
          dispatcher_->upstream().budget().balance_millitokens() >= policy::kRedundancyToken &&
-         attempt_.endpoint().shared->budget().balance_millitokens() >= policy::kRedundancyToken &&
-         dispatcher_->other_open({tried_.data(), tried_count_});
+         attempt.endpoint().shared->budget().balance_millitokens() >= policy::kRedundancyToken &&
+         dispatcher_->other_open(tried());
 }
 
 bool Call::take_token(const PoolEndpoint& failed, policy::SendAgain verdict) noexcept {
@@ -319,26 +280,32 @@ void Call::note_decision(policy::SendAgainReason reason) noexcept {
       .add();
 }
 
-void Call::on_attempt_failed(const StreamFailure& failure) {
-  proceed(after_failure(failure));
+void Call::on_attempt_failed(Attempt& attempt, const StreamFailure& failure) {
+  if (!racing()) return proceed(after_failure(failure));
+  const UpstreamFailure ends = failed_in_race(attempt, failure);
+  if (ends != UpstreamFailure::kNone) return end(ends);
+  if (!racing()) attempt_->resume();  // an answer that was set aside is the one
+}
+
+std::optional<Duration> Call::wait_before_retry(bool at_once, Duration pushback) noexcept {
+  return policy::retry_wait({.retries = retries_,
+                             .other_available = at_once,
+                             .pushback = pushback,
+                             .deadline_left = time_left()},
+                            {}, dispatcher_->rng());
 }
 
 /// kNone: another attempt follows, now or later.
 UpstreamFailure Call::after_failure(const StreamFailure& failure) noexcept {
   if (start_.only != nullptr) return failure.failure;
+  if (race_ && !committed_) return failure.failure;  // the race has decided
   if (is_own_shortage(failure.failure)) return failure.failure;
   if (failure.failure == UpstreamFailure::kRefusedStream) ++refused_streams_;
   if (failure.failure == UpstreamFailure::kClosedEarly && failure.reused) ++stale_connections_;
-  const policy::FailedAttempt failed{.failure = kind_of(failure.failure),
-                                     .processed = failure.processed,
-                                     .written = failure.written,
-                                     .reused = failure.reused,
-                                     .pushback = {}};
-  const policy::SendAgainDecision decision = decide(failed);
+  const policy::SendAgainDecision decision = decide(facts_of(failure));
   if (!failure.written) --attempts_made_;  // it reached nobody
-  PoolEndpoint& at = attempt_.endpoint();
-  const std::span<const Endpoint* const> tried(tried_.data(), tried_count_);
-  const bool other = dispatcher_->other_open(tried);
+  PoolEndpoint& at = attempt_->endpoint();
+  const bool other = dispatcher_->other_open(tried());
   if (!failure.written && !other && !dispatcher_->upstream().any_open()) {
     if (decision.reason == policy::SendAgainReason::kDeadline) return failure.failure;
     return hold(failure.failure);
@@ -353,11 +320,7 @@ UpstreamFailure Call::after_failure(const StreamFailure& failure) noexcept {
   // A kept connection that accepted nothing: a new one will do.
   const bool stale = failure.reused && !failure.written && stale_connections_ <= 1;
   const bool at_once = other || decision.same_endpoint || stale;
-  const std::optional<Duration> wait = policy::retry_wait({.retries = retries_,
-                                                           .other_available = at_once,
-                                                           .pushback = decision.wait,
-                                                           .deadline_left = time_left()},
-                                                          {}, dispatcher_->rng());
+  const std::optional<Duration> wait = wait_before_retry(at_once, decision.wait);
   if (!wait) return failure.failure;
   if (decision.verdict == policy::SendAgain::kFromBudget) ++retries_;
   last_failure_ = failure.failure;
@@ -377,11 +340,11 @@ bool Call::retried_instead(const ResponseHead& head) noexcept {
                                                      .reused = false,
                                                      .pushback = pushback_of(head)});
   if (decision.verdict == policy::SendAgain::kNo || decision.wait > Duration(0)) return false;
-  if (!dispatcher_->other_open({tried_.data(), tried_count_})) return false;
-  if (!take_token(attempt_.endpoint(), decision.verdict)) return false;
+  if (!dispatcher_->other_open(tried())) return false;
+  if (!take_token(attempt_->endpoint(), decision.verdict)) return false;
   note_decision(decision.reason);
   ++retries_;
-  attempt_.cancel();
+  attempt_->cancel();
   if (body_.is_open() && !std::exchange(owes_writable_, true)) events_.on_upstream_blocked();
   proceed(next_attempt());
   return true;
@@ -401,7 +364,8 @@ void Call::end(UpstreamFailure failure) noexcept {
 }
 
 void Call::detach() noexcept {
-  WEIR_ASSERT(!attempt_.active());
+  WEIR_ASSERT(!first_.active() && !second_.active());
+  if (race_) static_cast<void>(race_->on_cancelled());  // its tokens come back
   leave_hold();
   tunnel_ = false;
   received_ = false;
@@ -415,14 +379,20 @@ void Call::detach() noexcept {
 
 void Call::cancel() noexcept {
   if (!active()) return;
-  attempt_.cancel();
+  cancel_attempts();
   detach();
+}
+
+void Call::cancel_attempts() noexcept {
+  first_.cancel();
+  second_.cancel();
 }
 
 void Call::finish_alone(TimePoint until) noexcept {
   WEIR_ASSERT(under_way());
+  leave_race();
   committed_ = true;  // never sent again
-  if (attempt_.request_sent()) release_request();
+  if (attempt_->request_sent()) release_request();
   deadline_ = std::min(deadline_, until);
   rearm();
 }
@@ -431,24 +401,26 @@ void Call::lift_deadlines() noexcept {
   deadline_ = TimePoint::max();
   patient_ = true;
   rearm();
-  attempt_.rearm();
+  attempt_->rearm();
 }
 
 void Call::rearm() noexcept {
   TimePoint at = deadline_;
   if (wake_at_ != TimePoint{}) at = std::min(at, wake_at_);
+  if (race_) at = std::min(at, race_->timer_at());
   if (at == TimePoint::max()) return dispatcher_->loop().cancel(timer_);
   if (!timer_.armed() || timer_.deadline() != at) dispatcher_->loop().arm(timer_, at);
 }
 
 void Call::on_timer(TimePoint now) {
   if (deadline_ <= now) {
-    waited_for_owner_ = received_ || attempt_.waits_for_owner();
-    attempt_.cancel();
+    waited_for_owner_ = received_ || (!racing() && attempt_->waits_for_owner());
+    cancel_attempts();
     if (deadline_ == start_.deadline) return end(UpstreamFailure::kDeadline);
     if (held_hook.linked()) return hold_expired();  // no endpoint was slow: there was none
     return end(UpstreamFailure::kOverallTimeout);
   }
+  if (race_ && race_->timer_at() <= now) return hedge_due();
   wake_at_ = {};
   rearm();
   proceed(next_attempt());

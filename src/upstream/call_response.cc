@@ -12,10 +12,19 @@ namespace weir::inline v0::upstream {
 
 bool Call::on_attempt_head(Attempt& attempt, const ResponseHead& head) {
   if (head.informational) {
-    if (events_.on_upstream_interim(head)) committed_ = true;
+    // It might be of an attempt that does not answer in the end.
+    if (racing() && other_than(attempt).active()) return true;
+    if (!events_.on_upstream_interim(head)) return true;
+    committed_ = true;
+    if (racing()) note_no_hedge(policy::NoHedge::kAnswerStarted);
+    leave_race();
     return true;
   }
-  if (!committed_ && retried_instead(head)) return true;
+  if (racing()) {
+    if (const std::optional<bool> accepted = answered_in_race(attempt, head)) return *accepted;
+  } else if (!committed_ && !race_ && retried_instead(head)) {
+    return true;
+  }
   if (!std::exchange(committed_, true) || sent_at_ == TimePoint{}) sent_at_ = attempt.sent_at();
   tunnel_ = head.tunnel;
   if (tunnel_) lift_deadlines();
@@ -38,7 +47,7 @@ void Call::on_attempt_complete() {
 
 void Call::resume() noexcept {
   if (kept_.attached() && !deliver_kept()) return;
-  if (!received_) return attempt_.resume();
+  if (!received_) return attempt_->resume();
   detach();
   events_.on_upstream_complete();
 }

@@ -119,6 +119,11 @@ ClientStream* ClientConnection::take_stream() noexcept {
   return &h1_;
 }
 
+bool ClientConnection::has_stream() const noexcept {
+  if (state_ != State::kOpen || retiring_) return false;
+  return h2_ != nullptr ? h2_->has_stream() : h1_.idle();
+}
+
 bool ClientConnection::too_old() const noexcept {
   return retire_at_ <= pool_.loop().now();
 }

@@ -47,6 +47,8 @@ class ClientConnection final : private io::SocketEvents {
 
   /// A stream for the next request, or nullptr if it has none free.
   [[nodiscard]] ClientStream* take_stream() noexcept;
+  /// take_stream() would return one.
+  [[nodiscard]] bool has_stream() const noexcept;
   [[nodiscard]] bool multiplexed() const noexcept { return h2_ != nullptr; }
   /// Of an idle HTTP/1.1 connection: nothing was received, not even an end. Costs a system call.
   [[nodiscard]] bool still_quiet() noexcept;

@@ -48,7 +48,7 @@ Result<ClientStream*, UpstreamFailure> ConnectionPool::acquire(PoolEndpoint& end
   if (endpoint.waiting.empty()) {
     if (ClientStream* stream = take(endpoint, want)) return stream;
   }
-  if (stopping_ || queue_.size() >= upstream_.config().connection_queue_max) {
+  if (stopping_ || !want.waits || queue_.size() >= upstream_.config().connection_queue_max) {
     return unexpected(UpstreamFailure::kNoConnection);
   }
   waiter.access = want.access;
@@ -62,6 +62,15 @@ Result<ClientStream*, UpstreamFailure> ConnectionPool::acquire(PoolEndpoint& end
   stop_waiting(waiter);
   upstream_.note_health(*endpoint.shared, policy::HealthEvent::kConnectFailed, loop_.now());
   return unexpected(failure);
+}
+
+bool ConnectionPool::ready(const PoolEndpoint& endpoint) noexcept {
+  if (!endpoint.waiting.empty()) return false;
+  if (!endpoint.idle.empty()) return true;
+  for (const ClientConnection& connection : endpoint.multiplexed) {
+    if (connection.has_stream()) return true;
+  }
+  return false;
 }
 
 ClientStream* ConnectionPool::take(PoolEndpoint& endpoint, Want want) noexcept {

@@ -57,10 +57,13 @@ class ConnectionPool {
   struct Want {
     io::Access access = io::Access::kOrdinary;
     bool unused_will_do = false;  // a new connection is not looked at before its first request
+    bool waits = true;            // false: kNoConnection if none is ready
   };
   /// A stream, or nullptr if `waiter` was queued, or why there is neither.
   [[nodiscard]] Result<ClientStream*, UpstreamFailure> acquire(PoolEndpoint& endpoint,
                                                                ConnectionWaiter& waiter, Want want);
+  /// A connection to it has a free stream, and nobody waits for it.
+  [[nodiscard]] static bool ready(const PoolEndpoint& endpoint) noexcept;
   /// The waiter does not want a stream any more; no event follows.
   void stop_waiting(ConnectionWaiter& waiter) noexcept;
 

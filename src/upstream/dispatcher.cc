@@ -48,6 +48,27 @@ struct Replicas {
   }
 };
 
+/// The indexes of the endpoints that a call has used.
+struct Tried {
+  Tried(const std::vector<EndpointSet::Member>& members,
+        std::span<const Endpoint* const> endpoints) noexcept {
+    for (std::uint32_t i = 0; i < members.size() && !endpoints.empty(); ++i) {
+      const bool was = std::find(endpoints.begin(), endpoints.end(), members[i].endpoint.get()) !=
+                       endpoints.end();
+      if (was) add(i);
+    }
+  }
+  void add(std::uint32_t index) noexcept {
+    if (count < indexes.size()) indexes[count++] = index;
+  }
+  [[nodiscard]] std::span<const std::uint32_t> span() const noexcept {
+    return {indexes.data(), count};
+  }
+
+  std::array<std::uint32_t, 16> indexes;
+  std::size_t count = 0;
+};
+
 }  // namespace
 
 Dispatcher::Dispatcher(const Setup& setup)
@@ -66,6 +87,7 @@ Dispatcher::Dispatcher(const Setup& setup)
                                                                  .limits = setup.response_limits,
                                                                  .rng = rng_.fork()});
   cursor_ = rng_.next_u64();
+  hedge_ = upstream_.hedge();
   if (loop_index_ == 0) watch_ = std::make_unique<EndpointWatch>(upstream_);
   upstream_.add_dispatcher(*this);
   take_set();
@@ -89,19 +111,12 @@ bool Dispatcher::open(Call& call, io::Access access) noexcept {
 
 // ---- choice
 
-Dispatcher::Chosen Dispatcher::choose(const Ask& ask) noexcept {
+policy::Choice Dispatcher::pick(const Ask& ask, std::span<const std::uint32_t> tried) noexcept {
   const std::vector<EndpointSet::Member>& members = set_->members;
   const Upstream::Published published = upstream_.published();
-  std::array<std::uint32_t, 8> tried;
-  std::size_t tried_count = 0;
-  for (std::uint32_t i = 0; i < members.size() && !ask.tried.empty(); ++i) {
-    const bool was =
-        std::find(ask.tried.begin(), ask.tried.end(), members[i].endpoint.get()) != ask.tried.end();
-    if (was && tried_count < tried.size()) tried[tried_count++] = i;
-  }
   policy::ChoiceAsk wanted{.balance = upstream_.config().balance,
                            .cohort = published.cohort,
-                           .tried = {tried.data(), tried_count},
+                           .tried = tried,
                            .tried_again = ask.tried_again,
                            .local = set_->local,
                            .limit = upstream_.limit(),
@@ -124,12 +139,58 @@ Dispatcher::Chosen Dispatcher::choose(const Ask& ask) noexcept {
     replicas.limit = 0;
     choice = policy::choose_replica(replicas, wanted, cursor_, rng_);
   }
+  return choice;
+}
+
+Dispatcher::Chosen Dispatcher::choose(const Ask& ask) noexcept {
+  const policy::Choice choice = pick(ask, Tried(set_->members, ask.tried).span());
   if (!choice.found()) return {.endpoint = nullptr, .reason = choice.reason};
-  Endpoint& endpoint = *members[choice.index].endpoint;
-  if (endpoint.openness() == policy::Openness::kTrial) {
-    upstream_.note_health(endpoint, policy::HealthEvent::kTrialStarted, loop_.now());
+  PoolEndpoint& endpoint = *endpoints_[choice.index];
+  note_begun(endpoint);
+  return {.endpoint = &endpoint, .reason = choice.reason};
+}
+
+void Dispatcher::note_begun(PoolEndpoint& endpoint) noexcept {
+  if (endpoint.shared->openness() != policy::Openness::kTrial) return;
+  upstream_.note_health(*endpoint.shared, policy::HealthEvent::kTrialStarted, loop_.now());
+}
+
+/// Each choice is made among those that the ones before it left.
+HedgeCandidates Dispatcher::candidates(const Ask& ask) noexcept {
+  HedgeCandidates found;
+  Tried tried(set_->members, ask.tried);
+  Ask next = ask;
+  next.tried_again = false;
+  next.may_try = false;
+  while (found.count < found.targets.size()) {
+    const policy::Choice choice = pick(next, tried.span());
+    if (!choice.found()) break;
+    tried.add(choice.index);
+    found.targets[found.count] = candidate_at(choice.index);
+    found.endpoints[found.count++] = endpoints_[choice.index].get();
   }
-  return {.endpoint = endpoints_[choice.index].get(), .reason = choice.reason};
+  // None can be used: one of the others says why.
+  for (std::uint32_t i = 0; i < endpoints_.size() && found.count == 0; ++i) {
+    const std::span<const std::uint32_t> used = tried.span();
+    if (std::find(used.begin(), used.end(), i) != used.end()) continue;
+    found.targets[0] = candidate_at(i);
+    found.endpoints[found.count++] = endpoints_[i].get();
+  }
+  return found;
+}
+
+control::HedgeCandidate Dispatcher::candidate_at(std::uint32_t index) noexcept {
+  const Upstream::Published published = upstream_.published();
+  const Replicas replicas{set_->members, published, upstream_.limit(), loop_.now()};
+  const policy::ReplicaView view = replicas.view(index);
+  PoolEndpoint& endpoint = *endpoints_[index];
+  return {.target = {.openness = view.openness,
+                     .own_zone = upstream_.config().zone.empty() || index < set_->local,
+                     .connection_ready = ConnectionPool::ready(endpoint),
+                     .in_flight = view.in_flight,
+                     .in_flight_max = view.in_flight_max,
+                     .median = endpoint.shared->read_median()},
+          .budget = &endpoint.shared->budget()};
 }
 
 std::optional<std::uint32_t> Dispatcher::on_trial(const Ask& ask) const noexcept {
@@ -185,6 +246,7 @@ void Dispatcher::unpin(PoolEndpoint& endpoint) noexcept {
 
 void Dispatcher::review() {
   if (stopping_) return;
+  hedge_ = upstream_.hedge();
   take_set();
   for (const auto& endpoint : endpoints_) {
     const policy::Openness openness = endpoint->shared->openness();

@@ -60,7 +60,26 @@ void EndpointWatch::tick(TimePoint now, Duration lateness) {
     if (window_ends_ != TimePoint{}) close_window(*set, now);
     window_ends_ = now + kWindow;
   }
+  if (now >= reads_due_) {
+    judge_reads(*set, now);
+    reads_due_ = now + kHedgeEvery;
+  }
   publish(*set, now);
+}
+
+/// What the latencies of reads say about all endpoints together.
+void EndpointWatch::judge_reads(const EndpointSet& set, TimePoint now) {
+  const policy::HedgeConfig config = upstream_.hedge();
+  if (!config.enabled) return;
+  members_.clear();
+  for (const EndpointSet::Member& member : set.members) {
+    const control::LatencyReading reading = member.endpoint->tracker().reading(now);
+    member.endpoint->set_read_median(reading.known() ? reading.median : Duration(0));
+    if (reading.known()) {
+      members_.push_back({.delay = reading.delay.delay, .median = reading.median});
+    }
+  }
+  upstream_.publish(policy::judge_cohort(members_, upstream_.hedge_cohort(), config));
 }
 
 void EndpointWatch::judge_silence(const EndpointSet& set, TimePoint now, bool late) {

@@ -14,8 +14,8 @@
 
 namespace weir::inline v0::upstream {
 
-/// Judges the endpoints of an upstream from what all loops measured: silence at every tick, latency
-/// once a second. Publishes the sums that choices need.
+/// Judges the endpoints of an upstream from what all loops measured: silence at every tick, the
+/// delay of hedges ten times a second, latency once a second. Publishes the sums that choices need.
 ///
 /// A loop that is late has not read what arrived: what it waits for does not count. The others tell
 /// when they tick (Upstream::note_tick()); `lateness` is that of the loop that runs this.
@@ -26,6 +26,7 @@ class EndpointWatch {
  public:
   static constexpr Duration kTick = std::chrono::milliseconds(20);
   static constexpr Duration kWindow = std::chrono::seconds(1);
+  static constexpr Duration kHedgeEvery = std::chrono::milliseconds(100);
   /// Later than this, our own delay could look like the endpoints' silence.
   static constexpr Duration kLate = std::chrono::milliseconds(20);
 
@@ -44,6 +45,7 @@ class EndpointWatch {
 
   void judge_silence(const EndpointSet& set, TimePoint now, bool late);
   void close_window(const EndpointSet& set, TimePoint now);
+  void judge_reads(const EndpointSet& set, TimePoint now);
   void publish(const EndpointSet& set, TimePoint now);
 
   Upstream& upstream_;
@@ -51,8 +53,10 @@ class EndpointWatch {
   std::vector<policy::LatencyWindow> windows_;
   std::vector<policy::SlowWindows> history_;
   std::vector<Duration> scratch_;
+  std::vector<policy::CohortMember> members_;
   policy::CohortLatency latency_;
   TimePoint window_ends_{};
+  TimePoint reads_due_{};
   TimePoint late_until_{};
 };
 

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -42,6 +43,8 @@ class H1Wire final : public ClientStream {
   std::size_t send_trailers(std::string_view lines) noexcept override;
   void resume() noexcept override;
   void cancel() noexcept override;
+  policy::LoserEnd lose() noexcept override;
+  bool may_have_sent() const noexcept override { return wrote_some_; }
   bool request_ended() const noexcept override { return ended_; }
   bool paused() const noexcept override { return paused_; }
   bool request_sent() const noexcept override {
@@ -85,6 +88,9 @@ class H1Wire final : public ClientStream {
   void finish() noexcept;
   void fail(UpstreamFailure failure) noexcept;
   void on_end(bool reset) noexcept;
+  [[nodiscard]] std::optional<std::uint64_t> bytes_left() const noexcept;
+  /// Ends it early: reads the rest and drops it, or closes the connection.
+  void stop(bool drain) noexcept;
   [[nodiscard]] std::span<const char> unread() const noexcept {
     return {region_ + begin_, end_ - begin_};
   }
@@ -98,7 +104,7 @@ class H1Wire final : public ClientStream {
   std::uint32_t end_ = 0;
   std::uint32_t head_sent_ = 0;  // bytes of head and tail that the kernel accepted
   std::uint32_t generation_ = 0;
-  std::uint32_t head_bytes_ = 0;  // of the response head that is being delivered
+  std::uint32_t head_bytes_ = 0;  // of the response head that is being delivered, or is held
   std::uint64_t chunk_left_ = 0;  // bytes of the current chunk that were announced and not sent
   std::uint64_t requests_ = 0;
   TimePoint progress_at_{};

@@ -22,7 +22,7 @@ void H1Wire::start(const RequestHead& head, const AttemptFields& fields,
   ++generation_;
   ++requests_;
   parser_.begin({.method = head.method, .upgrade_sent = head.upgrade});
-  head_sent_ = 0;
+  head_sent_ = head_bytes_ = 0;
   chunk_left_ = 0;
   frame_begin_ = frame_end_ = 0;
   ended_ = head.framing == RequestFraming::kNone && !head.upgrade;

@@ -98,13 +98,13 @@ bool H1Wire::process_head() noexcept {
                                    .tunnel = tunnel,
                                    .protocol = WireProtocol::kHttp1});
   if (generation_ != generation || state_ == State::kIdle) return false;  // cancelled meanwhile
-  head_bytes_ = 0;
   if (!taken) {
     parser_ = before;
     state_ = State::kHead;
     hold();
     return false;
   }
+  head_bytes_ = 0;
   begin_ += static_cast<std::uint32_t>(result.consumed);
   if (head.informational) return true;
   if (head.body.kind == http::h1::BodyKind::kNone && !tunnel) {
@@ -237,13 +237,34 @@ void H1Wire::on_end(bool reset) noexcept {
   finish();
 }
 
+/// Of the response; nullopt: not known, or too late to keep the connection.
+std::optional<std::uint64_t> H1Wire::bytes_left() const noexcept {
+  const bool has_head = state_ == State::kBody || (state_ == State::kHead && head_bytes_ > 0);
+  if (!has_head || !rest_known_ || !request_sent() || !keep_alive_ || tunnel_) return std::nullopt;
+  return decoder_.remaining();
+}
+
 void H1Wire::cancel() noexcept {
+  const std::optional<std::uint64_t> left = bytes_left();
+  stop(left && *left <= kDiscardMax);
+}
+
+policy::LoserEnd H1Wire::lose() noexcept {
+  constexpr policy::CancelPaceRules kRules;
+  policy::CancelPace unused;
+  const policy::LoserEnd end = policy::end_of_loser(
+      {.multiplexed = false, .bytes_left = bytes_left()}, unused, kRules, connection_.now());
+  stop(end == policy::LoserEnd::kDrain);
+  return end;
+}
+
+void H1Wire::stop(bool drain) noexcept {
   if (events_ == nullptr) return;
   events_ = nullptr;
   ++generation_;
-  const bool whole = state_ == State::kBody && request_sent() && keep_alive_ && !tunnel_;
-  if (whole && rest_known_ && decoder_.remaining() <= kDiscardMax) {
-    begin_ += std::exchange(head_bytes_, 0);
+  const std::uint32_t head_bytes = std::exchange(head_bytes_, 0);
+  if (drain) {
+    begin_ += head_bytes;
     held_ = {};
     paused_ = false;
     if (decoder_.remaining() == 0) return finish();  // all of it is here
@@ -253,7 +274,6 @@ void H1Wire::cancel() noexcept {
     return;
   }
   state_ = State::kIdle;
-  head_bytes_ = 0;
   head_ = nullptr;
   drop_region();
   connection_.abandon();

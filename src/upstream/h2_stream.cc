@@ -180,7 +180,7 @@ void H2Stream::on_head(const http::h2::ResponseHead& head) {
 }
 
 void H2Stream::on_body(const http::BodyChunk& chunk) {
-  if (events_ == nullptr) return;
+  if (events_ == nullptr) return wire_.grant(id_, chunk.text().size());  // read and dropped
   progress_at_ = wire_.now();
   response_end_ = response_end_ || chunk.last();
   std::string_view bytes = chunk.text();
@@ -287,6 +287,25 @@ void H2Stream::cancel() noexcept {
   events_ = nullptr;
   if (failed_hook.linked()) wire_.stop_failing(*this);
   close(http::h2::ErrorCode::kCancel);
+}
+
+policy::LoserEnd H2Stream::lose() noexcept {
+  const bool all_here = ended_ && response_end_;
+  if (events_ == nullptr || all_here || id_ == 0) {
+    cancel();  // there is nothing to reset
+    return policy::LoserEnd::kDrain;
+  }
+  if (!ended_ || wire_.end_of_loser() == policy::LoserEnd::kReset) {
+    cancel();
+    return policy::LoserEnd::kReset;
+  }
+  events_ = nullptr;
+  const std::size_t unread = held_.attached() ? held_.body().size() : 0;
+  drop_held();
+  if (waiting_hook.linked()) wire_.stop_waiting(*this);
+  state_ = State::kClosing;
+  wire_.grant(id_, unread);
+  return policy::LoserEnd::kDrain;
 }
 
 void H2Stream::on_not_started() {

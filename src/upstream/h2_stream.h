@@ -7,9 +7,9 @@
 #include "weir/base/intrusive_list.h"
 #include "weir/base/time.h"
 
-#include "upstream/held_response.h"
 #include "http/h2/client_session.h"
 #include "upstream/client_stream.h"
+#include "upstream/held_response.h"
 
 namespace weir::inline v0::upstream {
 
@@ -25,6 +25,7 @@ class H2Wire;
 ///   kTaken      lent                                               start() → kOpen
 ///   kOpen       request and response are under way                 the last piece → kClosing
 ///   kClosing    the owner is done; the session still knows it      on_stream_end() → kFree
+///               (reset, or its answer is read and dropped)
 ///
 /// Thread-safety: its loop's thread. Lifetime: in its wire's block.
 class H2Stream final : public ClientStream {
@@ -38,6 +39,8 @@ class H2Stream final : public ClientStream {
   std::size_t send_trailers(std::string_view lines) noexcept override;
   void resume() noexcept override;
   void cancel() noexcept override;
+  policy::LoserEnd lose() noexcept override;
+  bool may_have_sent() const noexcept override { return id_ != 0; }
   bool request_ended() const noexcept override { return ended_; }
   bool request_sent() const noexcept override;
   bool paused() const noexcept override { return held_.attached(); }

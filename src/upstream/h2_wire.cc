@@ -117,15 +117,17 @@ std::string_view H2Wire::scheme() const noexcept {
   return connection_.secure() ? "https" : "http";
 }
 
+bool H2Wire::has_stream() const noexcept {
+  return !leaving_ && session_->ended() == http::h2::SessionEnd::kNone &&
+         session_->capacity() > 0 && (free_count_ > 0 || fresh_ < kStreams);
+}
+
 ClientStream* H2Wire::take_stream() noexcept {
-  if (leaving_ || session_->ended() != http::h2::SessionEnd::kNone || session_->capacity() == 0) {
-    return nullptr;
-  }
+  if (!has_stream()) return nullptr;
   std::uint32_t index = fresh_;
   if (free_count_ > 0) {
     index = free_[--free_count_];
   } else {
-    if (fresh_ == kStreams) return nullptr;
     ::new (block_ + kStreamsAt + index * sizeof(H2Stream)) H2Stream(*this);
     ++fresh_;
   }
@@ -184,6 +186,12 @@ void H2Wire::grant(http::h2::StreamId id, std::size_t bytes) noexcept {
 void H2Wire::reset(http::h2::StreamId id, http::h2::ErrorCode code) noexcept {
   session_->reset(id, code);
   flush_later();
+}
+
+policy::LoserEnd H2Wire::end_of_loser() noexcept {
+  constexpr policy::CancelPaceRules kRules;
+  pace_.streams = requests_;
+  return policy::end_of_loser({.multiplexed = true, .bytes_left = {}}, pace_, kRules, now());
 }
 
 // ---- output

@@ -14,6 +14,7 @@
 
 #include "h2_stream.h"
 #include "http/h2/client_session_kit.h"
+#include "policy/loser_end.h"
 #include "upstream/failure.h"
 
 namespace weir::inline v0::upstream {
@@ -48,6 +49,7 @@ class H2Wire final : private http::h2::ClientEvents {
   void destroy() noexcept;
 
   [[nodiscard]] ClientStream* take_stream() noexcept;
+  [[nodiscard]] bool has_stream() const noexcept;
   [[nodiscard]] bool empty() const noexcept { return used_ == 0; }
   /// Sends GOAWAY, then closes.
   void shut_down() noexcept;
@@ -92,6 +94,8 @@ class H2Wire final : private http::h2::ClientEvents {
   [[nodiscard]] bool put_trailers(http::h2::StreamId id, const FieldList& list) noexcept;
   void grant(http::h2::StreamId id, std::size_t bytes) noexcept;
   void reset(http::h2::StreamId id, http::h2::ErrorCode code) noexcept;
+  /// Whether an unneeded stream is reset, which is counted, or its answer read and dropped.
+  [[nodiscard]] policy::LoserEnd end_of_loser() noexcept;
   void free(H2Stream& stream) noexcept;
   void flush_later() noexcept;
   void wait_for_progress(H2Stream& stream) noexcept;
@@ -153,6 +157,7 @@ class H2Wire final : private http::h2::ClientEvents {
   std::uint32_t free_count_ = 0;
   std::uint32_t fresh_ = 0;  // streams from here on were never used
   std::uint32_t used_ = 0;   // streams that are not free
+  policy::CancelPace pace_;
   TimePoint heard_at_{};
   bool input_blocked_ = false;  // output must be sent first
   bool progress_ = false;       // windows or the output have room

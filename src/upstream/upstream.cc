@@ -62,6 +62,7 @@ Upstream::Upstream(Setup setup, std::vector<DiscoveredEndpoint> endpoints, TimeP
                                               config_.retry_budget_tokens_max)),
       tls_(std::move(setup.tls)),
       rng_(setup.rng) {
+  hedge_.enabled = false;
   set_timeouts(timeouts_of(config_));
   set_ = make_set(endpoints, EndpointSet{}, true, now);
   changed_.clear();
@@ -109,6 +110,37 @@ void Upstream::set_budget_rules(const policy::RedundancyBudgetRules& rules) {
   for (const std::shared_ptr<Endpoint>& endpoint : left_) endpoint->budget().set_rules(rules);
 }
 
+// ---- hedging
+
+policy::HedgeConfig Upstream::hedge() const {
+  const std::scoped_lock lock(mutex_);
+  return hedge_;
+}
+
+void Upstream::set_hedge(const policy::HedgeConfig& config) {
+  {
+    const std::scoped_lock lock(mutex_);
+    hedge_ = config;
+    for (const EndpointSet::Member& member : set_->members) {
+      member.endpoint->tracker().set_config(config);
+    }
+    for (const std::shared_ptr<Endpoint>& endpoint : left_) endpoint->tracker().set_config(config);
+  }
+  post_review();
+}
+
+policy::HedgeCohort Upstream::hedge_cohort() const noexcept {
+  return {.delay = Duration(hedge_delay_ns_.load(kRelaxed)),
+          .median = Duration(hedge_median_ns_.load(kRelaxed)),
+          .slow = hedge_slow_.load(kRelaxed)};
+}
+
+void Upstream::publish(const policy::HedgeCohort& cohort) noexcept {
+  hedge_delay_ns_.store(cohort.delay.count(), kRelaxed);
+  hedge_median_ns_.store(cohort.median.count(), kRelaxed);
+  hedge_slow_.store(cohort.slow, kRelaxed);
+}
+
 // ---- endpoints
 
 std::shared_ptr<const EndpointSet> Upstream::endpoints() const {
@@ -148,6 +180,7 @@ std::shared_ptr<EndpointSet> Upstream::make_set(std::vector<DiscoveredEndpoint>&
       endpoint = std::make_shared<Endpoint>(
           Endpoint::Identity{.name = e.address, .host = std::move(e.host), .rules = rules}, loops_,
           health, budget_.rules(), rng_.fork());
+      endpoint->tracker().set_config(hedge_);
     }
     const auto change = endpoint->note(
         e.draining ? policy::HealthEvent::kOperatorDrain : policy::HealthEvent::kOperatorUndrain,

@@ -1,0 +1,396 @@
+#include <array>
+#include <chrono>
+#include <deque>
+#include <string>
+#include <string_view>
+
+#include <gtest/gtest.h>
+
+#include "call_race_testing.h"
+#include "upstream/call.h"
+
+// Reads with two attempts at once, over real connections.
+
+namespace weir::upstream {
+namespace {
+
+using policy::LoserEnd;
+using policy::NoHedge;
+using std::chrono::milliseconds;
+
+TEST_F(CallRaceTest, AReplicaAnswersForOneThatIsLate) {
+  make_two(soon());
+  Asked asked;
+  FakeOrigin& late = start(asked);
+  FakeOrigin& replica = other_than(late);
+  EXPECT_EQ(replica.read_head(loop), "GET / HTTP/1.1\r\nhost: x\r\nx-weir-attempt: 2\r\n\r\n");
+  EXPECT_EQ(endpoint_of(late).in_flight() + endpoint_of(replica).in_flight(), 2U);
+  replica.write(kOk);
+  run_until([&] { return asked.seen.complete; });
+  EXPECT_EQ(asked.seen.status, 200U);
+  EXPECT_EQ(asked.call.endpoint(), &endpoint_of(replica));
+  EXPECT_EQ(asked.call.attempts(), 2U);
+  EXPECT_TRUE(asked.call.hedged());
+  run_until([&] { return late.ended(); });  // the endpoint learns that it may stop
+  EXPECT_EQ(sum(&CallCounters::hedges), 1U);
+  EXPECT_EQ(sum(&CallCounters::hedges_won), 1U);
+  EXPECT_EQ(losers(LoserEnd::kClose), 1U);
+  EXPECT_EQ(endpoint_of(replica).counters(0).hedge_wins.get(), 1U);
+  EXPECT_EQ(tokens(), 1U) << "of two";
+  EXPECT_GT(endpoint_of(late).score().ns, 0) << "a loser teaches, too";
+}
+
+TEST_F(CallRaceTest, APrimaryInTimeIsNotHedged) {
+  make_two(never());
+  Asked asked;
+  FakeOrigin& primary = start(asked);
+  primary.write(kOk);
+  run_until([&] { return asked.seen.complete; });
+  EXPECT_EQ(no_hedge(NoHedge::kNotNeeded), 1U);
+  EXPECT_EQ(sum(&CallCounters::hedges), 0U);
+  EXPECT_EQ(tokens(), 2U);
+  EXPECT_EQ(dispatcher->idle_connections(), 2U);
+}
+
+TEST_F(CallRaceTest, ThePrimaryCanStillWin) {
+  make_two(soon());
+  Asked asked;
+  FakeOrigin& primary = start(asked);
+  FakeOrigin& hedge = other_than(primary);
+  hedge.read_head(loop);
+  primary.write(kOk);
+  run_until([&] { return asked.seen.complete && hedge.ended(); });
+  EXPECT_EQ(asked.call.endpoint(), &endpoint_of(primary));
+  EXPECT_EQ(sum(&CallCounters::hedges_lost), 1U);
+  EXPECT_EQ(asked.seen.ends, 1);
+}
+
+TEST_F(CallRaceTest, OnlyReadsAreSentTwice) {
+  struct Case {
+    Request request;
+    NoHedge reason;
+  };
+  const std::array cases = {
+      Case{{.method = http::Method::kPost, .framing = RequestFraming::kNone}, NoHedge::kUnsafe},
+      Case{{.method = http::Method::kPut, .framing = RequestFraming::kNone}, NoHedge::kUnsafe},
+      Case{{.method = http::Method::kGet, .framing = RequestFraming::kLength, .length = 0},
+           NoHedge::kBody},
+      Case{{.method = http::Method::kGet, .framing = RequestFraming::kNone, .upgrade = true},
+           NoHedge::kUpgrade}};
+  for (const Case& one : cases) {
+    make_two(soon());
+    Asked asked;
+    ASSERT_TRUE(ask(asked.call, one.request));
+    if (one.request.framing != RequestFraming::kNone) {
+      static_cast<void>(asked.call.send_body({}, true));
+    }
+    FakeOrigin& primary = asked_one();
+    stay_alone(primary);
+    EXPECT_EQ(no_hedge(one.reason), 1U) << name_of(one.reason);
+    asked.call.cancel();
+    TearDown();
+  }
+}
+
+TEST_F(CallRaceTest, ARouteCanSayThatAPostIsARead) {
+  make_two(soon());
+  Asked asked;
+  ASSERT_TRUE(ask(asked.call, {.method = http::Method::kPost, .framing = RequestFraming::kNone},
+                  {.idempotent = true}));
+  FakeOrigin& late = asked_one();
+  FakeOrigin& replica = other_than(late);
+  EXPECT_EQ(replica.read_head(loop).substr(0, 6), "POST /");
+  replica.write(kOk);
+  run_until([&] { return asked.seen.complete; });
+}
+
+TEST_F(CallRaceTest, ARouteCanSayThatNothingIsHedged) {
+  make_two(soon());
+  Asked asked;
+  ASSERT_TRUE(get(asked.call, {.hedge = false}));
+  stay_alone(asked_one());
+  EXPECT_EQ(no_hedge(NoHedge::kDisabled), 1U);
+  asked.call.cancel();
+}
+
+TEST_F(CallRaceTest, WhatForbidsAHedgeIsAskedWhenItIsDue) {
+  struct Case {
+    std::function<void(FakeOrigin&)> before_due;
+    NoHedge reason;
+  };
+  const auto health = [this](policy::HealthEvent event) {
+    return [this, event](FakeOrigin& replica) {
+      upstream->note_health(endpoint_of(replica), event, loop.now());
+    };
+  };
+  const std::array cases = {
+      Case{[this](FakeOrigin&) { upstream->set_overloaded(true); }, NoHedge::kOverload},
+      Case{[this](FakeOrigin&) {
+             upstream->publish(policy::HedgeCohort{.delay = milliseconds(20), .slow = true});
+           },
+           NoHedge::kCohortSlow},
+      Case{health(policy::HealthEvent::kTooSlow), NoHedge::kTargetOut},
+      Case{health(policy::HealthEvent::kSuspected), NoHedge::kTargetOut},
+      Case{health(policy::HealthEvent::kOperatorDrain), NoHedge::kTargetOut},
+      Case{[this](FakeOrigin& replica) {
+             while (upstream->budget().try_take()) static_cast<void>(replica);
+           },
+           NoHedge::kBudget},
+      Case{[this](FakeOrigin& replica) {
+             while (endpoint_of(other_than(replica)).budget().try_take()) continue;
+           },
+           NoHedge::kDestinationBudget},
+      Case{[this](FakeOrigin&) {
+             policy::HedgeConfig off = soon();
+             off.enabled = false;
+             upstream->set_hedge(off);
+             loop.run_once();
+           },
+           NoHedge::kDisabled}};
+  for (const Case& one : cases) {
+    make_two(later());
+    Asked asked;
+    FakeOrigin& primary = start(asked);
+    one.before_due(other_than(primary));
+    run_until([&] { return no_hedge(one.reason) == 1; });
+    EXPECT_EQ(sum(&CallCounters::hedges), 0U) << name_of(one.reason);
+    primary.write(kOk);
+    run_until([&] { return asked.seen.complete; });
+    EXPECT_EQ(no_hedge(NoHedge::kNotNeeded), 0U) << "one reason per call";
+    TearDown();
+  }
+}
+
+TEST_F(CallRaceTest, AHedgeStaysInItsZone) {
+  config.zone = "a";
+  std::vector<DiscoveredEndpoint> both = found({a.name(), b.name()});
+  both[0].zone = "a";
+  both[1].zone = "b";
+  make_two(soon(), both);
+  Asked asked;
+  FakeOrigin& primary = start(asked);
+  EXPECT_EQ(&primary, &a);
+  stay_alone(primary);
+  EXPECT_EQ(no_hedge(NoHedge::kOtherZone), 1U);
+  asked.call.cancel();
+}
+
+TEST_F(CallRaceTest, AHedgeDoesNotWaitForAConnection) {
+  config.warm_connections = 0;
+  make_two(soon());
+  Asked asked;
+  ASSERT_TRUE(get(asked.call));
+  FakeOrigin& primary = accept_at_one(a, b);
+  primary.read_head(loop);
+  run_until([&] { return no_hedge(NoHedge::kNoConnection) == 1; });
+  EXPECT_FALSE(other_than(primary).has_caller());
+  asked.call.cancel();
+}
+
+TEST_F(CallRaceTest, AConnectionThatDiedDoesNotCostAToken) {
+  make_two(later());
+  Asked asked;
+  FakeOrigin& primary = start(asked);
+  other_than(primary).close();  // seen only when it is taken: the loop does not run meanwhile
+  ::poll(nullptr, 0, 60);
+  run_until([&] { return no_hedge(NoHedge::kNoConnection) == 1; });
+  EXPECT_EQ(tokens(), 2U);
+  primary.write(kOk);
+  run_until([&] { return asked.seen.complete; });
+}
+
+TEST_F(CallRaceTest, AFailureIsFollowedByAnotherEndpointAtOnce) {
+  make_two(never());
+  Asked asked;
+  FakeOrigin& primary = start(asked);
+  primary.reset();
+  FakeOrigin& other = other_than(primary);
+  EXPECT_NE(other.read_head(loop).find("x-weir-attempt: 2"), std::string::npos);
+  other.write(kOk);
+  run_until([&] { return asked.seen.complete; });
+  EXPECT_FALSE(asked.call.hedged());
+  EXPECT_EQ(counters(0).retries.get() + counters(1).retries.get(), 1U);
+}
+
+TEST_F(CallRaceTest, ATryLaterAnswerIsSetAsideWhileAnotherMayBeBetter) {
+  make_two(soon());
+  Asked asked;
+  FakeOrigin& primary = start(asked);
+  FakeOrigin& hedge = other_than(primary);
+  hedge.read_head(loop);
+  primary.write(kUnavailable);
+  let_pass(milliseconds(10));
+  EXPECT_EQ(asked.seen.heads, 0);
+  hedge.write(kOk);
+  run_until([&] { return asked.seen.complete; });
+  EXPECT_EQ(asked.seen.status, 200U);
+  EXPECT_EQ(losers(LoserEnd::kDrain), 1U) << "four bytes are cheaper than a connection";
+  run_until([&] { return dispatcher->idle_connections() == 2; });
+}
+
+TEST_F(CallRaceTest, AnAnswerThatWasSetAsideIsUsedIfNoBetterOneComes) {
+  make_two(soon());
+  Asked asked;
+  FakeOrigin& primary = start(asked);
+  FakeOrigin& hedge = other_than(primary);
+  hedge.read_head(loop);
+  hedge.write("HTTP/1.1 404 Not Found\r\ncontent-length: 4\r\n\r\nnone");
+  let_pass(milliseconds(10));
+  EXPECT_EQ(asked.seen.heads, 0) << "a replica that lags must not hide what the primary has";
+  primary.reset();
+  run_until([&] { return asked.seen.complete; });
+  EXPECT_EQ(asked.seen.status, 404U);
+  EXPECT_EQ(asked.seen.body, "none");
+  EXPECT_EQ(asked.seen.ends, 1);
+}
+
+TEST_F(CallRaceTest, IfAllFailTheFirstFailureIsReported) {
+  make_two(soon());
+  Asked asked;
+  FakeOrigin& primary = start(asked);
+  FakeOrigin& hedge = other_than(primary);
+  hedge.read_head(loop);
+  while (upstream->budget().try_take()) continue;
+  primary.write("HTTP/1.1 200 OK\r\nbad header\r\n\r\n");
+  run_until([&] { return failures(UpstreamFailure::kBadResponse, index_of(primary)) == 1; });
+  EXPECT_FALSE(asked.seen.ended()) << "the hedge goes on";
+  hedge.reset();
+  run_until_ended(asked.seen);
+  EXPECT_EQ(asked.seen.failure, UpstreamFailure::kBadResponse);
+  EXPECT_EQ(sum(&CallCounters::hedges_failed), 1U);
+}
+
+TEST_F(CallRaceTest, InterimHeadsAreDroppedWhileAnotherAttemptMayWin) {
+  make_two(soon());
+  Asked asked;
+  FakeOrigin& primary = start(asked);
+  FakeOrigin& hedge = other_than(primary);
+  hedge.read_head(loop);
+  primary.write("HTTP/1.1 103 Early Hints\r\n\r\n");
+  let_pass(milliseconds(10));
+  EXPECT_TRUE(asked.seen.interim.empty());
+  hedge.write(kOk);
+  run_until([&] { return asked.seen.complete; });
+}
+
+TEST_F(CallRaceTest, NothingIsHedgedAfterAByteWentDownstream) {
+  make_two(later());
+  Asked asked;
+  FakeOrigin& primary = start(asked);
+  primary.write("HTTP/1.1 103 Early Hints\r\n\r\n");
+  run_until([&] { return asked.seen.interim.size() == 1; });
+  EXPECT_EQ(no_hedge(NoHedge::kAnswerStarted), 1U);
+  stay_alone(primary);
+  primary.reset();
+  run_until_ended(asked.seen);
+  EXPECT_EQ(asked.seen.failure, UpstreamFailure::kTruncated);
+}
+
+TEST_F(CallRaceTest, ACancelledCallEndsBothAttempts) {
+  make_two(soon());
+  Asked asked;
+  FakeOrigin& primary = start(asked);
+  FakeOrigin& hedge = other_than(primary);
+  hedge.read_head(loop);
+  asked.call.cancel();
+  run_until([&] { return primary.ended() && hedge.ended(); });
+  EXPECT_EQ(endpoint(0).in_flight() + endpoint(1).in_flight(), 0U);
+  EXPECT_EQ(tokens(), 1U) << "its bytes were sent";
+}
+
+TEST_F(CallRaceTest, TheOwnerMayCancelWithinTheAnswer) {
+  make_two(soon());
+  Asked asked;
+  FakeOrigin& primary = start(asked);
+  FakeOrigin& hedge = other_than(primary);
+  hedge.read_head(loop);
+  asked.seen.within(CallEvent::kHead, [&] { asked.call.cancel(); });
+  hedge.write(kOk);
+  run_until([&] { return asked.seen.heads == 1 && primary.ended(); });
+  EXPECT_EQ(asked.seen.ends, 0);
+}
+
+TEST_F(CallRaceTest, TheDeadlineEndsBothAttempts) {
+  make_two(soon());
+  Asked asked;
+  ASSERT_TRUE(get(asked.call, {.deadline = loop.now() + milliseconds(300)}));
+  FakeOrigin& primary = asked_one();
+  other_than(primary).read_head(loop);
+  run_until_ended(asked.seen);
+  EXPECT_EQ(asked.seen.failure, UpstreamFailure::kDeadline);
+  EXPECT_FALSE(asked.call.waited_for_owner());
+}
+
+TEST_F(CallRaceTest, AnOwnerThatLeavesKeepsOneAttempt) {
+  make_two(soon());
+  Asked asked;
+  FakeOrigin& primary = start(asked);
+  FakeOrigin& hedge = other_than(primary);
+  hedge.read_head(loop);
+  asked.call.finish_alone(loop.now() + std::chrono::seconds(5));
+  run_until([&] { return hedge.ended(); });
+  primary.write(kOk);
+  run_until([&] { return asked.seen.complete; });
+}
+
+TEST_F(CallRaceTest, AResponseIsDeliveredOnceToASlowOwner) {
+  make_two(soon());
+  Asked asked;
+  asked.seen.take_heads = false;
+  FakeOrigin& primary = start(asked);
+  FakeOrigin& hedge = other_than(primary);
+  hedge.read_head(loop);
+  hedge.write(kOk);
+  run_until([&] { return asked.seen.heads == 1; });
+  primary.close();
+  asked.seen.take_heads = true;
+  asked.call.resume();
+  run_until([&] { return asked.seen.complete; });
+  EXPECT_EQ(asked.seen.heads, 2);
+  EXPECT_EQ(asked.seen.body, "ok");
+}
+
+TEST_F(CallRaceTest, ACallerThatRepeatsIsNotHedged) {
+  make_two(soon());
+  Asked asked;
+  ASSERT_TRUE(get(asked.call, {.caller_attempt = 2}));
+  FakeOrigin& primary = asked_one();
+  run_until([&] { return no_hedge(NoHedge::kCallerRetries) == 1; });
+  primary.write(kOk);
+  run_until([&] { return asked.seen.complete; });
+}
+
+// ---- HTTP/2
+
+TEST_F(CallRaceTest, OnHttp2ALoserIsReset) {
+  config.protocol = Protocol::kHttp2;
+  make_two(soon());
+  H2Origin at_a(a);
+  H2Origin at_b(b);
+  at_a.begin(loop.now());
+  at_b.begin(loop.now());
+  const auto step = [&] {
+    at_a.step(loop);
+    at_b.step(loop);
+  };
+  for (int i = 0; i < 20; ++i) step();
+  Asked asked;
+  ASSERT_TRUE(get(asked.call));
+  for (int i = 0; i < 500 && (at_a.requests.empty() || at_b.requests.empty()); ++i) step();
+  ASSERT_EQ(at_a.requests.size() + at_b.requests.size(), 2U);
+  const bool a_is_hedge = at_a.requests.begin()->second.fields.contains("x-weir-attempt");
+  H2Origin& hedge = a_is_hedge ? at_a : at_b;
+  H2Origin& late = a_is_hedge ? at_b : at_a;
+  EXPECT_EQ(hedge.requests.begin()->second.fields["x-weir-attempt"], "2");
+  hedge.answer(hedge.requests.begin()->first, 204, true);
+  const H2Origin::Request& lost = late.requests.begin()->second;
+  for (int i = 0; i < 500 && !(asked.seen.complete && lost.reset); ++i) step();
+  EXPECT_EQ(asked.seen.status, 204U);
+  EXPECT_TRUE(lost.reset);
+  EXPECT_EQ(lost.code, http::h2::ErrorCode::kCancel);
+  EXPECT_EQ(losers(LoserEnd::kReset), 1U);
+  EXPECT_EQ(upstream->connections(), 2U) << "a reset costs no connection";
+}
+
+}  // namespace
+}  // namespace weir::upstream
