@@ -45,6 +45,10 @@ struct UpstreamTimeouts {
 /// The timeouts of a configuration.
 [[nodiscard]] UpstreamTimeouts timeouts_of(const UpstreamConfig& config) noexcept;
 
+/// The redundancy budget of an upstream: its own values, otherwise those of `common`.
+[[nodiscard]] policy::RedundancyBudgetRules budget_rules_of(
+    const UpstreamConfig& config, const policy::HedgeConfig& common) noexcept;
+
 /// The size of one connection's object, for the memory ceiling.
 [[nodiscard]] std::size_t connection_bytes() noexcept;
 /// The size of one block of UpstreamMemory::sessions.

@@ -54,7 +54,7 @@ TEST(OptionTable, HasEverySection) {
   EXPECT_THAT(std::vector<std::string_view>(plain_sections().begin(), plain_sections().end()),
               testing::UnorderedElementsAre("listen", "tls", "admin", "server", "http2",
                                             "admission", "admission.limit", "actors", "priority",
-                                            "memory", "trust", "dns", "reload"));
+                                            "memory", "trust", "dns", "reload", "hedge"));
 }
 
 TEST(OptionTable, RowsOfOneSectionStandTogether) {
@@ -204,16 +204,25 @@ TEST(OptionTable, ValidateOfAnUpstreamRefusesWhatTheTableRefuses) {
 
 TEST(OptionTable, ValidateAcceptsWhatTheTableAccepts) {
   // Bounded more tightly by another option.
-  const std::set<std::string> coupled = {
-      "server.reserved_connections",     "server.reserved_write_buffers",
-      "server.reserved_streams",         "server.reserved_handshakes",
-      "server.high_watermark",           "server.critical_watermark",
-      "server.head_bytes_max",           "server.uri_bytes_max",
-      "server.trailer_bytes_max",        "http2.uri_bytes_max",
-      "admission.limit.initial_limit",   "admission.limit.min_limit",
-      "admission.limit.vegas_alpha",     "admission.limit.vegas_beta",
-      "actors.actor_table_size",         "memory.memory_pressure_threshold",
-      "memory.memory_critical_threshold"};
+  const std::set<std::string> coupled = {"server.reserved_connections",
+                                         "server.reserved_write_buffers",
+                                         "server.reserved_streams",
+                                         "server.reserved_handshakes",
+                                         "server.high_watermark",
+                                         "server.critical_watermark",
+                                         "server.head_bytes_max",
+                                         "server.uri_bytes_max",
+                                         "server.trailer_bytes_max",
+                                         "http2.uri_bytes_max",
+                                         "admission.limit.initial_limit",
+                                         "admission.limit.min_limit",
+                                         "admission.limit.vegas_alpha",
+                                         "admission.limit.vegas_beta",
+                                         "actors.actor_table_size",
+                                         "memory.memory_pressure_threshold",
+                                         "memory.memory_critical_threshold",
+                                         "hedge.min_delay_ms",
+                                         "hedge.default_delay_ms"};
   for (const auto& option : config_options()) {
     const OptionRow& row = option.row;
     if (!row.has_range() || coupled.count(row.key()) != 0) continue;

@@ -188,6 +188,8 @@ Json endpoint_json(const std::string& name, const upstream::EndpointSet::Member&
           {"attempts", endpoint.sum([](const Counters& c) { return c.attempts.get(); })},
           {"answered", endpoint.sum([](const Counters& c) { return c.answered.get(); })},
           {"retries", endpoint.sum([](const Counters& c) { return c.retries.get(); })},
+          {"hedges", endpoint.sum([](const Counters& c) { return c.hedges.get(); })},
+          {"hedge_wins", endpoint.sum([](const Counters& c) { return c.hedge_wins.get(); })},
           {"failures", failures}};
 }
 

@@ -50,6 +50,21 @@ std::uint64_t dial_tls_bytes(const config::Config& config) {
   return bytes;
 }
 
+/// Endpoints that the upstreams may have. Each one that a reload adds has as many as the largest.
+std::uint64_t endpoints_max(const config::Config& config) {
+  std::uint64_t all = 0;
+  std::uint64_t largest = 16;  // at least
+  for (const upstream::UpstreamConfig& upstream : config.upstreams) {
+    std::uint64_t endpoints = 0;
+    for (const upstream::SourceSpec& spec : upstream.endpoints) {
+      endpoints += upstream::endpoints_max(spec, config.dns.records_max);
+    }
+    all += endpoints;
+    largest = std::max(largest, endpoints);
+  }
+  return all + config.reload.upstreams_spare * largest;
+}
+
 /// The largest addends, largest first, and the sum of the others.
 std::vector<MemoryAddend> largest(std::vector<MemoryAddend> addends) {
   constexpr std::size_t kShown = 6;
@@ -112,6 +127,9 @@ MemoryBudget gateway_budget(const config::Config& config) {
       "actor and peer tables, waiting rooms, windows");
   add("gateway counters", loops * (sizes.room.upstreams + 1), sizeof(UpstreamCounters),
       "loops × upstreams, spare ones included");
+  add("gateway endpoints", endpoints_max(config),
+      sizeof(upstream::Endpoint) + loops * sizeof(upstream::EndpointCounters),
+      "endpoints, spare ones included; 2 KiB of each for the latencies of reads");
   add("gateway logs", 4, kLogBufferBytes, "two logs, two buffers each");
   if (config.admin.listen) {
     add("gateway admin", 1, admin_worst_case_bytes(config),

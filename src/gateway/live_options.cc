@@ -146,9 +146,10 @@ void LiveOptions::apply(config::OptionApply which, const Prepared& prepared) {
         upstream.set_timeouts(timeouts_of(config));
       });
     case config::OptionApply::kRetries:
-      return each([](upstream::Upstream& upstream, const upstream::UpstreamConfig& config) {
-        upstream.set_budget_rules(policy::redundancy_budget_rules(config.retry_budget_pct,
-                                                                  config.retry_budget_tokens_max));
+    case config::OptionApply::kHedge:
+      return each([&](upstream::Upstream& upstream, const upstream::UpstreamConfig& config) {
+        upstream.set_budget_rules(budget_rules_of(config, now.hedge));
+        upstream.set_hedge(now.hedge);
       });
     case config::OptionApply::kEndpoints:
       return consumers_.set_endpoints(*prepared.upstreams, now);

@@ -58,6 +58,7 @@ struct Held {
   std::vector<std::uint32_t> limit_bounds;  // and, where it is fixed, the limit itself
   std::vector<upstream::UpstreamTimeouts> timeouts;
   std::vector<std::uint32_t> retries;  // deposit and cap of each upstream
+  std::vector<policy::HedgeConfig> hedge;
   std::vector<std::string> names;
   std::vector<upstream::UpstreamConfig> fixed;  // what is fixed while an upstream exists
   std::vector<std::vector<upstream::SourceSpec>> sources;
@@ -125,6 +126,7 @@ class Running {
              .limit_bounds = {},
              .timeouts = {},
              .retries = {},
+             .hedge = {},
              .names = table_.upstreams->names(),
              .fixed = {},
              .sources = {},
@@ -145,6 +147,7 @@ class Running {
       out.limit_bounds.push_back(stats.limit_max);
       if (limit && limit->policy == LimitKind::kFixed) out.limit_bounds.push_back(stats.limit);
       out.timeouts.push_back(one->upstream.timeouts());
+      out.hedge.push_back(one->upstream.hedge());
       out.retries.push_back(one->upstream.budget().rules().deposit_millitokens);
       out.retries.push_back(one->upstream.budget().rules().cap_millitokens);
       out.fixed.push_back(fixed_part(one->upstream.config()));

@@ -131,6 +131,8 @@ class Scrape {
   void tls();
   void requests();
   void upstreams();
+  void hedges();
+  void hedge_delays();
   void retries();
   void endpoints();
   void process();
@@ -383,7 +385,66 @@ void Scrape::upstreams() {
     return upstream_at(i).sum([](const upstream::CallCounters& c) { return c.held.get(); });
   });
   retries();
+  hedges();
   endpoints();
+}
+
+void Scrape::hedges() {
+  using upstream::CallCounters;
+  const auto each = [this](Metric metric, OwnedCount CallCounters::*counter) {
+    page_.family(metric);
+    for (std::size_t i = 0; i < count(); ++i) {
+      page_.sample({upstream_name(i)},
+                   upstream_at(i).sum([&](const CallCounters& c) { return (c.*counter).get(); }));
+    }
+  };
+  each(kHedgeRequests, &CallCounters::hedges);
+  each(kHedgeWins, &CallCounters::hedges_won);
+  each(kHedgePrimaryWins, &CallCounters::hedges_lost);
+  each(kHedgeFailures, &CallCounters::hedges_failed);
+  page_.family(kHedgeSkipped);
+  for (std::size_t i = 0; i < count(); ++i) {
+    for (std::size_t k = 1; k < policy::kNoHedgeCount; ++k) {
+      page_.sample({upstream_name(i), policy::kNoHedgeNames[k]},
+                   upstream_at(i).sum([k](const CallCounters& c) { return c.no_hedge[k].get(); }));
+    }
+  }
+  page_.family(kHedgeLosers);
+  for (std::size_t i = 0; i < count(); ++i) {
+    for (std::size_t k = 0; k < policy::kLoserEndNames.size(); ++k) {
+      page_.sample({upstream_name(i), policy::kLoserEndNames[k]},
+                   upstream_at(i).sum([k](const CallCounters& c) { return c.losers[k].get(); }));
+    }
+  }
+  page_.family(kHedgeCohortSlow);
+  for (std::size_t i = 0; i < count(); ++i) {
+    page_.sample({upstream_name(i)}, upstream_at(i).hedge_cohort().slow ? 1U : 0U);
+  }
+  hedge_delays();
+}
+
+void Scrape::hedge_delays() {
+  struct Row {
+    std::string_view upstream;
+    std::string_view endpoint;
+    Duration delay;
+    Duration mean;
+  };
+  std::vector<Row> rows;
+  for (std::size_t i = 0; i < count(); ++i) {
+    const policy::HedgeConfig config = upstream_at(i).hedge();
+    for (const upstream::EndpointSet::Member& member : sets_[i]->members) {
+      const control::LatencyReading reading = member.endpoint->tracker().reading(now_);
+      if (reading.samples == 0) continue;
+      rows.push_back({upstream_name(i), member.endpoint->label(),
+                      policy::capped_by(upstream_at(i).hedge_cohort(), reading.delay, config).delay,
+                      reading.mean});
+    }
+  }
+  page_.family(kHedgeDelay);
+  for (const Row& row : rows) page_.sample({row.upstream, row.endpoint}, to_seconds(row.delay));
+  page_.family(kEndpointReadLatency);
+  for (const Row& row : rows) page_.sample({row.upstream, row.endpoint}, to_seconds(row.mean));
 }
 
 void Scrape::retries() {

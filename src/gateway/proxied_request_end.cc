@@ -147,10 +147,12 @@ void ProxiedRequest::end_linger(Outcome outcome) noexcept {
 }
 
 // From the last byte of the request to the head of the response. An answer before the end of the
-// body, a request that waited for an endpoint and one that was sent again have no such time.
+// body, a request that waited for an endpoint and one that was sent again have no such time. A
+// hedged one has: that of the endpoint that answered.
 void ProxiedRequest::time_sample() noexcept {
   const TimePoint sent = call_.request_sent_at();
-  if (sent == TimePoint{} || call_.held_for() > Duration(0) || call_.attempts() > 1) {
+  const bool sent_again = call_.attempts() > 1 && !call_.hedged();
+  if (sent == TimePoint{} || call_.held_for() > Duration(0) || sent_again) {
     permit_.skip_sample();
   } else {
     permit_.start_sample_at(sent);

@@ -85,19 +85,19 @@ std::shared_ptr<const UpstreamSet> UpstreamTable::made_for(
     const upstream::UpstreamConfig& config = change.after.upstreams[i];
     std::shared_ptr<ServedUpstream> same =
         stays(change, config.name) ? now->find(config.name) : nullptr;
-    next->all.push_back(same != nullptr ? std::move(same)
-                                        : make(config, change.after.limit_of(config),
-                                               tls.empty() ? nullptr : tls[i]));
+    next->all.push_back(same != nullptr
+                            ? std::move(same)
+                            : make(config, change.after, tls.empty() ? nullptr : tls[i]));
   }
   return next;
 }
 
 std::shared_ptr<ServedUpstream> UpstreamTable::make(const upstream::UpstreamConfig& config,
-                                                    const LimitConfig& limit,
+                                                    const config::Config& all,
                                                     io::TlsContext::Ptr tls) {
   const std::scoped_lock lock(mutex_);
   std::shared_ptr<ServedUpstream> made(
-      new ServedUpstream(place_for(config.name, limit),
+      new ServedUpstream(place_for(config.name, all.limit_of(config)),
                          {.config = config,
                           .loops = setup_.loops,
                           .reserved = setup_.reserved,
@@ -106,6 +106,8 @@ std::shared_ptr<ServedUpstream> UpstreamTable::make(const upstream::UpstreamConf
                           .tls = std::move(tls)},
                          fixed_endpoints(config), io::monotonic_now()),
       [this](ServedUpstream* upstream) { destroy(upstream); });
+  made->upstream.set_budget_rules(budget_rules_of(config, all.hedge));
+  made->upstream.set_hedge(all.hedge);
   upstreams_.push_back(made.get());
   return made;
 }

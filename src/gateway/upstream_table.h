@@ -73,7 +73,7 @@ class UpstreamTable {
 
  private:
   [[nodiscard]] std::shared_ptr<ServedUpstream> make(const upstream::UpstreamConfig& config,
-                                                     const LimitConfig& limit,
+                                                     const config::Config& all,
                                                      io::TlsContext::Ptr tls);
   /// The place of that name if there is one, otherwise a new one. Under mutex_.
   [[nodiscard]] UpstreamPlace& place_for(const std::string& name, const LimitConfig& limit);

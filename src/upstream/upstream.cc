@@ -51,6 +51,13 @@ UpstreamTimeouts timeouts_of(const UpstreamConfig& config) noexcept {
           .hold = config.hold_max};
 }
 
+policy::RedundancyBudgetRules budget_rules_of(const UpstreamConfig& config,
+                                              const policy::HedgeConfig& common) noexcept {
+  return policy::redundancy_budget_rules(
+      config.retry_budget_pct.value_or(common.budget_pct),
+      config.retry_budget_tokens_max.value_or(common.max_budget_tokens));
+}
+
 Upstream::Upstream(Setup setup, std::vector<DiscoveredEndpoint> endpoints, TimePoint now)
     : config_(std::move(setup.config)),
       loops_(setup.loops),
@@ -58,8 +65,7 @@ Upstream::Upstream(Setup setup, std::vector<DiscoveredEndpoint> endpoints, TimeP
       observer_(setup.observer),
       counters_(std::make_unique<CallCounters[]>(setup.loops)),
       ticked_ns_(std::make_unique<std::atomic<std::int64_t>[]>(setup.loops)),
-      budget_(policy::redundancy_budget_rules(config_.retry_budget_pct,
-                                              config_.retry_budget_tokens_max)),
+      budget_(budget_rules_of(config_, {})),
       tls_(std::move(setup.tls)),
       rng_(setup.rng) {
   hedge_.enabled = false;

@@ -14,6 +14,7 @@ enum class OptionApply : std::uint8_t {
   kLimits,     // how the limit of each upstream is found
   kTimeouts,   // towards upstreams
   kRetries,    // how many retries an upstream may get
+  kHedge,      // when and how often reads are hedged
   kEndpoints,  // where the endpoints of each upstream come from
   kDialTls,    // certificates and what is verified towards upstreams
   kReplace,    // an upstream comes, goes, or is replaced by a new one of the same name

@@ -9,6 +9,7 @@
 #include "weir/experimental/io/dns_config.h"
 #include "weir/experimental/server/server_config.h"
 #include "weir/experimental/upstream/upstream_config.h"
+#include "weir/policy/hedge_config.h"
 
 namespace weir::inline v0::config {
 
@@ -32,6 +33,7 @@ struct Config {
   gateway::TrustConfig trust;
   io::DnsConfig dns;
   gateway::ReloadConfig reload;
+  policy::HedgeConfig hedge;
   std::vector<upstream::UpstreamConfig> upstreams;
   std::vector<gateway::RouteConfig> routes;
 

@@ -45,13 +45,14 @@ struct RouteConfig {
   std::uint64_t bytes_estimate = 1 << 20;  // if announced bytes count and Content-Length is missing
   std::optional<Duration> overall_timeout;  // unset: the upstream's; 0: none
   bool idempotent = false;                  // may be sent twice, whatever its method
+  bool hedge = true;                        // its reads may be sent to a second endpoint
   std::uint32_t cost = 1;                   // units of the limit that one request takes
   std::vector<IdentityKind> identity;       // empty: as in [actors]
 
   bool operator==(const RouteConfig&) const = default;
   [[nodiscard]] ConfigErrors validate() const;
   /// Whether a request has the same class, cost and rules by either: not what is matched, nor what
-  /// concerns the request alone (timeouts, whether it may be sent twice).
+  /// concerns the request alone (timeouts, whether it may be sent twice, or hedged).
   [[nodiscard]] bool treats_as(const RouteConfig& other) const {
     return upstream == other.upstream && priority == other.priority && cost == other.cost &&
            max_body == other.max_body && bytes == other.bytes &&

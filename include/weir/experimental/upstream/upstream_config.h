@@ -71,8 +71,9 @@ struct UpstreamConfig {
   std::uint32_t connection_queue_max = 1024;    // requests of a loop that wait for a connection
   std::uint32_t hold_requests_max = 1024;       // requests that wait for an endpoint
   std::uint64_t retry_body_max = 64 * 1024;     // longer request bodies are not kept for a retry
-  double retry_budget_pct = 0.10;               // retries per request, in the long run
-  std::uint32_t retry_budget_tokens_max = 100;  // retries at once
+  // Retries and hedges per request in the long run, and at once; unset: as in HedgeConfig.
+  std::optional<double> retry_budget_pct;
+  std::optional<std::uint32_t> retry_budget_tokens_max;
   std::uint32_t response_head_bytes_max = 32 * 1024;  // larger: 502
   LimitOverrides limit;
 
@@ -119,8 +120,8 @@ inline ConfigErrors UpstreamConfig::validate(const LimitConfig& common) const {
   check_range(errors, "connection_queue_max", connection_queue_max, 0U, 1000000U);
   check_range(errors, "hold_requests_max", hold_requests_max, 0U, 1000000U);
   check_range(errors, "retry_body_max", retry_body_max, std::uint64_t{0}, kRetryBodyMax);
-  check_range(errors, "retry_budget_pct", retry_budget_pct, 0.0, 1.0);
-  check_range(errors, "retry_budget_tokens_max", retry_budget_tokens_max, 0U, 100000U);
+  check_range(errors, "retry_budget_pct", retry_budget_pct.value_or(0), 0.0, 1.0);
+  check_range(errors, "retry_budget_tokens_max", retry_budget_tokens_max.value_or(0), 0U, 100000U);
   check_range(errors, "response_head_bytes_max", response_head_bytes_max, 1024U, 1U << 20U);
   append_errors(errors, "health.", health.validate());
   if (limit != LimitOverrides{}) append_errors(errors, "", limit.over(common).validate());
