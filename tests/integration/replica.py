@@ -14,6 +14,7 @@ changes how the next requests are answered:
   drip      the head at once, the body byte by byte
   garbage   something that is not HTTP
   slow:MS   after MS milliseconds
+  lag:MS    every 25th after MS milliseconds
 
 SIGTERM ends it gracefully: it stops to listen, closes idle connections, announces the end in
 answers under way (`connection: close`), and leaves when the last one is sent.
@@ -29,6 +30,7 @@ import struct
 import sys
 
 DRIP_SECONDS = 0.02
+LAG_EVERY = 25
 
 
 class Replica:
@@ -38,6 +40,7 @@ class Replica:
         self.manner = "good"
         self.leaving = False
         self.open = set()
+        self.count = 0
 
     def note(self, method, item):
         os.write(self.journal, f"{method} {item}\n".encode())
@@ -93,6 +96,9 @@ class Exchange(asyncio.Protocol):
         self.busy = True
         self.replica.note(method, query)
         manner, _, milliseconds = self.replica.manner.partition(":")
+        self.replica.count += 1
+        if manner == "lag" and self.replica.count % LAG_EVERY:
+            milliseconds = ""
         delay = int(milliseconds) / 1000 if milliseconds else self.replica.delay
         act = getattr(self, "answer_" + manner, self.answer)
         asyncio.get_running_loop().call_later(delay, act, query)
