@@ -131,6 +131,19 @@ void OperatorLog::on_upstream(std::string_view name, std::size_t endpoints,
   }
 }
 
+void OperatorLog::on_hedging(std::string_view name, Duration median, bool too_slow) noexcept {
+  const double ms = to_seconds(median) * 1000;
+  if (too_slow) {
+    say_to(*this,
+           "weir: upstream %.*s: nothing is hedged, because the usual answer takes %.1f ms; raise "
+           "hedge.max_delay_ms above that to hedge it",
+           width(name), name.data(), ms);
+  } else {
+    say_to(*this, "weir: upstream %.*s: the usual answer takes %.1f ms; reads are hedged again",
+           width(name), name.data(), ms);
+  }
+}
+
 void OperatorLog::on_upstream_gone(std::string_view name) noexcept {
   say_to(*this, "weir: upstream %.*s: gone; its requests have finished", width(name), name.data());
 }

@@ -42,6 +42,9 @@ class OperatorLog final : public EventSink {
   /// Logs that every endpoint of an upstream became unavailable, or that one is available again.
   void on_upstream(std::string_view name, std::size_t endpoints, bool unavailable) noexcept;
 
+  /// Logs that an upstream is too slow to be hedged, or is not any more.
+  void on_hedging(std::string_view name, Duration median, bool too_slow) noexcept;
+
   /// Logs that the last request of a removed upstream has finished.
   void on_upstream_gone(std::string_view name) noexcept;
 

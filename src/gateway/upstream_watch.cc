@@ -4,9 +4,13 @@
 #include <utility>
 
 namespace weir::inline v0::gateway {
+namespace {
+
+constexpr Duration kPace = std::chrono::seconds(1);
+
+}  // namespace
 
 void UpstreamWatch::look(const UpstreamSet& upstreams, TimePoint now) {
-  constexpr Duration kPace = std::chrono::seconds(1);
   const auto same = [](const std::shared_ptr<ServedUpstream>& one, const Told& told) {
     return one.get() == told.upstream;
   };
@@ -20,6 +24,7 @@ void UpstreamWatch::look(const UpstreamSet& upstreams, TimePoint now) {
   }
   for (std::size_t i = 0; i < told_.size(); ++i) {
     const upstream::Upstream& upstream = upstreams.all[i]->upstream;
+    look_at_hedging(*upstreams.all[i], told_[i], now);
     if (!upstream.discovered()) continue;
     const bool unavailable = upstream.all_failing();
     Told& told = told_[i];
@@ -30,6 +35,15 @@ void UpstreamWatch::look(const UpstreamSet& upstreams, TimePoint now) {
     told.at = now;
     log_.on_upstream(upstreams.all[i]->name(), upstream.endpoints()->members.size(), unavailable);
   }
+}
+
+void UpstreamWatch::look_at_hedging(const ServedUpstream& one, Told& told, TimePoint now) {
+  const policy::HedgeCohort cohort = one.upstream.hedge_cohort();
+  const bool paced = told.not_hedged_at != TimePoint{} && now < told.not_hedged_at + kPace;
+  if (cohort.slow == told.not_hedged || paced) return;
+  told.not_hedged = cohort.slow;
+  told.not_hedged_at = now;
+  log_.on_hedging(one.name(), cohort.median, cohort.slow);
 }
 
 }  // namespace weir::inline v0::gateway

@@ -9,7 +9,8 @@
 
 namespace weir::inline v0::gateway {
 
-/// Logs when every endpoint of an upstream is unavailable, and when one answers again.
+/// Logs when every endpoint of an upstream is unavailable, and when one answers again; and when an
+/// upstream is too slow to be hedged, and when it is not any more.
 ///
 /// Unavailable: ejected, and no answer since. The end of an ejection does not count as an answer,
 /// so an upstream that stays down causes one line, not one per attempt. Before its sources have
@@ -27,7 +28,11 @@ class UpstreamWatch {
     const ServedUpstream* upstream = nullptr;  // only compared
     bool unavailable = false;
     TimePoint at{};
+    bool not_hedged = false;
+    TimePoint not_hedged_at{};
   };
+
+  void look_at_hedging(const ServedUpstream& one, Told& told, TimePoint now);
 
   OperatorLog& log_;
   std::vector<Told> told_;

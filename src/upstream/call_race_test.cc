@@ -392,5 +392,52 @@ TEST_F(CallRaceTest, OnHttp2ALoserIsReset) {
   EXPECT_EQ(upstream->connections(), 2U) << "a reset costs no connection";
 }
 
+// Servers close the connection of a client that resets many streams.
+TEST_F(CallRaceTest, OnHttp2ResetsArePacedAndTheOtherAnswersAreReadAndDropped) {
+  config.protocol = Protocol::kHttp2;
+  config.retry_budget_tokens_max = 1000;
+  make_two(after(milliseconds(1)));
+  H2Origin at_a(a);
+  H2Origin at_b(b);
+  at_a.begin(loop.now());
+  at_b.begin(loop.now());
+  const auto step = [&] {
+    at_a.step(loop);
+    at_b.step(loop);
+  };
+  for (int i = 0; i < 20; ++i) step();
+  // Both answer hedges only.
+  const auto answer = [&](H2Origin& origin, bool all) {
+    for (auto& [id, request] : origin.requests) {
+      const bool due = all || request.fields.contains("x-weir-attempt");
+      if (request.reset || request.trailers > 0 || !due) continue;
+      request.trailers = 1;  // answered
+      origin.answer(id, 200, false);
+      EXPECT_EQ(origin.data(loop, id, std::string(1000, 'x'), true), 1000U);
+    }
+  };
+  for (int i = 0; i < 160; ++i) {
+    Asked asked;
+    ASSERT_TRUE(get(asked.call));
+    for (int turn = 0; turn < 500 && !asked.seen.complete; ++turn) {
+      step();
+      answer(at_a, false);
+      answer(at_b, false);
+    }
+    ASSERT_TRUE(asked.seen.complete) << i;
+    EXPECT_EQ(asked.seen.body.size(), 1000U);
+  }
+  EXPECT_GE(losers(LoserEnd::kReset), 60U);
+  EXPECT_GT(losers(LoserEnd::kDrain), 0U);
+  for (int i = 0; i < 10; ++i) step();
+  const std::uint64_t idle = dispatcher->idle_connections();
+  EXPECT_LT(idle, 2U) << "streams whose answers are awaited";
+  answer(at_a, true);
+  answer(at_b, true);
+  for (int i = 0; i < 500 && dispatcher->idle_connections() < 2; ++i) step();
+  EXPECT_EQ(dispatcher->idle_connections(), 2U) << "all streams have ended";
+  EXPECT_EQ(upstream->connections(), 2U);
+}
+
 }  // namespace
 }  // namespace weir::upstream
