@@ -439,5 +439,42 @@ TEST_F(CallRaceTest, OnHttp2ResetsArePacedAndTheOtherAnswersAreReadAndDropped) {
   EXPECT_EQ(upstream->connections(), 2U);
 }
 
+TEST_F(CallRaceTest, OnHttp2AnAnswerThatDoesNotComeIsNotAwaitedForLong) {
+  config.protocol = Protocol::kHttp2;
+  config.retry_budget_tokens_max = 1000;
+  make_two(never());
+  H2Origin at_a(a);
+  H2Origin at_b(b);
+  at_a.begin(loop.now());
+  at_b.begin(loop.now());
+  bool first_attempts = true;  // are answered
+  const auto step = [&] {
+    for (H2Origin* origin : {&at_a, &at_b}) {
+      origin->step(loop);
+      for (auto& [id, request] : origin->requests) {
+        const bool due = first_attempts || request.fields.contains("x-weir-attempt");
+        if (!request.reset && due && std::exchange(request.trailers, 1) == 0) {
+          origin->answer(id, 204, true);
+        }
+      }
+    }
+  };
+  for (int i = 0; i < 20; ++i) step();
+  const auto one_call = [&] {
+    Asked asked;
+    ASSERT_TRUE(get(asked.call));
+    for (int turn = 0; turn < 500 && !asked.seen.complete; ++turn) step();
+    ASSERT_TRUE(asked.seen.complete);
+  };
+  for (int i = 0; i < 400; ++i) one_call();  // so that resets are a small part of the streams
+  upstream->set_hedge(after(milliseconds(1)));
+  first_attempts = false;
+  for (int i = 0; i < 400 && losers(LoserEnd::kDrain) == 0; ++i) one_call();
+  ASSERT_GT(losers(LoserEnd::kDrain), 0U);
+  for (int i = 0; i < 3000 && dispatcher->idle_connections() < 2; ++i) step();
+  EXPECT_EQ(dispatcher->idle_connections(), 2U);
+  EXPECT_EQ(upstream->connections(), 2U);
+}
+
 }  // namespace
 }  // namespace weir::upstream

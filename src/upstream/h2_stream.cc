@@ -61,7 +61,7 @@ void H2Stream::start(const RequestHead& head, const AttemptFields& fields,
   events_ = &events;
   id_ = 0;
   sent_mark_ = 0;
-  got_head_ = response_end_ = false;
+  got_head_ = response_end_ = draining_ = false;
   ended_ = head.framing == RequestFraming::kNone;
   progress_at_ = wire_.now();
   std::array<char, 20> attempt;
@@ -304,8 +304,16 @@ policy::LoserEnd H2Stream::lose() noexcept {
   drop_held();
   if (waiting_hook.linked()) wire_.stop_waiting(*this);
   state_ = State::kClosing;
+  draining_ = true;
+  progress_at_ = wire_.now();
+  wire_.note_drain();
   wire_.grant(id_, unread);
   return policy::LoserEnd::kDrain;
+}
+
+void H2Stream::stop_draining() noexcept {
+  draining_ = false;
+  wire_.reset(id_, http::h2::ErrorCode::kCancel);
 }
 
 void H2Stream::on_not_started() {
@@ -340,6 +348,7 @@ void H2Stream::on_end(http::h2::StreamEnd end, http::h2::ErrorCode code,
     return;
   }
   id_ = 0;
+  draining_ = false;
   if (events_ == nullptr) wire_.free(*this);  // otherwise its owner has to take what is held
 }
 

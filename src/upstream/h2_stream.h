@@ -60,6 +60,12 @@ class H2Stream final : public ClientStream {
   void on_lost(http::h2::Processed processed);
   /// There may be room for more of the request, or all of it is sent.
   void on_progress();
+  /// Its answer is read and dropped, since this time; zero: it is not.
+  [[nodiscard]] TimePoint draining_since() const noexcept {
+    return draining_ ? progress_at_ : TimePoint{};
+  }
+  /// Does not wait for the rest of that answer any longer.
+  void stop_draining() noexcept;
   /// Tells the failure of start().
   void on_not_started();
 
@@ -86,6 +92,7 @@ class H2Stream final : public ClientStream {
   bool ended_ = false;         // the end of the request was accepted
   bool got_head_ = false;      // the final one
   bool response_end_ = false;  // the last piece has arrived
+  bool draining_ = false;
 };
 
 }  // namespace weir::inline v0::upstream

@@ -388,7 +388,29 @@ void H2Wire::arm() noexcept {
   if (const TimePoint expiry = session_->next_expiry(); expiry != TimePoint{}) {
     at = std::min(at, expiry);
   }
-  connection_.arm(std::max(at, now()));
+  connection_.arm(std::max(std::min(at, drains_due_), now()));
+}
+
+void H2Wire::note_drain() noexcept {
+  if (drains_due_ != TimePoint::max()) return;
+  drains_due_ = now() + kDrainMax;
+  arm();
+}
+
+/// Within the pace of resets: those that are left have their turn later.
+void H2Wire::end_old_drains(TimePoint at) noexcept {
+  if (at < drains_due_) return;
+  drains_due_ = TimePoint::max();
+  for (std::uint32_t i = 0; i < fresh_; ++i) {
+    H2Stream& stream = *stream_at(i);
+    const TimePoint since = stream.draining_since();
+    if (since == TimePoint{}) continue;
+    if (at - since >= kDrainMax && end_of_loser() == policy::LoserEnd::kReset) {
+      stream.stop_draining();
+    } else {
+      drains_due_ = at + kDrainMax;
+    }
+  }
 }
 
 void H2Wire::on_timer(TimePoint at) noexcept {
@@ -398,6 +420,7 @@ void H2Wire::on_timer(TimePoint at) noexcept {
   const TimePoint ping_sent = session_->ping_sent();
   if (used_ > 0 && ping_sent != TimePoint{} && at - ping_sent >= kPongWithin) lost_ = true;
   if (used_ > 0 && at - heard_at_ >= kPingAfter) ping();
+  end_old_drains(at);
   if (used_ == 0) {
     busy_ = false;
     return shut_down();

@@ -38,6 +38,8 @@ class H2Wire final : private http::h2::ClientEvents {
   static constexpr std::size_t kNoRoom = ~std::size_t{0};
   static constexpr Duration kPingAfter = std::chrono::seconds(10);
   static constexpr Duration kPongWithin = std::chrono::seconds(5);
+  /// An answer that is read and dropped has this much time; then its stream is reset.
+  static constexpr Duration kDrainMax = std::chrono::seconds(1);
 
   /// The limits of sessions whose streams' windows fit into half of a region.
   [[nodiscard]] static http::H2Limits limits(std::size_t region_bytes) noexcept;
@@ -96,6 +98,8 @@ class H2Wire final : private http::h2::ClientEvents {
   void reset(http::h2::StreamId id, http::h2::ErrorCode code) noexcept;
   /// Whether an unneeded stream is reset, which is counted, or its answer read and dropped.
   [[nodiscard]] policy::LoserEnd end_of_loser() noexcept;
+  /// A stream waits for an answer that is dropped.
+  void note_drain() noexcept;
   void free(H2Stream& stream) noexcept;
   void flush_later() noexcept;
   void wait_for_progress(H2Stream& stream) noexcept;
@@ -133,6 +137,7 @@ class H2Wire final : private http::h2::ClientEvents {
   void tell_progress() noexcept;
   void after_session() noexcept;
   void lose() noexcept;
+  void end_old_drains(TimePoint at) noexcept;
   void arm() noexcept;
   void dispose() noexcept;
   [[nodiscard]] H2Stream* stream_at(std::uint32_t index) noexcept;
@@ -159,8 +164,9 @@ class H2Wire final : private http::h2::ClientEvents {
   std::uint32_t used_ = 0;   // streams that are not free
   policy::CancelPace pace_;
   TimePoint heard_at_{};
-  bool input_blocked_ = false;  // output must be sent first
-  bool progress_ = false;       // windows or the output have room
+  TimePoint drains_due_ = TimePoint::max();  // end_old_drains()
+  bool input_blocked_ = false;               // output must be sent first
+  bool progress_ = false;                    // windows or the output have room
   bool capacity_changed_ = false;
   bool leaving_ = false;  // no new streams
   bool lost_ = false;     // the connection has ended, or the endpoint is silent
