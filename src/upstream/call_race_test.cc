@@ -396,7 +396,7 @@ TEST_F(CallRaceTest, OnHttp2ALoserIsReset) {
 TEST_F(CallRaceTest, OnHttp2ResetsArePacedAndTheOtherAnswersAreReadAndDropped) {
   config.protocol = Protocol::kHttp2;
   config.retry_budget_tokens_max = 1000;
-  make_two(after(milliseconds(1)));
+  make_two({});
   H2Origin at_a(a);
   H2Origin at_b(b);
   at_a.begin(loop.now());
@@ -442,7 +442,9 @@ TEST_F(CallRaceTest, OnHttp2ResetsArePacedAndTheOtherAnswersAreReadAndDropped) {
 TEST_F(CallRaceTest, OnHttp2AnAnswerThatDoesNotComeIsNotAwaitedForLong) {
   config.protocol = Protocol::kHttp2;
   config.retry_budget_tokens_max = 1000;
-  make_two(never());
+  policy::HedgeConfig off = never();
+  off.enabled = false;
+  make_two(off);
   H2Origin at_a(a);
   H2Origin at_b(b);
   at_a.begin(loop.now());
@@ -467,7 +469,8 @@ TEST_F(CallRaceTest, OnHttp2AnAnswerThatDoesNotComeIsNotAwaitedForLong) {
     ASSERT_TRUE(asked.seen.complete);
   };
   for (int i = 0; i < 400; ++i) one_call();  // so that resets are a small part of the streams
-  upstream->set_hedge(after(milliseconds(1)));
+  upstream->set_hedge({});
+  for (int i = 0; i < 5; ++i) step();
   first_attempts = false;
   for (int i = 0; i < 400 && losers(LoserEnd::kDrain) == 0; ++i) one_call();
   ASSERT_GT(losers(LoserEnd::kDrain), 0U);
