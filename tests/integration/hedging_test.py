@@ -60,16 +60,17 @@ class Hedging(ReplicasTest):
               f"with; above {LATE_MS} ms {late[0]:.2%}, {late[1]:.2%}; {attempts - requests} more "
               f"attempts for {requests} requests; {sent} hedges, {won} won", flush=True)
         self.assertLessEqual(attempts - requests, 0.10 * requests + BURST)
-        self.assertGreater(won, 0)
-        return late
+        return *late, won
 
     def test_answers_that_are_late_now_and_then(self):
-        without, with_hedges = self.compare([f"lag:{SLOW_MS}"] * 3)
+        without, with_hedges, won = self.compare([f"lag:{SLOW_MS}"] * 3)
+        self.assertGreater(won, 0)
         self.assertGreater(without, 0.03, "one in 25")
         self.assertLess(with_hedges, without / 2)
 
     def test_one_of_three_is_slower(self):
-        without, with_hedges = self.compare(["good", f"slow:{SLOW_MS + 2}", "good"])
+        # The choice avoids it, so hedges are few.
+        without, with_hedges, _ = self.compare(["good", f"slow:{SLOW_MS + 2}", "good"])
         self.assertLessEqual(with_hedges, max(without, 0.01))
 
     def test_all_replicas_are_slow(self):
