@@ -9,9 +9,9 @@
 
 #include "weir/base/net_address.h"
 
+#include "config/nearest.h"
 #include "config/option_table.h"
 #include "config/raw_config.h"
-#include "config/nearest.h"
 
 namespace weir::inline v0::config {
 namespace {
