@@ -61,9 +61,11 @@ class ProxiedRequestTest : public ::testing::Test {
   }
 
   /// Acts as the server that has read a head.
-  void ask(FakeStream& stream, std::optional<std::uint64_t> body_length = 0) {
+  void ask(FakeStream& stream, std::optional<std::uint64_t> body_length = 0,
+           std::uint8_t client = 7) {
     const TestHead head{{"host", "t"}};
     ServerRequest request = head.request(body_length == std::uint64_t{0} ? "GET" : "POST");
+    request.peer.ip[3] = client;
     request.received_at = loop.now();
     request.body_length = body_length;
     stream.set_handler(*front_handler_);
@@ -264,6 +266,28 @@ TEST_F(ProxiedRequestTest, AWaitingRequestIsPausedAndGoesOnWithTheNextPermit) {
   answer(second);
   EXPECT_EQ(under_way(), 0U);
   EXPECT_EQ(counts().answered[1].get(), 2U);
+}
+
+TEST_F(ProxiedRequestTest, ClientsWithoutAnIdentityTakeTurnsByAddress) {
+  start();
+  FakeStream first(loop);
+  ask(first);
+  FakeStream greedy(loop);
+  FakeStream greedy_too(loop);
+  FakeStream modest(loop);
+  ask(greedy, 0, 8);
+  ask(greedy_too, 0, 8);
+  ask(modest, 0, 9);
+  answer(first);
+  loop.run_once();
+  EXPECT_FALSE(greedy.paused);
+  answer(greedy);
+  loop.run_once();
+  EXPECT_FALSE(modest.paused) << "it came last, and it is another client's turn";
+  EXPECT_TRUE(greedy_too.paused);
+  answer(modest);
+  loop.run_once();
+  answer(greedy_too);
 }
 
 TEST_F(ProxiedRequestTest, AWaitingRequestEndsAtOnceWhenItsClientLeaves) {

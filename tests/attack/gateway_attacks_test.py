@@ -26,6 +26,8 @@ import time
 from gateway_attackers import ATTACKS
 
 HERE = pathlib.Path(__file__).parent
+sys.path.append(str(HERE.parent / "integration"))
+from stolen_time import StolenTime  # noqa: E402
 SEED = int(os.environ.get("WEIR_TEST_SEED", random.randrange(1 << 32)))
 LIMIT = 64              # of the service: a hundred connections can hold every place of it
 SHARE = 0.99            # of the requests due that must be answered …
@@ -316,7 +318,11 @@ def main():
         port = int(origin.find(r"port (\d+)"))
         faults = []
         for attack, one in plan(options):
-            faults += run(port, folder, attack, one)
+            with StolenTime() as stolen:
+                found = run(port, folder, attack, one)
+            if found and stolen.excuse:  # the machine stood still: 100 ms cost four requests of 280
+                found = run(port, folder, attack, one)
+            faults += found
     finally:
         origin.stop()
         shutil.rmtree(folder, ignore_errors=True)

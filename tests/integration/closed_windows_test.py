@@ -6,7 +6,8 @@ import time
 import unittest
 
 import closed_window_clients as clients
-from processes import Nginx, Origin, ProcessTest, StolenTime, Weir, wait_until
+from processes import Nginx, Origin, ProcessTest, Weir, wait_until
+from stolen_time import StolenTime
 
 SECONDS = float(sys.argv.pop(1)) if len(sys.argv) > 1 else 9.0  # the second visit is after 8 s
 QUIET = '[admin]\naccess_log = "off"'

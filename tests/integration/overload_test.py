@@ -6,7 +6,8 @@ import subprocess
 import time
 import unittest
 
-from processes import Origin, ProcessTest, StolenTime, Weir, get, result_of, start_traffic
+from processes import Origin, ProcessTest, Weir, get, result_of, start_traffic
+from stolen_time import StolenTime
 
 WORKERS = 8
 SERVICE_MS = 20

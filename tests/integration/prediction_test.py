@@ -8,7 +8,8 @@ import subprocess
 import tomllib
 import unittest
 
-from processes import WEIR, Origin, ProcessTest, StolenTime, Weir, result_of, start_traffic
+from processes import WEIR, Origin, ProcessTest, Weir, result_of, start_traffic
+from stolen_time import StolenTime
 
 SCENARIO = pathlib.Path(__file__).parents[2] / "scenarios" / "gateway-10x.toml"
 TOLERANCE = 0.10

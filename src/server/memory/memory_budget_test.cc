@@ -71,6 +71,18 @@ TEST(MemoryBudget, DefaultsServeAMachineOfOneGigabyte) {
   EXPECT_LT(worst_case_bytes(ServerConfig{}), 700 * kMega);
 }
 
+TEST(MemoryBudget, ThereAreAsManyHttp2SessionsAsConnectionsUpToABound) {
+  ServerConfig config;
+  config.max_connections = 100;
+  EXPECT_EQ(config.http2_sessions(), 100U);
+  config.max_connections = 100'000;
+  EXPECT_EQ(config.http2_sessions(), 1024U);
+  config.http2_sessions_max = 5000;
+  EXPECT_EQ(config.http2_sessions(), 5000U);
+  config.http2_enabled = false;
+  EXPECT_EQ(config.http2_sessions(), 0U);
+}
+
 TEST(MemoryBudget, KernelSocketMemoryIsSetApart) {
   ServerConfig config;
   config.socket_receive_buffer_size = 64 * 1024;
