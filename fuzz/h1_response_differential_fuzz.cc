@@ -14,7 +14,7 @@ std::size_t compare(const SeenMessage& ours, std::string_view bytes) {
   if (fuzz::is_misread(ours)) return 0;
   fuzz::Judge judge(HTTP_RESPONSE);
   const std::size_t used = judge.read_one(bytes, true);
-  if (judge.refused_a_tab()) return 0;
+  if (judge.misread_a_tab()) return 0;
   WEIR_ASSERT(judge.error() == HPE_OK);
   fuzz::require_same_content(ours, judge.message());
   WEIR_ASSERT(ours.status == judge.message().status);

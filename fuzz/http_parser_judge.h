@@ -2,6 +2,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <http_parser.h>
@@ -41,9 +42,27 @@ class Judge {
   }
   [[nodiscard]] http_errno error() const { return static_cast<http_errno>(parser_.http_errno); }
   [[nodiscard]] const SeenMessage& message() const { return message_; }
-  /// RFC 9110 allows tabs after a Content-Length; http_parser accepts only spaces.
-  [[nodiscard]] bool refused_a_tab() const {
-    return error() == HPE_INVALID_CONTENT_LENGTH && last_byte_ == '\t';
+  /// RFC 9110 allows tabs around a value; http_parser knows only spaces. It refuses a tab after a
+  /// Content-Length, and takes a coding with a tab for an unknown one: it refuses such a request
+  /// and reads such a response until close.
+  [[nodiscard]] bool misread_a_tab() const {
+    if (error() == HPE_INVALID_CONTENT_LENGTH && last_byte_ == '\t') return true;
+    for (const auto& [name, value] : message_.fields)
+      if (name == "transfer-encoding" && value.find('\t') != value.npos) return true;
+    return false;
+  }
+  /// http_parser ignores a connection option beside a tab or behind an empty list element.
+  [[nodiscard]] bool may_miss_a_connection_option() const {
+    for (const auto& [name, value] : message_.fields) {
+      if (name != "connection") continue;
+      if (value.find('\t') != value.npos) return true;
+      bool empty_element = true;
+      for (const char c : value) {
+        if (c == ',' && std::exchange(empty_element, true)) return true;
+        if (c != ',' && c != ' ') empty_element = false;
+      }
+    }
+    return false;
   }
 
  private:
