@@ -44,6 +44,11 @@ WEIR_ENUM_NAMES(NoHedge, "none", "not_needed", "disabled", "unsafe", "body", "up
                 "target_full", "no_connection", "budget", "destination_budget")
 inline constexpr std::size_t kNoHedgeCount = kNoHedgeNames.size();
 
+/// The delay had passed, and something stood against a hedge. Otherwise none was wanted.
+[[nodiscard]] constexpr bool was_due(NoHedge reason) noexcept {
+  return reason >= NoHedge::kAnswerStarted;
+}
+
 /// A request that does no harm if two endpoints work on it. HedgeExecutor accepts nothing else, so
 /// a write cannot reach it: there is no way to make a SafeRead of one.
 class SafeRead {

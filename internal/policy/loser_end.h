@@ -12,11 +12,12 @@ namespace weir::inline v0::inline policy {
 
 /// How an attempt that is not needed any more is ended on the wire; a label of metrics.
 enum class LoserEnd : std::uint8_t {
-  kReset,  // HTTP/2: RST_STREAM with CANCEL. The endpoint learns at once that it may stop
-  kDrain,  // its answer is read and thrown away; the connection is kept
-  kClose,  // HTTP/1.1: the connection is closed, which is the only way to say stop
+  kReset,   // HTTP/2: RST_STREAM with CANCEL. The endpoint learns at once that it may stop
+  kDrain,   // its answer is read and thrown away; the connection is kept
+  kClose,   // HTTP/1.1: the connection is closed, which is the only way to say stop
+  kFinish,  // it may finish, to measure how much time the hedge saved
 };
-WEIR_ENUM_NAMES(LoserEnd, "reset", "drain", "close")
+WEIR_ENUM_NAMES(LoserEnd, "reset", "drain", "close", "finish")
 
 /// Servers close the connection of a client that resets many streams, since that is an attack
 /// (rapid reset). Limits in use: 200 resets in 30 s; 1000 and 33 a second; half of 500 streams.

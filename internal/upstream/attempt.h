@@ -63,6 +63,8 @@ class Attempt final : private ClientStreamEvents, private ConnectionWaiter {
   /// The same, because another attempt answers the call. Returns how it was ended on the wire;
   /// nullopt: nothing had been sent.
   std::optional<policy::LoserEnd> lose() noexcept;
+  /// The same for one whose request is sent and unanswered, but its stream goes on.
+  [[nodiscard]] ClientStream& let_finish() noexcept;
   /// Ends it on the wire; the call is told as if the endpoint had failed.
   void give_up(UpstreamFailure failure) noexcept;
   /// Its endpoint is silent: ends it if the request may be sent to another one. Returns whether it
@@ -73,6 +75,7 @@ class Attempt final : private ClientStreamEvents, private ConnectionWaiter {
 
   [[nodiscard]] bool active() const noexcept { return state_ != State::kNone; }
   [[nodiscard]] bool connecting() const noexcept { return state_ == State::kConnecting; }
+  [[nodiscard]] bool awaiting() const noexcept { return state_ == State::kAwaiting; }
   [[nodiscard]] bool receiving() const noexcept { return state_ == State::kReceiving; }
   [[nodiscard]] bool tunnel() const noexcept { return tunnel_; }
   /// All bytes of the request have reached the kernel.

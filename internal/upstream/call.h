@@ -151,7 +151,13 @@ class Call {
   [[nodiscard]] const Endpoint* endpoint() const noexcept { return endpoint_.get(); }
   [[nodiscard]] std::uint32_t attempts() const noexcept { return attempts_made_; }
   /// A hedge was sent.
-  [[nodiscard]] bool hedged() const noexcept { return hedged_; }
+  [[nodiscard]] bool hedged() const noexcept { return late_endpoint_ != nullptr; }
+  /// The endpoint that was late then; nullptr: none was.
+  [[nodiscard]] const Endpoint* late_endpoint() const noexcept { return late_endpoint_.get(); }
+  /// How long it was waited for.
+  [[nodiscard]] Duration hedged_after() const noexcept { return hedged_after_; }
+  /// Why it was not hedged; kNone: it was, or this is not decided yet.
+  [[nodiscard]] policy::NoHedge no_hedge() const noexcept { return no_hedge_; }
   /// A timeout ended it while the upstream was blocked on the owner: on more of the request, or on
   /// room for the response.
   [[nodiscard]] bool waited_for_owner() const noexcept { return waited_for_owner_; }
@@ -253,7 +259,7 @@ class Call {
   void hedge_due() noexcept;
   void note_step(const control::HedgeStep& step) noexcept;
   void note_no_hedge(policy::NoHedge reason) noexcept;
-  void lose(Attempt& attempt) noexcept;
+  void lose(Attempt& attempt, bool to_hedge) noexcept;
   void proceed(UpstreamFailure failure) noexcept;
   void end(UpstreamFailure failure) noexcept;
   void detach() noexcept;
@@ -270,6 +276,7 @@ class Call {
   CallEvents& events_;
   Dispatcher* dispatcher_ = nullptr;
   std::shared_ptr<const Endpoint> endpoint_;
+  std::shared_ptr<const Endpoint> late_endpoint_;  // of a call that was hedged
   char* block_ = nullptr;
   RequestHead head_;
   KeptBody body_;
@@ -295,6 +302,7 @@ class Call {
   TimePoint held_since_{};
   TimePoint sent_at_{};
   Duration held_for_{};
+  Duration hedged_after_{};
   std::optional<std::uint64_t> trailers_at_;  // position in the body where trailer lines begin
   UpstreamFailure last_failure_ = UpstreamFailure::kNone;
   io::Access access_ = io::Access::kOrdinary;
@@ -306,8 +314,7 @@ class Call {
   bool patient_ = false;   // silence is not a failure
   bool owes_writable_ = false;
   bool waited_for_owner_ = false;
-  bool hedged_ = false;
-  bool no_hedge_noted_ = false;
+  policy::NoHedge no_hedge_ = policy::NoHedge::kNone;
 };
 
 }  // namespace weir::inline v0::upstream

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "weir/base/owned_count.h"
+#include "weir/experimental/metrics/histogram.h"
 
 #include "policy/hedge_decision.h"
 #include "policy/loser_end.h"
@@ -25,6 +26,10 @@ struct alignas(64) CallCounters {
   std::array<OwnedCount, policy::kNoHedgeCount> no_hedge;
   /// Attempts that lost, by how they were ended on the wire.
   std::array<OwnedCount, policy::kLoserEndNames.size()> losers;
+  OwnedCount loser_ns;         // from when their request was sent until they were ended
+  OwnedCount discarded_bytes;  // of answers that nobody needs any more
+  metrics::Histogram hedge_delay{metrics::kDurationBoundsSeconds};  // in force when a read was sent
+  metrics::Histogram hedge_saved{metrics::kDurationBoundsSeconds};  // see LoserWatch
 };
 
 }  // namespace weir::inline v0::upstream

@@ -76,6 +76,8 @@ class ClientStream {
   virtual void cancel() noexcept = 0;
   /// Ends it without further events, because another attempt answered; how: policy::LoserEnd.
   virtual policy::LoserEnd lose() noexcept = 0;
+  /// The request is sent: from now on events go to `events`, and the head is not needed.
+  virtual void hand_over(ClientStreamEvents& events) noexcept = 0;
   /// A byte of the request may have left, or will.
   [[nodiscard]] virtual bool may_have_sent() const noexcept = 0;
   /// The end of the request was accepted.

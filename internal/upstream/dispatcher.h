@@ -26,6 +26,7 @@ namespace weir::inline v0::upstream {
 class ConnectionPool;
 class EndpointWatch;
 class HealthCheck;
+class LoserWatch;
 
 /// One loop's part of an upstream: it chooses endpoints for calls, holds calls while there is no
 /// endpoint to use, and keeps the loop's connections.
@@ -68,6 +69,7 @@ class Dispatcher {
   [[nodiscard]] Upstream& upstream() noexcept { return upstream_; }
   [[nodiscard]] UpstreamMemory& memory() noexcept { return memory_; }
   [[nodiscard]] ConnectionPool& pool() noexcept { return *pool_; }
+  [[nodiscard]] LoserWatch& losers() noexcept { return *losers_; }
   [[nodiscard]] Rng& rng() noexcept { return rng_; }
   struct Ask {
     std::span<const Endpoint* const> tried;
@@ -120,6 +122,7 @@ class Dispatcher {
   UpstreamMemory& memory_;
   Rng rng_;
   std::unique_ptr<ConnectionPool> pool_;
+  std::unique_ptr<LoserWatch> losers_;
   std::unique_ptr<EndpointWatch> watch_;              // of the first loop only
   std::vector<std::unique_ptr<HealthCheck>> checks_;  // of the first loop only
   std::shared_ptr<const EndpointSet> set_;

@@ -141,6 +141,7 @@ class Upstream {
   /// Of all endpoints that the upstream ever had: counters never go backwards when one leaves.
   [[nodiscard]] EndpointTotals totals();
   [[nodiscard]] CallCounters& counters(std::uint32_t loop) noexcept { return counters_[loop]; }
+  [[nodiscard]] std::uint32_t loops() const noexcept { return loops_; }
   /// The sum of a counter over all loops.
   template <class Value>
   [[nodiscard]] std::uint64_t sum(Value value) const noexcept {

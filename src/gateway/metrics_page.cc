@@ -132,6 +132,7 @@ class Scrape {
   void requests();
   void upstreams();
   void hedges();
+  void hedge_histogram(Metric metric, metrics::Histogram upstream::CallCounters::*histogram);
   void hedge_delays();
   void retries();
   void endpoints();
@@ -420,7 +421,34 @@ void Scrape::hedges() {
   for (std::size_t i = 0; i < count(); ++i) {
     page_.sample({upstream_name(i)}, upstream_at(i).hedge_cohort().slow ? 1U : 0U);
   }
+  hedge_histogram(kHedgeDelay, &CallCounters::hedge_delay);
+  hedge_histogram(kHedgeLatencySaved, &CallCounters::hedge_saved);
+  page_.family(kHedgeLoserTime);
+  for (std::size_t i = 0; i < count(); ++i) {
+    const std::uint64_t ns =
+        upstream_at(i).sum([](const CallCounters& c) { return c.loser_ns.get(); });
+    page_.sample({upstream_name(i)}, static_cast<double>(ns) / 1e9);
+  }
+  each(kUpstreamDiscarded, &CallCounters::discarded_bytes);
+  page_.family(kHedgeBudgetShare);
+  for (std::size_t i = 0; i < count(); ++i) {
+    page_.sample({upstream_name(i)},
+                 static_cast<double>(upstream_at(i).budget().rules().deposit_millitokens) /
+                     policy::kRedundancyToken);
+  }
   hedge_delays();
+}
+
+void Scrape::hedge_histogram(Metric metric, metrics::Histogram upstream::CallCounters::*histogram) {
+  page_.family(metric);
+  for (std::size_t i = 0; i < count(); ++i) {
+    upstream::Upstream& upstream = upstream_at(i);
+    metrics::HistogramSnapshot all = (upstream.counters(0).*histogram).snapshot();
+    for (std::uint32_t loop = 1; loop < upstream.loops(); ++loop) {
+      all.merge((upstream.counters(loop).*histogram).snapshot());
+    }
+    page_.sample({upstream_name(i)}, all.view());
+  }
 }
 
 void Scrape::hedge_delays() {
@@ -441,7 +469,7 @@ void Scrape::hedge_delays() {
                       reading.mean});
     }
   }
-  page_.family(kHedgeDelay);
+  page_.family(kEndpointHedgeDelay);
   for (const Row& row : rows) page_.sample({row.upstream, row.endpoint}, to_seconds(row.delay));
   page_.family(kEndpointReadLatency);
   for (const Row& row : rows) page_.sample({row.upstream, row.endpoint}, to_seconds(row.mean));

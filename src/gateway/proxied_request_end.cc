@@ -183,6 +183,8 @@ void ProxiedRequest::finish_permit(Outcome outcome) noexcept {
 void ProxiedRequest::log(const Ending& ending) noexcept {
   if (!home_.log().on()) return;
   const upstream::Endpoint* endpoint = call_.endpoint();
+  const upstream::Endpoint* late = call_.late_endpoint();
+  const bool due = policy::was_due(call_.no_hedge());
   home_.log().record({.note = note_,
                       .status = ending.status,
                       .upstream = to_.served->name(),
@@ -192,6 +194,9 @@ void ProxiedRequest::log(const Ending& ending) noexcept {
                       .slow = slow_ ? name_of(*slow_) : std::string_view{},
                       .priority = priority_,
                       .attempts = call_.attempts(),
+                      .late_endpoint = late != nullptr ? late->label() : std::string_view{},
+                      .hedged_after = call_.hedged_after(),
+                      .hedge_skipped = due ? policy::name_of(call_.no_hedge()) : std::string_view{},
                       .bytes_in = stream_->body_bytes_received(),
                       .bytes_out = stream_->body_bytes_sent(),
                       .total = home_.now() - received_at_,

@@ -139,6 +139,12 @@ std::string_view format_log_entry(const LogEntry& entry, std::string_view time,
   if (entry.waited.count() > 0) line.millis("wait_ms", entry.waited);
   if (entry.upstream_time.count() > 0) line.millis("upstream_ms", entry.upstream_time);
   if (entry.attempts > 1) line.number("attempts", entry.attempts);
+  if (!entry.late_endpoint.empty()) {
+    line.text("hedge", entry.late_endpoint == entry.endpoint ? "lost" : "won");
+    line.text("late_endpoint", entry.late_endpoint);
+    line.millis("hedged_after_ms", entry.hedged_after);
+  }
+  if (!entry.hedge_skipped.empty()) line.text("hedge_skipped", entry.hedge_skipped);
   line.number("bytes_in", entry.bytes_in);
   line.number("bytes_out", entry.bytes_out);
   return line.finish();

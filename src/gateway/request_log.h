@@ -74,6 +74,9 @@ struct LogEntry {
   std::string_view slow{};   // the slow side, if a timeout ended it
   Priority priority = Priority::kNormal;
   std::uint32_t attempts = 0;
+  std::string_view late_endpoint{};  // of a hedged request: who did not answer in time
+  Duration hedged_after{};
+  std::string_view hedge_skipped{};  // why a hedge that was due was not sent
   std::uint64_t bytes_in = 0;
   std::uint64_t bytes_out = 0;
   Duration total{};

@@ -71,6 +71,31 @@ TEST(RequestLog, ALineIsJsonWithEverythingWorthKnowing) {
   EXPECT_FALSE(line.contains("reason"));
 }
 
+TEST(RequestLog, AHedgedRequestTellsWhoWasLateAndWhoWon) {
+  const TestHead head;
+  const RequestNote note = noted(head, "/");
+  LogEntry entry = entry_of(note, 200);
+  EXPECT_FALSE(json::parse(line_of(entry)).contains("hedge"));
+  entry.late_endpoint = "127.0.0.1:3001";
+  entry.hedged_after = microseconds(5250);
+  const json won = json::parse(line_of(entry));
+  EXPECT_EQ(won["hedge"], "won");
+  EXPECT_EQ(won["late_endpoint"], "127.0.0.1:3001");
+  EXPECT_EQ(won["hedged_after_ms"], 5.25);
+  entry.late_endpoint = entry.endpoint;
+  EXPECT_EQ(json::parse(line_of(entry))["hedge"], "lost");
+}
+
+TEST(RequestLog, AHedgeThatWasDueAndNotSentHasItsReason) {
+  const TestHead head;
+  const RequestNote note = noted(head, "/");
+  LogEntry entry = entry_of(note, 200);
+  entry.hedge_skipped = "budget";
+  const json line = json::parse(line_of(entry));
+  EXPECT_EQ(line["hedge_skipped"], "budget");
+  EXPECT_FALSE(line.contains("hedge"));
+}
+
 TEST(RequestLog, TheProtocolIsNamedAsInAlpn) {
   const TestHead head;
   ServerRequest request = head.request("GET", "/");

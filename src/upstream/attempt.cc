@@ -310,6 +310,14 @@ std::optional<policy::LoserEnd> Attempt::lose() noexcept {
   return how;
 }
 
+ClientStream& Attempt::let_finish() noexcept {
+  WEIR_ASSERT(awaiting());
+  note_cancelled();
+  ClientStream& stream = *std::exchange(stream_, nullptr);
+  end();
+  return stream;
+}
+
 void Attempt::cancel() noexcept {
   if (!active()) return;
   note_cancelled();

@@ -46,7 +46,10 @@ void Call::opened(Dispatcher& dispatcher, std::byte* block, io::Access access) n
   trailers_at_.reset();
   last_failure_ = UpstreamFailure::kNone;
   body_complete_ = committed_ = tunnel_ = received_ = patient_ = deposited_ = false;
-  owes_writable_ = waited_for_owner_ = hedged_ = no_hedge_noted_ = false;
+  owes_writable_ = waited_for_owner_ = false;
+  no_hedge_ = policy::NoHedge::kNone;
+  late_endpoint_.reset();
+  hedged_after_ = {};
   race_.reset();
   numbers_ = {};
   attempt_ = &first_;

@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "attempt_facts.h"
+#include "loser_watch.h"
 #include "pool_endpoint.h"
 #include "upstream/call.h"
 #include "upstream/dispatcher.h"
@@ -52,18 +53,27 @@ void Call::leave_race() noexcept {
   Attempt* keep = attempt_;
   if (!awaits(*keep) && awaits(other_than(*keep))) keep = &other_than(*keep);
   static_cast<void>(race_->on_cancelled());
-  lose(other_than(*keep));
+  lose(other_than(*keep), false);
   attempt_ = keep;
   rearm();
 }
 
-void Call::lose(Attempt& attempt) noexcept {
-  const std::optional<policy::LoserEnd> how = attempt.lose();
-  if (!how) return;
-  dispatcher_->upstream()
-      .counters(dispatcher_->loop_index())
-      .losers[static_cast<std::size_t>(*how)]
-      .add();
+void Call::lose(Attempt& attempt, bool to_hedge) noexcept {
+  CallCounters& counters = dispatcher_->upstream().counters(dispatcher_->loop_index());
+  const bool sent = attempt.active() && attempt.request_sent();
+  if (sent) {
+    counters.loser_ns.add(
+        static_cast<std::uint64_t>((dispatcher_->now() - attempt.sent_at()).count()));
+  }
+  std::optional<policy::LoserEnd> how;
+  if (to_hedge && attempt.awaiting() && dispatcher_->losers().wants_next()) {
+    PoolEndpoint& endpoint = attempt.endpoint();
+    dispatcher_->losers().begin(endpoint, attempt.let_finish());
+    how = policy::LoserEnd::kFinish;
+  } else {
+    how = attempt.lose();
+  }
+  if (how) counters.losers[static_cast<std::size_t>(*how)].add();
 }
 
 // ---- what the executor is told
@@ -92,6 +102,9 @@ void Call::on_attempt_sent(Attempt& attempt) noexcept {
   const policy::HedgeDelay delay =
       policy::capped_by(dispatcher_->upstream().hedge_cohort(), own, dispatcher_->hedge());
   race_->on_written(number_of(attempt), delay.delay, now);
+  dispatcher_->upstream()
+      .counters(dispatcher_->loop_index())
+      .hedge_delay.observe(to_seconds(delay.delay));
   rearm();
 }
 
@@ -152,7 +165,8 @@ UpstreamFailure Call::follow(HedgeStep step, HedgeCandidates& found,
                              StreamFailure failure) noexcept {
   for (;;) {
     note_step(step);
-    for (const control::AttemptNumber loser : step.losers()) lose(attempt_with(loser));
+    const bool to_hedge = step.kind == HedgeStep::Kind::kComplete && step.hedge;
+    for (const control::AttemptNumber loser : step.losers()) lose(attempt_with(loser), to_hedge);
     attempts_made_ = race_->attempts();
     switch (step.kind) {
       case HedgeStep::Kind::kWait:
@@ -207,7 +221,8 @@ UpstreamFailure Call::begin_in_race(const Place& place) noexcept {
     note_no_hedge(NoHedge::kNoConnection);
     return why;
   }
-  hedged_ = true;
+  late_endpoint_ = attempt_->endpoint().shared;
+  hedged_after_ = dispatcher_->now() - attempt_->sent_at();
   dispatcher_->upstream().counters(dispatcher_->loop_index()).hedges.add();
   return why;
 }
@@ -261,7 +276,8 @@ UpstreamFailure Call::begin_later(const HedgeStep& step, const StreamFailure& fa
 // ---- what is counted
 
 void Call::note_no_hedge(NoHedge reason) noexcept {
-  if (std::exchange(no_hedge_noted_, true)) return;
+  if (no_hedge_ != NoHedge::kNone) return;  // the first reason counts
+  no_hedge_ = reason;
   dispatcher_->upstream()
       .counters(dispatcher_->loop_index())
       .no_hedge[static_cast<std::size_t>(reason)]
@@ -281,7 +297,7 @@ void Call::note_step(const HedgeStep& step) noexcept {
   if (step.no_hedge != NoHedge::kNone) note_no_hedge(step.no_hedge);
   const bool completed = step.kind == HedgeStep::Kind::kComplete;
   if (!completed && step.kind != HedgeStep::Kind::kFail) return;
-  if (!hedged_) return note_no_hedge(NoHedge::kNotNeeded);
+  if (!hedged()) return note_no_hedge(NoHedge::kNotNeeded);
   (!completed   ? counters.hedges_failed
    : step.hedge ? counters.hedges_won
                 : counters.hedges_lost)

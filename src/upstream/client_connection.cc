@@ -283,6 +283,10 @@ char* ClientConnection::acquire_region() noexcept {
   return reinterpret_cast<char*>(pool_.memory().regions.acquire(pool_.loop_index(), access_));
 }
 
+void ClientConnection::note_discarded(std::size_t bytes) noexcept {
+  pool_.upstream().counters(pool_.loop_index()).discarded_bytes.add(bytes);
+}
+
 void ClientConnection::release_region(char* region) noexcept {
   pool_.memory().regions.release(pool_.loop_index(), reinterpret_cast<std::byte*>(region));
 }

@@ -82,6 +82,8 @@ class ClientConnection final : private io::SocketEvents {
   void heard() noexcept;
   [[nodiscard]] char* acquire_region() noexcept;
   void release_region(char* region) noexcept;
+  /// Bytes of an answer arrived that nobody needs any more.
+  void note_discarded(std::size_t bytes) noexcept;
   [[nodiscard]] std::size_t region_bytes() const noexcept;
   [[nodiscard]] std::span<http::HeaderView> field_storage() noexcept;
   /// The stream of HTTP/1.1 has ended.

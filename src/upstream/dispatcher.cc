@@ -9,6 +9,7 @@
 #include "connection_pool.h"
 #include "endpoint_watch.h"
 #include "health_check.h"
+#include "loser_watch.h"
 #include "policy/replica_choice.h"
 #include "pool_endpoint.h"
 
@@ -86,6 +87,7 @@ Dispatcher::Dispatcher(const Setup& setup)
                                                                  .memory = setup.memory,
                                                                  .limits = setup.response_limits,
                                                                  .rng = rng_.fork()});
+  losers_ = std::make_unique<LoserWatch>(*this);
   cursor_ = rng_.next_u64();
   hedge_ = upstream_.hedge();
   if (loop_index_ == 0) watch_ = std::make_unique<EndpointWatch>(upstream_);
@@ -388,6 +390,7 @@ void Dispatcher::stop() noexcept {
   loop_.cancel(hold_timer_);
   while (Call* call = held_.front()) call->hold_expired();
   for (const auto& check : checks_) check->stop();
+  losers_->stop();
   upstream_.remove_dispatcher(*this);
   pool_->stop();
 }

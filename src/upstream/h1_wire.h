@@ -44,6 +44,10 @@ class H1Wire final : public ClientStream {
   void resume() noexcept override;
   void cancel() noexcept override;
   policy::LoserEnd lose() noexcept override;
+  void hand_over(ClientStreamEvents& events) noexcept override {
+    events_ = &events;
+    head_ = nullptr;
+  }
   bool may_have_sent() const noexcept override { return wrote_some_; }
   bool request_ended() const noexcept override { return ended_; }
   bool paused() const noexcept override { return paused_; }

@@ -159,6 +159,7 @@ bool H1Wire::process_body() noexcept {
 
 // Passes a piece on. The part that is not accepted stays in the region until resume().
 bool H1Wire::deliver(std::string_view bytes, bool last) noexcept {
+  if (events_ == nullptr) connection_.note_discarded(bytes.size());
   if (!bytes.empty() && events_ != nullptr) {
     const std::uint32_t generation = generation_;
     std::size_t taken = events_->on_stream_body(bytes);

@@ -180,7 +180,10 @@ void H2Stream::on_head(const http::h2::ResponseHead& head) {
 }
 
 void H2Stream::on_body(const http::BodyChunk& chunk) {
-  if (events_ == nullptr) return wire_.grant(id_, chunk.text().size());  // read and dropped
+  if (events_ == nullptr) {
+    wire_.connection().note_discarded(chunk.text().size());
+    return wire_.grant(id_, chunk.text().size());
+  }
   progress_at_ = wire_.now();
   response_end_ = response_end_ || chunk.last();
   std::string_view bytes = chunk.text();
@@ -223,7 +226,9 @@ bool H2Stream::hold() noexcept {
 }
 
 void H2Stream::drop_held() noexcept {
-  if (char* block = held_.detach()) wire_.connection().release_region(block);
+  if (!held_.attached()) return;
+  wire_.connection().note_discarded(held_.body().size());
+  wire_.connection().release_region(held_.detach());
 }
 
 void H2Stream::resume() noexcept {

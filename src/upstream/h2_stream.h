@@ -40,6 +40,7 @@ class H2Stream final : public ClientStream {
   void resume() noexcept override;
   void cancel() noexcept override;
   policy::LoserEnd lose() noexcept override;
+  void hand_over(ClientStreamEvents& events) noexcept override { events_ = &events; }
   bool may_have_sent() const noexcept override { return id_ != 0; }
   bool request_ended() const noexcept override { return ended_; }
   bool request_sent() const noexcept override;

@@ -13,7 +13,7 @@ DIRECT = {
     "http": ("base",),
     "io": ("base",),
     "server": ("io", "http", "policy"),
-    "upstream": ("io", "http", "control"),
+    "upstream": ("io", "http", "control", "metrics"),
     "gateway": ("server", "upstream", "config", "metrics"),
     "sim": ("control", "config"),
     "grpc": ("control",),

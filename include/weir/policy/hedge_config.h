@@ -19,6 +19,9 @@ struct HedgeConfig {
   double alpha = 0.1;      // weight of a new latency in mean and variance
   double quantile = 0.95;  // of the latencies of a window, once it holds enough of them
   Duration window = std::chrono::seconds(30);
+  /// One in this many primaries that lost to a hedge is not cancelled, to measure how much time the
+  /// hedge saved; 0: none.
+  std::uint32_t losers_per_finish = 64;
 
   bool operator==(const HedgeConfig&) const = default;
   [[nodiscard]] ConfigErrors validate() const;
