@@ -10,7 +10,7 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/integration"))
 
-from processes import ProcessTest, Weir  # noqa: E402
+from processes import Origin, ProcessTest, Weir, get  # noqa: E402
 
 
 def rule_expressions():
@@ -39,9 +39,11 @@ def table():
 
 class LiveScrape(ProcessTest):
     def setUp(self):
-        weir = self.started(Weir("--to", "127.0.0.1:1", env={
+        origins = [self.started(Origin()) for _ in range(2)]
+        weir = self.started(Weir(config=self.app_config([one.port for one in origins]), env={
             "WEIR_MEMORY_PRESSURE_THRESHOLD": "0.5", "WEIR_MEMORY_CRITICAL_THRESHOLD": "0.625",
             "WEIR_PRIORITY_WARN_THRESHOLD": "0.75"}))
+        self.assertEqual(get(weir.port).status, 200)  # what is measured has no series before
         self.page = weir.page("/metrics").body.decode()
         self.families = set(re.findall(r"^# TYPE (\w+)", self.page, re.MULTILINE))
 
