@@ -1,6 +1,9 @@
 // A service with a known capacity: k workers, each busy for a fixed time with one request, or for a
-// random time (uniform between --service-ms and --service-ms-max); requests that arrive while all
-// are busy are queued, and are processed even if their client disconnected.
+// random time (uniform between --service-ms and --service-ms-max, or lognormal with the mean
+// --service-ms and the deviation --deviation-ms); requests that arrive while all are busy are
+// queued, and are processed even if their client disconnected. --stragglers-pct of the requests
+// take
+// --straggler-factor times as long.
 //
 //   origin --workers 8 --service-ms 20     prints "port N"
 //   GET /origin/stats                      counters since the last such call, as JSON
@@ -9,11 +12,13 @@
 // of a test.
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <deque>
 #include <iostream>
 #include <memory>
+#include <random>
 #include <string>
 
 #include <signal.h>
@@ -34,6 +39,10 @@ struct Manner {
   unsigned workers = 8;
   unsigned service_ms = 20;
   unsigned service_ms_max = 0;
+  unsigned deviation_ms = 0;
+  unsigned stragglers_pct = 0;
+  unsigned straggler_factor = 10;
+  unsigned seed = 1;
   unsigned port = 0;
 };
 
@@ -93,6 +102,17 @@ class Work final : public weir::Handler {
   }
 
   Duration service_time() {
+    const bool straggles = rng_.chance(manner_.stragglers_pct / 100.0);
+    return usual_time() * (straggles ? manner_.straggler_factor : 1U);
+  }
+  Duration usual_time() {
+    if (manner_.deviation_ms > 0) {
+      const double ratio = static_cast<double>(manner_.deviation_ms) / manner_.service_ms;
+      const double variance = std::log1p(ratio * ratio);
+      std::lognormal_distribution<double> draw(std::log(manner_.service_ms) - variance / 2,
+                                               std::sqrt(variance));
+      return std::chrono::round<Duration>(std::chrono::duration<double, std::milli>(draw(random_)));
+    }
     const Duration least = std::chrono::milliseconds(manner_.service_ms);
     const Duration most = std::chrono::milliseconds(manner_.service_ms_max);
     return most > least ? rng_.between(least, most) : least;
@@ -134,7 +154,8 @@ class Work final : public weir::Handler {
 
   const Manner manner_;
   weir::io::Loop& loop_;
-  weir::Rng rng_{1};
+  weir::Rng rng_{manner_.seed};
+  std::mt19937_64 random_{manner_.seed};
   std::deque<Worker> workers_;
   std::deque<weir::ServerStream*> line_;
   TimePoint since_{};
@@ -159,8 +180,13 @@ int main(int argc, char** argv) {
     if (!read_option(argv + i, "--workers", manner.workers) &&
         !read_option(argv + i, "--service-ms", manner.service_ms) &&
         !read_option(argv + i, "--service-ms-max", manner.service_ms_max) &&
+        !read_option(argv + i, "--deviation-ms", manner.deviation_ms) &&
+        !read_option(argv + i, "--stragglers-pct", manner.stragglers_pct) &&
+        !read_option(argv + i, "--straggler-factor", manner.straggler_factor) &&
+        !read_option(argv + i, "--seed", manner.seed) &&
         !read_option(argv + i, "--port", manner.port)) {
-      std::cerr << "origin: --workers N, --service-ms N, --service-ms-max N, --port N\n";
+      std::cerr << "origin: --workers N, --service-ms N, --service-ms-max N, --deviation-ms N, "
+                   "--stragglers-pct N, --straggler-factor N, --seed N, --port N\n";
       return 2;
     }
   }
