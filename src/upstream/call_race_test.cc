@@ -52,6 +52,18 @@ TEST_F(CallRaceTest, APrimaryInTimeIsNotHedged) {
   EXPECT_EQ(dispatcher->idle_connections(), 2U);
 }
 
+TEST_F(CallRaceTest, EdgeCase8AReplicaWhoseClockIsWrongWinsLikeAnyOther) {
+  make_two(soon());
+  Asked asked;
+  FakeOrigin& late = start(asked);
+  other_than(late).read_head(loop);
+  other_than(late).write(
+      "HTTP/1.1 200 OK\r\ndate: Thu, 01 Jan 1970 00:00:00 GMT\r\ncontent-length: 2\r\n\r\nok");
+  run_until([&] { return asked.seen.complete; });
+  EXPECT_EQ(sum(&CallCounters::hedges_won), 1U);
+  EXPECT_LT(endpoint_of(other_than(late)).score().ns, 1e9);
+}
+
 TEST_F(CallRaceTest, ThePrimaryCanStillWin) {
   make_two(soon());
   Asked asked;
