@@ -23,6 +23,7 @@
 #include "upstream/hedge_candidates.h"
 #include "upstream/held_response.h"
 #include "upstream/kept_body.h"
+#include "upstream/read_class.h"
 #include "upstream/request_head.h"
 #include "upstream/response_head.h"
 
@@ -113,6 +114,7 @@ class Call {
     bool idempotent = false;            // the route says so; safe methods are
     bool hedge = true;                  // false: the route does not want it
     std::uint64_t hash = 0;             // for the balance by hash
+    ReadClass reads = 0;                // at most the last class of the upstream is used
     PoolEndpoint* only = nullptr;       // a check of this endpoint: one attempt, nothing is counted
   };
   /// On failure the call has ended, and no event follows.
@@ -180,6 +182,7 @@ class Call {
   ListHook<Call> held_hook;
 
   // For its attempts.
+  [[nodiscard]] ReadClass read_class() const noexcept { return start_.reads; }
   [[nodiscard]] const RequestHead& head() const noexcept { return head_; }
   [[nodiscard]] AttemptFields fields_for(std::uint32_t attempt) const noexcept;
   [[nodiscard]] const KeptBody& body() const noexcept { return body_; }

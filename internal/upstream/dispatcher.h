@@ -74,6 +74,7 @@ class Dispatcher {
   struct Ask {
     std::span<const Endpoint* const> tried;
     std::uint64_t hash = 0;
+    ReadClass reads = 0;
     bool tried_again = true;
     bool may_try = false;  // a read: an endpoint on trial may get it
   };
@@ -104,7 +105,7 @@ class Dispatcher {
 
  private:
   [[nodiscard]] policy::Choice pick(const Ask& ask, std::span<const std::uint32_t> tried) noexcept;
-  [[nodiscard]] control::HedgeCandidate candidate_at(std::uint32_t index) noexcept;
+  [[nodiscard]] control::HedgeCandidate candidate_at(std::uint32_t index, ReadClass reads) noexcept;
   /// An endpoint on trial that was not tried: its weight is so small that a choice among all would
   /// hardly ever send it the one attempt that decides.
   [[nodiscard]] std::optional<std::uint32_t> on_trial(const Ask& ask) const noexcept;

@@ -265,7 +265,8 @@ class DispatcherTest : public ::testing::Test {
                                                           .reserved = reserved,
                                                           .rng = Rng(1),
                                                           .observer = nullptr,
-                                                          .tls = nullptr},
+                                                          .tls = nullptr,
+                                                          .read_classes = read_classes},
                                           found(endpoints), loop.now());
     dispatcher = make_dispatcher(loop, 0);
   }
@@ -405,6 +406,7 @@ class DispatcherTest : public ::testing::Test {
                          .loops = 2,
                          .reserved = 0}};
   http::HttpLimits limits;
+  std::uint32_t read_classes = 1;
   std::unique_ptr<Upstream> upstream;
   std::unique_ptr<Dispatcher> dispatcher;
 };

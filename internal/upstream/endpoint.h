@@ -11,11 +11,11 @@
 #include "weir/base/time.h"
 #include "weir/experimental/io/address.h"
 
-#include "control/latency_tracker.h"
 #include "control/redundancy_budget.h"
 #include "policy/endpoint_health.h"
 #include "policy/peak_ewma.h"
 #include "upstream/endpoint_counters.h"
+#include "upstream/read_class.h"
 
 namespace weir::inline v0::upstream {
 
@@ -39,6 +39,7 @@ class Endpoint {
     io::SocketName name;
     std::string host;  // as the operator wrote it, for TLS
     policy::EndpointHealthRules rules{};
+    std::uint32_t read_classes = 1;
   };
   Endpoint(Identity identity, std::uint32_t loops, const policy::EndpointHealth& health,
            const policy::RedundancyBudgetRules& budget, Rng rng);
@@ -111,15 +112,14 @@ class Endpoint {
   [[nodiscard]] control::RedundancyBudget& budget() noexcept { return budget_; }
 
   // ---- hedging
-  /// The latencies of reads that may be hedged.
-  [[nodiscard]] control::LatencyTracker& tracker() noexcept { return tracker_; }
-  /// The median of those latencies; zero: unknown. Published by EndpointWatch.
-  [[nodiscard]] Duration read_median() const noexcept {
-    return Duration(read_median_ns_.load(std::memory_order_relaxed));
+  [[nodiscard]] std::uint32_t read_classes() const noexcept { return identity_.read_classes; }
+  /// The latencies of reads that may be hedged; `of` is below read_classes().
+  [[nodiscard]] ReadLatency& reads(ReadClass of) noexcept { return reads_[of]; }
+  void set_hedge(const policy::HedgeConfig& config) noexcept {
+    for (std::uint32_t i = 0; i < read_classes(); ++i) reads_[i].tracker.set_config(config);
   }
-  void set_read_median(Duration median) noexcept {
-    read_median_ns_.store(median.count(), std::memory_order_relaxed);
-  }
+  /// The class with most samples.
+  [[nodiscard]] ReadClass busiest_reads(TimePoint now) noexcept;
 
  private:
   void publish() noexcept;
@@ -130,7 +130,7 @@ class Endpoint {
   const std::uint32_t loops_;
   const std::unique_ptr<EndpointCounters[]> counters_;
   control::RedundancyBudget budget_;
-  control::LatencyTracker tracker_;
+  const std::unique_ptr<ReadLatency[]> reads_;
 
   alignas(64) std::atomic<std::uint32_t> in_flight_{0};
   std::atomic<double> score_ns_{0};
@@ -142,7 +142,6 @@ class Endpoint {
   std::atomic<std::int64_t> ramp_began_ns_{0};
   std::atomic<std::int64_t> ramp_ends_ns_{0};
   std::atomic<std::int64_t> suspicion_ended_ns_{0};
-  std::atomic<Duration::rep> read_median_ns_{0};
 
   mutable std::mutex mutex_;
   policy::EndpointHealth health_;  // under mutex_

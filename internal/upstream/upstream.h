@@ -84,6 +84,7 @@ class Upstream {
     Rng rng{0};
     UpstreamObserver* observer = nullptr;
     io::TlsContext::Ptr tls{};  // nullptr: cleartext
+    std::uint32_t read_classes = 1;
   };
   /// `endpoints` may be empty: they come later, by set_endpoints().
   Upstream(Setup setup, std::vector<DiscoveredEndpoint> endpoints, TimePoint now);
@@ -106,9 +107,12 @@ class Upstream {
   [[nodiscard]] policy::HedgeConfig hedge() const;
   /// Holds for calls that start from the next turn of their loop on. Off until it is set.
   void set_hedge(const policy::HedgeConfig& config);
-  /// What EndpointWatch found about the reads of all endpoints.
-  [[nodiscard]] policy::HedgeCohort hedge_cohort() const noexcept;
-  void publish(const policy::HedgeCohort& cohort) noexcept;
+  [[nodiscard]] std::uint32_t read_classes() const noexcept { return read_classes_; }
+  /// What EndpointWatch found about the reads of a class at all endpoints.
+  [[nodiscard]] policy::HedgeCohort hedge_cohort(ReadClass of) const noexcept;
+  void publish(ReadClass of, const policy::HedgeCohort& cohort) noexcept;
+  /// That of the slowest class that is not hedged for it; otherwise of the first one.
+  [[nodiscard]] policy::HedgeCohort slowest_cohort() const noexcept;
   /// Whether the upstream's scope is overloaded: then nothing is hedged.
   void set_overloaded(bool overloaded) noexcept {
     overloaded_.store(overloaded, std::memory_order_relaxed);
@@ -225,6 +229,7 @@ class Upstream {
 
   const UpstreamConfig config_;
   const std::uint32_t loops_;
+  const std::uint32_t read_classes_;
   const std::uint32_t reserved_;
   UpstreamObserver* const observer_;
   const std::unique_ptr<CallCounters[]> counters_;
@@ -244,9 +249,12 @@ class Upstream {
   std::atomic<double> weight_max_{1};
   std::atomic<std::int64_t> median_ns_{0};
   std::atomic<std::int64_t> p99_ns_{0};
-  std::atomic<Duration::rep> hedge_delay_ns_{0};
-  std::atomic<Duration::rep> hedge_median_ns_{0};
-  std::atomic<bool> hedge_slow_{false};
+  struct Cohort {
+    std::atomic<Duration::rep> delay_ns{0};
+    std::atomic<Duration::rep> median_ns{0};
+    std::atomic<bool> slow{false};
+  };
+  std::array<Cohort, kReadClassesMax> cohorts_;
 
   mutable std::mutex mutex_;
   std::shared_ptr<const EndpointSet> set_;       // under mutex_, as all below

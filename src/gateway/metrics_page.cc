@@ -419,7 +419,7 @@ void Scrape::hedges() {
   }
   page_.family(kHedgeCohortSlow);
   for (std::size_t i = 0; i < count(); ++i) {
-    page_.sample({upstream_name(i)}, upstream_at(i).hedge_cohort().slow ? 1U : 0U);
+    page_.sample({upstream_name(i)}, upstream_at(i).slowest_cohort().slow ? 1U : 0U);
   }
   hedge_histogram(kHedgeDelay, &CallCounters::hedge_delay);
   hedge_histogram(kHedgeLatencySaved, &CallCounters::hedge_saved);
@@ -462,11 +462,13 @@ void Scrape::hedge_delays() {
   for (std::size_t i = 0; i < count(); ++i) {
     const policy::HedgeConfig config = upstream_at(i).hedge();
     for (const upstream::EndpointSet::Member& member : sets_[i]->members) {
-      const control::LatencyReading reading = member.endpoint->tracker().reading(now_);
+      const upstream::ReadClass of = member.endpoint->busiest_reads(now_);
+      const control::LatencyReading reading = member.endpoint->reads(of).tracker.reading(now_);
       if (reading.samples == 0) continue;
-      rows.push_back({upstream_name(i), member.endpoint->label(),
-                      policy::capped_by(upstream_at(i).hedge_cohort(), reading.delay, config).delay,
-                      reading.mean});
+      rows.push_back(
+          {upstream_name(i), member.endpoint->label(),
+           policy::capped_by(upstream_at(i).hedge_cohort(of), reading.delay, config).delay,
+           reading.mean});
     }
   }
   page_.family(kEndpointHedgeDelay);

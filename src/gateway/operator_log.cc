@@ -135,8 +135,8 @@ void OperatorLog::on_hedging(std::string_view name, Duration median, bool too_sl
   const double ms = to_seconds(median) * 1000;
   if (too_slow) {
     say_to(*this,
-           "weir: upstream %.*s: nothing is hedged, because the usual answer takes %.1f ms; raise "
-           "hedge.max_delay_ms above that to hedge it",
+           "weir: upstream %.*s: reads that usually take %.1f ms are not hedged; raise "
+           "hedge.max_delay_ms above that to hedge them",
            width(name), name.data(), ms);
   } else {
     say_to(*this, "weir: upstream %.*s: the usual answer takes %.1f ms; reads are hedged again",

@@ -124,7 +124,8 @@ void ProxiedRequest::begin(const ServerRequest& request, const Route& route, con
             .caller_attempt = intent.attempt,
             .forwards_deadline = intent.time_left.has_value(),
             .idempotent = route.config.idempotent,
-            .hedge = route.config.hedge};
+            .hedge = route.config.hedge,
+            .reads = route.reads};
   if (to_.served->upstream.config().balance == policy::Balance::kHash) {
     start_.hash = hash_key(home_.rules().hash_by[route.upstream], request.meta, *request.headers,
                            actor, home_.rng());

@@ -39,6 +39,14 @@ std::string_view host_of(std::string_view authority) noexcept {
 
 RouteTable::RouteTable(std::span<const RouteConfig> routes, std::span<const std::string> upstreams,
                        std::span<const IdentityKind> default_identity) {
+  // Classes by the order of the routes to an upstream.
+  const auto next_class = [this](const std::string& upstream) {
+    const auto before = std::count_if(entries_.begin(), entries_.end(), [&](const Entry& e) {
+      return e.route.config.upstream == upstream;
+    });
+    return static_cast<upstream::ReadClass>(
+        std::min<std::ptrdiff_t>(before, upstream::kReadClassesMax - 1));
+  };
   for (const RouteConfig& config : routes) {
     Entry entry;
     if (config.host.starts_with("*.")) {
@@ -65,6 +73,7 @@ RouteTable::RouteTable(std::span<const RouteConfig> routes, std::span<const std:
     WEIR_ASSERT(at != upstreams.end());
     entry.route = {.upstream = static_cast<std::uint16_t>(at - upstreams.begin()),
                    .index = static_cast<std::uint16_t>(entries_.size()),
+                   .reads = next_class(config.upstream),
                    .config = config};
     std::vector<IdentityKind>& identity = entry.route.config.identity;
     if (identity.empty()) identity.assign(default_identity.begin(), default_identity.end());

@@ -13,14 +13,16 @@
 #include "weir/experimental/http/method.h"
 
 #include "path_reading.h"
+#include "upstream/read_class.h"
 
 namespace weir::inline v0::gateway {
 
 /// The settings of a route for its requests.
 struct Route {
-  std::uint16_t upstream = 0;  // index
-  std::uint16_t index = 0;     // of the route itself, for /explain
-  RouteConfig config;          // `identity` is empty only if actors are off
+  std::uint16_t upstream = 0;     // index
+  std::uint16_t index = 0;        // of the route itself, for /explain
+  upstream::ReadClass reads = 0;  // of its upstream
+  RouteConfig config;             // `identity` is empty only if actors are off
 
   bool operator==(const Route&) const = default;
 };

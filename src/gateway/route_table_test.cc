@@ -46,6 +46,23 @@ TEST(RouteTable, TheFirstThatFitsWins) {
   EXPECT_EQ(matched({}, "x", "/"), -1);
 }
 
+TEST(RouteTable, EachRouteToAnUpstreamIsAClassOfReadsUntilTheLast) {
+  std::vector<RouteConfig> routes;
+  for (int i = 0; i < 20; ++i) {
+    RouteConfig route = to(i % 2 == 0 ? "a" : "b");
+    route.path = "/" + std::to_string(i);
+    routes.push_back(route);
+  }
+  const RouteTable table(routes, kUpstreams, {});
+  std::array<char, 256> scratch{};
+  for (int i = 0; i < 20; ++i) {
+    const auto [route, ambiguous] =
+        table.match(at("/" + std::to_string(i)), http::Method::kGet, scratch);
+    ASSERT_NE(route, nullptr);
+    EXPECT_EQ(route->reads, std::min(i / 2, 7));
+  }
+}
+
 TEST(RouteTable, APrefixIsMadeOfWholeSegments) {
   for (const char* prefix : {"/api", "/api/"}) {
     RouteConfig route = to("a");

@@ -32,6 +32,14 @@ const upstream::UpstreamConfig* named(const config::Config& config, std::string_
   return found == config.upstreams.end() ? nullptr : &*found;
 }
 
+/// One per route.
+std::uint32_t read_classes_of(const std::string& name, const config::Config& config) {
+  const auto routes =
+      std::count_if(config.routes.begin(), config.routes.end(),
+                    [&](const RouteConfig& route) { return route.upstream == name; });
+  return static_cast<std::uint32_t>(std::min<std::ptrdiff_t>(routes, upstream::kReadClassesMax));
+}
+
 /// Whether the upstream of this name is the same object after a change.
 bool stays(const UpstreamTable::Change& change, std::string_view name) {
   const upstream::UpstreamConfig* before = named(change.before, name);
@@ -103,7 +111,8 @@ std::shared_ptr<ServedUpstream> UpstreamTable::make(const upstream::UpstreamConf
                           .reserved = setup_.reserved,
                           .rng = setup_.rng.fork(),
                           .observer = setup_.observer,
-                          .tls = std::move(tls)},
+                          .tls = std::move(tls),
+                          .read_classes = read_classes_of(config.name, all)},
                          fixed_endpoints(config), io::monotonic_now()),
       [this](ServedUpstream* upstream) { destroy(upstream); });
   made->upstream.set_budget_rules(budget_rules_of(config, all.hedge));

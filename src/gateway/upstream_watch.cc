@@ -38,7 +38,7 @@ void UpstreamWatch::look(const UpstreamSet& upstreams, TimePoint now) {
 }
 
 void UpstreamWatch::look_at_hedging(const ServedUpstream& one, Told& told, TimePoint now) {
-  const policy::HedgeCohort cohort = one.upstream.hedge_cohort();
+  const policy::HedgeCohort cohort = one.upstream.slowest_cohort();
   const bool paced = told.not_hedged_at != TimePoint{} && now < told.not_hedged_at + kPace;
   if (cohort.slow == told.not_hedged || paced) return;
   told.not_hedged = cohort.slow;

@@ -136,13 +136,13 @@ TEST_F(UpstreamToBeFound, AnEmptyAnswerIsTold) {
 TEST_F(UpstreamWatchTest, TellsOnceThatAnUpstreamIsTooSlowToBeHedged) {
   upstream::Upstream& upstream = upstreams.all[0]->upstream;
   look_for(milliseconds(200));
-  upstream.publish(policy::HedgeCohort{.median = milliseconds(80), .slow = true});
+  upstream.publish(0, policy::HedgeCohort{.median = milliseconds(80), .slow = true});
   look_for(milliseconds(2500));
-  upstream.publish(policy::HedgeCohort{.median = milliseconds(8)});
+  upstream.publish(0, policy::HedgeCohort{.median = milliseconds(8)});
   look_for(milliseconds(2500));
   EXPECT_EQ(told(),
-            "weir: upstream app: nothing is hedged, because the usual answer takes 80.0 ms; raise "
-            "hedge.max_delay_ms above that to hedge it\n"
+            "weir: upstream app: reads that usually take 80.0 ms are not hedged; raise "
+            "hedge.max_delay_ms above that to hedge them\n"
             "weir: upstream app: the usual answer takes 8.0 ms; reads are hedged again\n");
 }
 

@@ -225,7 +225,7 @@ void Attempt::record(control::AttemptEnd end) noexcept {
   const TimePoint now = dispatcher_->now();
   Endpoint& endpoint = *endpoint_->shared;
   if (policy::caught_in_silence(sent_at_, endpoint.suspected_until(now))) return;
-  endpoint.tracker().record({.latency = now - sent_at_, .end = end}, now);
+  endpoint.reads(call_.read_class()).tracker.record({.latency = now - sent_at_, .end = end}, now);
 }
 
 std::size_t Attempt::on_stream_body(std::string_view bytes) {

@@ -67,6 +67,8 @@ void Call::commit(const RequestHead& parts) noexcept {
 Result<void, UpstreamFailure> Call::start(const Start& start) noexcept {
   WEIR_ASSERT(active() && head_.size > 0);
   start_ = start;
+  const std::uint32_t last = dispatcher_->upstream().read_classes() - 1;
+  start_.reads = static_cast<ReadClass>(std::min<std::uint32_t>(start.reads, last));
   const Upstream& upstream = dispatcher_->upstream();
   const Duration overall = start.overall.value_or(upstream.timeouts().overall);
   deadline_ = overall > Duration(0) ? dispatcher_->now() + overall : TimePoint::max();

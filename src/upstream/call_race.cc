@@ -79,7 +79,7 @@ void Call::lose(Attempt& attempt, bool to_hedge) noexcept {
 // ---- what the executor is told
 
 HedgeCandidates Call::candidates() noexcept {
-  return dispatcher_->candidates({.tried = tried(), .hash = start_.hash});
+  return dispatcher_->candidates({.tried = tried(), .hash = start_.hash, .reads = start_.reads});
 }
 
 control::HedgeMoment Call::moment(const HedgeCandidates& candidates) const noexcept {
@@ -87,7 +87,7 @@ control::HedgeMoment Call::moment(const HedgeCandidates& candidates) const noexc
   return {.now = dispatcher_->now(),
           .conditions = {.enabled = dispatcher_->hedge().enabled,
                          .overloaded = upstream.overloaded(),
-                         .cohort_slow = upstream.hedge_cohort().slow},
+                         .cohort_slow = upstream.hedge_cohort(start_.reads).slow},
           .candidates = candidates.span()};
 }
 
@@ -98,9 +98,10 @@ void Call::on_attempt_started(Attempt& attempt) noexcept {
 void Call::on_attempt_sent(Attempt& attempt) noexcept {
   if (!racing()) return;
   const TimePoint now = dispatcher_->now();
-  const policy::HedgeDelay own = attempt.endpoint().shared->tracker().hedge_delay(now);
-  const policy::HedgeDelay delay =
-      policy::capped_by(dispatcher_->upstream().hedge_cohort(), own, dispatcher_->hedge());
+  const policy::HedgeDelay own =
+      attempt.endpoint().shared->reads(start_.reads).tracker.hedge_delay(now);
+  const policy::HedgeDelay delay = policy::capped_by(
+      dispatcher_->upstream().hedge_cohort(start_.reads), own, dispatcher_->hedge());
   race_->on_written(number_of(attempt), delay.delay, now);
   dispatcher_->upstream()
       .counters(dispatcher_->loop_index())

@@ -64,6 +64,52 @@ TEST_F(CallRaceTest, EdgeCase8AReplicaWhoseClockIsWrongWinsLikeAnyOther) {
   EXPECT_LT(endpoint_of(other_than(late)).score().ns, 1e9);
 }
 
+TEST_F(CallRaceTest, EachClassOfReadsHasItsOwnDelay) {
+  read_classes = 2;
+  make_two(soon());
+  policy::HedgeConfig hedge;
+  hedge.max_delay = milliseconds(400);
+  upstream->set_hedge(hedge);
+  loop.run_once();
+  for (std::size_t i = 0; i < 2; ++i) {
+    for (int n = 0; n < 20; ++n) {
+      endpoint(i).reads(0).tracker.record(
+          {.latency = milliseconds(2), .end = control::AttemptEnd::kAnswered}, loop.now());
+      endpoint(i).reads(1).tracker.record(
+          {.latency = milliseconds(300), .end = control::AttemptEnd::kAnswered}, loop.now());
+    }
+  }
+  Asked slow;
+  ASSERT_TRUE(get(slow.call, {.reads = 1}));
+  FakeOrigin& first = asked_one();
+  stay_alone(first);
+  first.write(kOk);
+  run_until([&] { return slow.seen.complete; });
+  Asked fast;
+  FakeOrigin& late = start(fast);
+  other_than(late).read_head(loop);
+  EXPECT_EQ(sum(&CallCounters::hedges), 1U);
+  fast.call.cancel();
+}
+
+TEST_F(CallRaceTest, AClassThatIsTooSlowToBeHedgedDoesNotStopTheOthers) {
+  read_classes = 2;
+  make_two(soon());
+  upstream->publish(1, policy::HedgeCohort{.delay = milliseconds(20), .slow = true});
+  EXPECT_TRUE(upstream->slowest_cohort().slow);
+  Asked slow;
+  ASSERT_TRUE(get(slow.call, {.reads = 7}));  // the last class stands for those beyond it
+  FakeOrigin& first = asked_one();
+  run_until([&] { return no_hedge(NoHedge::kCohortSlow) == 1; });
+  first.write(kOk);
+  run_until([&] { return slow.seen.complete; });
+  Asked fast;
+  FakeOrigin& late = start(fast);
+  other_than(late).read_head(loop);
+  EXPECT_EQ(sum(&CallCounters::hedges), 1U);
+  fast.call.cancel();
+}
+
 TEST_F(CallRaceTest, ThePrimaryCanStillWin) {
   make_two(soon());
   Asked asked;
@@ -138,7 +184,7 @@ TEST_F(CallRaceTest, WhatForbidsAHedgeIsAskedWhenItIsDue) {
   const std::array cases = {
       Case{[this](FakeOrigin&) { upstream->set_overloaded(true); }, NoHedge::kOverload},
       Case{[this](FakeOrigin&) {
-             upstream->publish(policy::HedgeCohort{.delay = milliseconds(20), .slow = true});
+             upstream->publish(0, policy::HedgeCohort{.delay = milliseconds(20), .slow = true});
            },
            NoHedge::kCohortSlow},
       Case{health(policy::HealthEvent::kTooSlow), NoHedge::kTargetOut},

@@ -168,20 +168,20 @@ HedgeCandidates Dispatcher::candidates(const Ask& ask) noexcept {
     const policy::Choice choice = pick(next, tried.span());
     if (!choice.found()) break;
     tried.add(choice.index);
-    found.targets[found.count] = candidate_at(choice.index);
+    found.targets[found.count] = candidate_at(choice.index, ask.reads);
     found.endpoints[found.count++] = endpoints_[choice.index].get();
   }
   // None can be used: one of the others says why.
   for (std::uint32_t i = 0; i < endpoints_.size() && found.count == 0; ++i) {
     const std::span<const std::uint32_t> used = tried.span();
     if (std::find(used.begin(), used.end(), i) != used.end()) continue;
-    found.targets[0] = candidate_at(i);
+    found.targets[0] = candidate_at(i, ask.reads);
     found.endpoints[found.count++] = endpoints_[i].get();
   }
   return found;
 }
 
-control::HedgeCandidate Dispatcher::candidate_at(std::uint32_t index) noexcept {
+control::HedgeCandidate Dispatcher::candidate_at(std::uint32_t index, ReadClass reads) noexcept {
   const Upstream::Published published = upstream_.published();
   const Replicas replicas{set_->members, published, upstream_.limit(), loop_.now()};
   const policy::ReplicaView view = replicas.view(index);
@@ -191,7 +191,7 @@ control::HedgeCandidate Dispatcher::candidate_at(std::uint32_t index) noexcept {
                      .connection_ready = ConnectionPool::ready(endpoint),
                      .in_flight = view.in_flight,
                      .in_flight_max = view.in_flight_max,
-                     .median = endpoint.shared->read_median()},
+                     .median = endpoint.shared->reads(reads).median()},
           .budget = &endpoint.shared->budget()};
 }
 

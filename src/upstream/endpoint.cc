@@ -25,6 +25,7 @@ Endpoint::Endpoint(Identity identity, std::uint32_t loops, const policy::Endpoin
       loops_(loops),
       counters_(std::make_unique<EndpointCounters[]>(loops)),
       budget_(budget),
+      reads_(std::make_unique<ReadLatency[]>(identity_.read_classes)),
       health_(health),
       rng_(rng) {
   publish();
@@ -55,6 +56,17 @@ void Endpoint::publish() noexcept {
 policy::EndpointHealth Endpoint::health() const {
   const std::scoped_lock lock(mutex_);
   return health_;
+}
+
+ReadClass Endpoint::busiest_reads(TimePoint now) noexcept {
+  std::uint32_t busiest = 0;
+  std::uint64_t most = 0;
+  for (std::uint32_t i = 0; i < read_classes(); ++i) {
+    const std::uint64_t samples = reads_[i].tracker.reading(now).samples;
+    if (samples > most) busiest = i;
+    most = std::max(most, samples);
+  }
+  return static_cast<ReadClass>(busiest);
 }
 
 LatencySummary Endpoint::recent_latency() const {

@@ -67,19 +67,23 @@ void EndpointWatch::tick(TimePoint now, Duration lateness) {
   publish(*set, now);
 }
 
-/// What the latencies of reads say about all endpoints together.
+/// What the latencies of reads say about all endpoints together, class by class.
 void EndpointWatch::judge_reads(const EndpointSet& set, TimePoint now) {
   const policy::HedgeConfig config = upstream_.hedge();
   if (!config.enabled) return;
-  members_.clear();
-  for (const EndpointSet::Member& member : set.members) {
-    const control::LatencyReading reading = member.endpoint->tracker().reading(now);
-    member.endpoint->set_read_median(reading.known() ? reading.median : Duration(0));
-    if (reading.known()) {
-      members_.push_back({.delay = reading.delay.delay, .median = reading.median});
+  for (std::uint32_t i = 0; i < upstream_.read_classes(); ++i) {
+    const auto of = static_cast<ReadClass>(i);
+    members_.clear();
+    for (const EndpointSet::Member& member : set.members) {
+      ReadLatency& reads = member.endpoint->reads(of);
+      const control::LatencyReading reading = reads.tracker.reading(now);
+      reads.set_median(reading.known() ? reading.median : Duration(0));
+      if (reading.known()) {
+        members_.push_back({.delay = reading.delay.delay, .median = reading.median});
+      }
     }
+    upstream_.publish(of, policy::judge_cohort(members_, upstream_.hedge_cohort(of), config));
   }
-  upstream_.publish(policy::judge_cohort(members_, upstream_.hedge_cohort(), config));
 }
 
 void EndpointWatch::judge_silence(const EndpointSet& set, TimePoint now, bool late) {

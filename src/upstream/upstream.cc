@@ -61,6 +61,7 @@ policy::RedundancyBudgetRules budget_rules_of(const UpstreamConfig& config,
 Upstream::Upstream(Setup setup, std::vector<DiscoveredEndpoint> endpoints, TimePoint now)
     : config_(std::move(setup.config)),
       loops_(setup.loops),
+      read_classes_(std::clamp(setup.read_classes, 1U, kReadClassesMax)),
       reserved_(std::min(setup.reserved, config_.max_connections / 4)),
       observer_(setup.observer),
       counters_(std::make_unique<CallCounters[]>(setup.loops)),
@@ -128,23 +129,33 @@ void Upstream::set_hedge(const policy::HedgeConfig& config) {
     const std::scoped_lock lock(mutex_);
     hedge_ = config;
     for (const EndpointSet::Member& member : set_->members) {
-      member.endpoint->tracker().set_config(config);
+      member.endpoint->set_hedge(config);
     }
-    for (const std::shared_ptr<Endpoint>& endpoint : left_) endpoint->tracker().set_config(config);
+    for (const std::shared_ptr<Endpoint>& endpoint : left_) endpoint->set_hedge(config);
   }
   post_review();
 }
 
-policy::HedgeCohort Upstream::hedge_cohort() const noexcept {
-  return {.delay = Duration(hedge_delay_ns_.load(kRelaxed)),
-          .median = Duration(hedge_median_ns_.load(kRelaxed)),
-          .slow = hedge_slow_.load(kRelaxed)};
+policy::HedgeCohort Upstream::hedge_cohort(ReadClass of) const noexcept {
+  const Cohort& cohort = cohorts_[of];
+  return {.delay = Duration(cohort.delay_ns.load(kRelaxed)),
+          .median = Duration(cohort.median_ns.load(kRelaxed)),
+          .slow = cohort.slow.load(kRelaxed)};
 }
 
-void Upstream::publish(const policy::HedgeCohort& cohort) noexcept {
-  hedge_delay_ns_.store(cohort.delay.count(), kRelaxed);
-  hedge_median_ns_.store(cohort.median.count(), kRelaxed);
-  hedge_slow_.store(cohort.slow, kRelaxed);
+void Upstream::publish(ReadClass of, const policy::HedgeCohort& cohort) noexcept {
+  cohorts_[of].delay_ns.store(cohort.delay.count(), kRelaxed);
+  cohorts_[of].median_ns.store(cohort.median.count(), kRelaxed);
+  cohorts_[of].slow.store(cohort.slow, kRelaxed);
+}
+
+policy::HedgeCohort Upstream::slowest_cohort() const noexcept {
+  policy::HedgeCohort slowest = hedge_cohort(0);
+  for (std::uint32_t i = 1; i < read_classes_; ++i) {
+    const policy::HedgeCohort one = hedge_cohort(static_cast<ReadClass>(i));
+    if (one.slow && (!slowest.slow || one.median > slowest.median)) slowest = one;
+  }
+  return slowest;
 }
 
 // ---- endpoints
@@ -183,10 +194,12 @@ std::shared_ptr<EndpointSet> Upstream::make_set(std::vector<DiscoveredEndpoint>&
     if (endpoint == nullptr) {
       const auto health =
           first ? policy::EndpointHealth(now) : policy::EndpointHealth::joined(now, rules);
-      endpoint = std::make_shared<Endpoint>(
-          Endpoint::Identity{.name = e.address, .host = std::move(e.host), .rules = rules}, loops_,
-          health, budget_.rules(), rng_.fork());
-      endpoint->tracker().set_config(hedge_);
+      endpoint = std::make_shared<Endpoint>(Endpoint::Identity{.name = e.address,
+                                                               .host = std::move(e.host),
+                                                               .rules = rules,
+                                                               .read_classes = read_classes_},
+                                            loops_, health, budget_.rules(), rng_.fork());
+      endpoint->set_hedge(hedge_);
     }
     const auto change = endpoint->note(
         e.draining ? policy::HealthEvent::kOperatorDrain : policy::HealthEvent::kOperatorUndrain,
