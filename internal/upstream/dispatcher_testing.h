@@ -292,12 +292,16 @@ class DispatcherTest : public ::testing::Test {
     const std::shared_ptr<const EndpointSet> set = upstream->endpoints();
     for (const EndpointSet::Member& member : set->members) {
       EXPECT_EQ(member.endpoint->in_flight(), 0U);
+      const control::OutgoingStats queues = member.endpoint->queue_stats();
+      EXPECT_EQ(queues.queued + queues.in_flight, 0U);
+      EXPECT_EQ(queues.offered,
+                queues.sent + queues.failed + queues.dropped + queues.refused + queues.expired);
+      EXPECT_EQ(member.endpoint->queue_state(), policy::OutgoingState::kHealthy);
       for (std::uint32_t i = 0; i < member.endpoint->loops(); ++i) {
         const EndpointCounters& counters = member.endpoint->counters(i);
         EXPECT_EQ(counters.connections.get(), 0U);
         EXPECT_EQ(counters.connecting.get(), 0U);
         EXPECT_EQ(counters.idle.get(), 0U);
-        EXPECT_EQ(counters.waiting.get(), 0U);
         EXPECT_EQ(counters.oldest_unanswered_ns.load(), 0);
       }
     }

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -9,6 +10,7 @@
 
 #include "weir/base/rng.h"
 #include "weir/base/time.h"
+#include "weir/control/outgoing_queue.h"
 #include "weir/experimental/io/address.h"
 
 #include "control/latency_tracker.h"
@@ -27,10 +29,10 @@ inline constexpr policy::PeakEwmaRules kScoreRules;
 /// Three kinds of state, by how often they change. In flight, score and the last byte heard are
 /// atomics that every request touches: a choice needs them from all loops at once. Health changes
 /// rarely; it is a state machine under a lock, and what a choice needs of it is published in
-/// atomics. Counters belong to loops.
+/// atomics. Counters and queues belong to loops; what the queues hold together is shared.
 ///
-/// Thread-safety: any member, any thread; counters(i) is written by loop i only. Cost: atomics;
-/// note() takes a lock unless the event cannot change anything.
+/// Thread-safety: any member, any thread; counters(i) is written and queue(i) used by loop i only.
+/// Cost: atomics; note() takes a lock unless the event cannot change anything.
 /// Lifetime: shared; an endpoint that left its set lives until its last attempt has ended, and an
 /// address that comes back is the same Endpoint while anybody still holds it.
 class Endpoint {
@@ -40,8 +42,13 @@ class Endpoint {
     std::string host;  // as the operator wrote it, for TLS
     policy::EndpointHealthRules rules{};
   };
+  /// What its queues share with those of the upstream's other endpoints. Must outlive their use.
+  struct Outgoing {
+    const control::OutgoingConfig& config;
+    control::OutgoingTotals& totals;
+  };
   Endpoint(Identity identity, std::uint32_t loops, const policy::EndpointHealth& health,
-           const policy::RedundancyBudgetRules& budget, Rng rng);
+           const policy::RedundancyBudgetRules& budget, const Outgoing& outgoing, Rng rng);
   Endpoint(const Endpoint&) = delete;
   Endpoint& operator=(const Endpoint&) = delete;
 
@@ -78,6 +85,16 @@ class Endpoint {
   }
   /// When the last suspicion ended, or `now` while it lasts; zero: never suspected.
   [[nodiscard]] TimePoint suspected_until(TimePoint now) const noexcept;
+
+  // ---- its queues: attempts that wait for a connection, one queue per loop
+  [[nodiscard]] control::OutgoingQueue& queue(std::uint32_t loop) noexcept { return queues_[loop]; }
+  /// How full they are together.
+  [[nodiscard]] policy::OutgoingState queue_state() const noexcept {
+    return queued_.state.load(std::memory_order_relaxed);
+  }
+  [[nodiscard]] const control::OutgoingCounts& queued() const noexcept { return queued_; }
+  /// The sum over all loops.
+  [[nodiscard]] control::OutgoingStats queue_stats() const noexcept;
 
   // ---- health
   [[nodiscard]] policy::Openness openness() const noexcept {
@@ -131,6 +148,8 @@ class Endpoint {
   const std::unique_ptr<EndpointCounters[]> counters_;
   control::RedundancyBudget budget_;
   control::LatencyTracker tracker_;
+  control::OutgoingCounts queued_;
+  std::deque<control::OutgoingQueue> queues_;  // by loop; over queued_
 
   alignas(64) std::atomic<std::uint32_t> in_flight_{0};
   std::atomic<double> score_ns_{0};

@@ -12,6 +12,7 @@
 #include "weir/base/bounded_count.h"
 #include "weir/base/rng.h"
 #include "weir/base/time.h"
+#include "weir/control/outgoing_queue.h"
 #include "weir/experimental/upstream/upstream_config.h"
 #include "weir/policy/hedge_config.h"
 
@@ -44,6 +45,9 @@ struct UpstreamTimeouts {
 
 /// The timeouts of a configuration.
 [[nodiscard]] UpstreamTimeouts timeouts_of(const UpstreamConfig& config) noexcept;
+
+/// The bounds of the queues to the endpoints of an upstream.
+[[nodiscard]] control::OutgoingConfig outgoing_of(const UpstreamConfig& config) noexcept;
 
 /// The redundancy budget of an upstream: its own values, otherwise those of `common`.
 [[nodiscard]] policy::RedundancyBudgetRules budget_rules_of(
@@ -197,6 +201,8 @@ class Upstream {
   void add_waiting(std::int32_t change) noexcept {
     waiting_.fetch_add(static_cast<std::uint32_t>(change), std::memory_order_seq_cst);
   }
+  /// The bounds of the queues to its endpoints.
+  [[nodiscard]] const control::OutgoingConfig& outgoing() const noexcept { return outgoing_; }
   /// Asks each other loop to close an idle connection.
   void ask_for_idle(const ConnectionPool& asker) noexcept;
 
@@ -230,6 +236,8 @@ class Upstream {
   const std::unique_ptr<std::atomic<std::int64_t>[]> ticked_ns_;  // by loop; 0: never
   std::array<std::atomic<std::uint64_t>, policy::kHealthReasonCount> ejections_{};
   control::RedundancyBudget budget_;
+  const control::OutgoingConfig outgoing_;
+  control::OutgoingTotals outgoing_totals_;
   std::array<std::atomic<Duration::rep>, 7> timeouts_ns_{};
   BoundedCount<std::uint32_t> connections_;
   BoundedCount<std::uint32_t> held_;

@@ -73,7 +73,12 @@ UpstreamFailure Attempt::begin(Dispatcher& dispatcher, PoolEndpoint& endpoint, P
     }
   }
   const Result<ClientStream*, UpstreamFailure> stream =
-      dispatcher.pool().acquire(endpoint, *this, {.access = plan.access, .waits = !plan.hedge});
+      dispatcher.pool().acquire(endpoint, *this,
+                                {.entry = {.access = plan.access,
+                                           .priority = call_.priority(),
+                                           .bytes = call_.waiting_bytes(),
+                                           .until = call_.deadline()},
+                                 .waits = !plan.hedge});
   if (!stream) {
     count(AttemptOutcome::kFailed, stream.error());
     end();
@@ -91,6 +96,7 @@ void Attempt::on_connection(ClientStream& stream) {
 }
 
 void Attempt::on_no_connection(UpstreamFailure failure) {
+  if (failure == UpstreamFailure::kDeadline) return call_.on_attempt_expired();
   fail(
       {.failure = failure, .processed = policy::Processed::kNo, .written = false, .reused = false});
 }

@@ -253,9 +253,9 @@ void Dispatcher::review() {
     if (openness == policy::Openness::kLastResort) {
       give_up_silent(*endpoint);
       const bool hung = endpoint->shared->health().state() == policy::EndpointState::kHung;
-      if (hung && endpoint->waiting.empty()) pool_->close_idle(*endpoint);
+      if (hung && endpoint->queue.queued() == 0) pool_->close_idle(*endpoint);
     }
-    if (openness == policy::Openness::kClosed && endpoint->waiting.empty()) {
+    if (openness == policy::Openness::kClosed && endpoint->queue.queued() == 0) {
       pool_->retire(*endpoint);
     }
   }

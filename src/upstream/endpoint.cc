@@ -18,7 +18,7 @@ bool is_silence(policy::EndpointState state) noexcept {
 }  // namespace
 
 Endpoint::Endpoint(Identity identity, std::uint32_t loops, const policy::EndpointHealth& health,
-                   const policy::RedundancyBudgetRules& budget, Rng rng)
+                   const policy::RedundancyBudgetRules& budget, const Outgoing& outgoing, Rng rng)
     : identity_(std::move(identity)),
       label_(identity_.name.to_string()),
       number_(next_number()),
@@ -27,6 +27,9 @@ Endpoint::Endpoint(Identity identity, std::uint32_t loops, const policy::Endpoin
       budget_(budget),
       health_(health),
       rng_(rng) {
+  for (std::uint32_t i = 0; i < loops; ++i) {
+    queues_.emplace_back(outgoing.config, queued_, outgoing.totals);
+  }
   publish();
 }
 
@@ -55,6 +58,12 @@ void Endpoint::publish() noexcept {
 policy::EndpointHealth Endpoint::health() const {
   const std::scoped_lock lock(mutex_);
   return health_;
+}
+
+control::OutgoingStats Endpoint::queue_stats() const noexcept {
+  control::OutgoingStats all;
+  for (const control::OutgoingQueue& queue : queues_) all += queue.stats();
+  return all;
 }
 
 LatencySummary Endpoint::recent_latency() const {

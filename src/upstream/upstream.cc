@@ -51,6 +51,15 @@ UpstreamTimeouts timeouts_of(const UpstreamConfig& config) noexcept {
           .hold = config.hold_max};
 }
 
+// Critical ones are counted apart, with the bound of all others of a loop: they are few.
+control::OutgoingConfig outgoing_of(const UpstreamConfig& config) noexcept {
+  return {.queue_size = config.outgoing_queue_size,
+          .overflow_size = config.outgoing_overflow_size,
+          .critical_size = config.connection_queue_max,
+          .destination_bytes_max = ByteSize(config.outgoing_bytes_max),
+          .total_bytes_max = ByteSize(config.outgoing_total_bytes_max)};
+}
+
 policy::RedundancyBudgetRules budget_rules_of(const UpstreamConfig& config,
                                               const policy::HedgeConfig& common) noexcept {
   return policy::redundancy_budget_rules(
@@ -66,6 +75,7 @@ Upstream::Upstream(Setup setup, std::vector<DiscoveredEndpoint> endpoints, TimeP
       counters_(std::make_unique<CallCounters[]>(setup.loops)),
       ticked_ns_(std::make_unique<std::atomic<std::int64_t>[]>(setup.loops)),
       budget_(budget_rules_of(config_, {})),
+      outgoing_(outgoing_of(config_)),
       tls_(std::move(setup.tls)),
       rng_(setup.rng) {
   hedge_.enabled = false;
@@ -185,7 +195,8 @@ std::shared_ptr<EndpointSet> Upstream::make_set(std::vector<DiscoveredEndpoint>&
           first ? policy::EndpointHealth(now) : policy::EndpointHealth::joined(now, rules);
       endpoint = std::make_shared<Endpoint>(
           Endpoint::Identity{.name = e.address, .host = std::move(e.host), .rules = rules}, loops_,
-          health, budget_.rules(), rng_.fork());
+          health, budget_.rules(),
+          Endpoint::Outgoing{.config = outgoing_, .totals = outgoing_totals_}, rng_.fork());
       endpoint->tracker().set_config(hedge_);
     }
     const auto change = endpoint->note(
