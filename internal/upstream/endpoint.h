@@ -128,6 +128,13 @@ class Endpoint {
   [[nodiscard]] control::RedundancyBudget& budget() noexcept { return budget_; }
 
   // ---- hedging
+  /// It asked for fewer requests: it gets no hedge for some time.
+  void push_back(Duration period, TimePoint now) noexcept {
+    pushed_back_until_ns_.store(to_ns(now + period), std::memory_order_relaxed);
+  }
+  [[nodiscard]] bool pushed_back(TimePoint now) const noexcept {
+    return to_ns(now) < pushed_back_until_ns_.load(std::memory_order_relaxed);
+  }
   /// The latencies of reads that may be hedged.
   [[nodiscard]] control::LatencyTracker& tracker() noexcept { return tracker_; }
   /// The median of those latencies; zero: unknown. Published by EndpointWatch.
@@ -162,6 +169,7 @@ class Endpoint {
   std::atomic<std::int64_t> ramp_ends_ns_{0};
   std::atomic<std::int64_t> suspicion_ended_ns_{0};
   std::atomic<Duration::rep> read_median_ns_{0};
+  std::atomic<std::int64_t> pushed_back_until_ns_{0};
 
   mutable std::mutex mutex_;
   policy::EndpointHealth health_;  // under mutex_

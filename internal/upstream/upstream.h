@@ -113,12 +113,16 @@ class Upstream {
   /// What EndpointWatch found about the reads of all endpoints.
   [[nodiscard]] policy::HedgeCohort hedge_cohort() const noexcept;
   void publish(const policy::HedgeCohort& cohort) noexcept;
-  /// Whether the upstream's scope is overloaded: then nothing is hedged.
+  /// Whether the upstream's scope is overloaded, or its queues are: then nothing is hedged.
   void set_overloaded(bool overloaded) noexcept {
     overloaded_.store(overloaded, std::memory_order_relaxed);
   }
   [[nodiscard]] bool overloaded() const noexcept {
-    return overloaded_.load(std::memory_order_relaxed);
+    return overloaded_.load(std::memory_order_relaxed) || queues_overflow();
+  }
+  /// The queues to all open endpoints overflow; as EndpointWatch found at its last tick.
+  [[nodiscard]] bool queues_overflow() const noexcept {
+    return queues_overflow_.load(std::memory_order_relaxed);
   }
 
   // ---- endpoints
@@ -245,6 +249,7 @@ class Upstream {
   std::atomic<std::uint32_t> waiting_{0};
   std::atomic<std::uint32_t> limit_{0};
   std::atomic<bool> overloaded_{false};
+  std::atomic<bool> queues_overflow_{false};
 
   std::atomic<std::uint64_t> cohort_counts_{0};  // endpoints, open, returning: 21 bits each
   std::atomic<double> open_weight_{0};

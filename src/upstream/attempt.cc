@@ -5,6 +5,7 @@
 
 #include "weir/base/assert.h"
 
+#include "attempt_facts.h"
 #include "connection_pool.h"
 #include "policy/hedge_decision.h"
 #include "policy/peak_ewma.h"
@@ -187,14 +188,24 @@ void Attempt::note_answered(const ResponseHead& head) noexcept {
   error_answer_ = head.status >= 500;
   bad_answer_ = is_bad(head);
   if (request_sent()) teach(now - sent_at_, error_answer_);
-  const bool refused =
-      error_answer_ || policy::answer_kind(head.status) == policy::AnswerKind::kTryLater;
+  const bool later = policy::answer_kind(head.status) == policy::AnswerKind::kTryLater;
+  if (later) {
+    if (const std::optional<policy::Pushback> asked = pushback_of(head)) {
+      note_pushback(asked->stop ? std::nullopt : std::optional(asked->wait));
+    }
+  }
+  const bool refused = error_answer_ || later;
   record(refused ? control::AttemptEnd::kFailed : control::AttemptEnd::kAnswered);
   if (bad_answer_) {
     dispatcher_->upstream().note_health(endpoint, policy::HealthEvent::kBadAnswer, now);
   } else if (tunnel_) {
     note_good();
   }
+}
+
+/// It asked for fewer requests, perhaps for some time.
+void Attempt::note_pushback(std::optional<Duration> asked) noexcept {
+  endpoint_->shared->push_back(policy::pushback_period(asked), dispatcher_->now());
 }
 
 /// An endpoint that breaks off its answers is not well, although their heads are good: the answer
@@ -270,6 +281,9 @@ void Attempt::fail(const StreamFailure& failure) noexcept {
     record(late ? control::AttemptEnd::kTimedOut : control::AttemptEnd::kFailed);
   }
   count(AttemptOutcome::kFailed, failure.failure);
+  const bool wants_fewer = failure.failure == UpstreamFailure::kRefusedStream ||
+                           failure.failure == UpstreamFailure::kCalmDown;
+  if (wants_fewer && !plan_.check) note_pushback(std::nullopt);
   if (failure.written) {
     token_.spent();
   } else {

@@ -69,7 +69,7 @@ void Call::lose(Attempt& attempt) noexcept {
 // ---- what the executor is told
 
 HedgeCandidates Call::candidates() noexcept {
-  return dispatcher_->candidates({.tried = tried(), .hash = start_.hash});
+  return dispatcher_->candidates({.tried = tried(), .hash = start_.hash, .access = access_});
 }
 
 control::HedgeMoment Call::moment(const HedgeCandidates& candidates) const noexcept {
@@ -218,7 +218,8 @@ UpstreamFailure Call::next_in_race() noexcept {
       dispatcher_->choose({.tried = tried(),
                            .hash = start_.hash,
                            .tried_again = true,
-                           .may_try = head_.framing == RequestFraming::kNone});
+                           .may_try = head_.framing == RequestFraming::kNone,
+                           .access = access_});
   if (chosen.endpoint == nullptr) return hold(last_failure_);
   control::RedundancyBudget& budget = chosen.endpoint->shared->budget();
   const control::AttemptNumber number = racing()

@@ -306,6 +306,7 @@ void Upstream::publish(const Published& now) noexcept {
   cohort_counts_.store(std::uint64_t{cohort.endpoints} | std::uint64_t{cohort.open} << kCountBits |
                            std::uint64_t{cohort.returning} << (2 * kCountBits),
                        kRelaxed);
+  queues_overflow_.store(policy::queues_overflow(cohort), kRelaxed);
   open_weight_.store(cohort.open_weight, kRelaxed);
   weight_max_.store(cohort.weight_max, kRelaxed);
   median_ns_.store(now.latency.median.count(), kRelaxed);
