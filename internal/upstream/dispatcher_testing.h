@@ -215,6 +215,13 @@ class CallRecorder final : public CallEvents {
 
 /// A call and its recorder.
 struct Asked {
+  Asked() = default;
+  Asked(const Asked&) = delete;
+  Asked& operator=(const Asked&) = delete;
+  /// A test that gives up reports its failure, not that it left a call behind.
+  ~Asked() {
+    if (::testing::Test::HasFatalFailure()) call.cancel();
+  }
   CallRecorder seen;
   Call call{seen};
 };
@@ -265,7 +272,8 @@ class DispatcherTest : public ::testing::Test {
                                                           .reserved = reserved,
                                                           .rng = Rng(1),
                                                           .observer = nullptr,
-                                                          .tls = nullptr},
+                                                          .tls = nullptr,
+                                                          .cancel_pace = cancel_pace},
                                           found(endpoints), loop.now());
     dispatcher = make_dispatcher(loop, 0);
   }
@@ -409,6 +417,7 @@ class DispatcherTest : public ::testing::Test {
                          .loops = 2,
                          .reserved = 0}};
   http::HttpLimits limits;
+  policy::CancelPaceRules cancel_pace;
   std::unique_ptr<Upstream> upstream;
   std::unique_ptr<Dispatcher> dispatcher;
 };

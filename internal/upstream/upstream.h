@@ -20,6 +20,7 @@
 #include "io/shared_blocks.h"
 #include "io/tls_context.h"
 #include "policy/hedge_delay.h"
+#include "policy/loser_end.h"
 #include "policy/peak_ewma.h"
 #include "policy/replica_view.h"
 #include "upstream/call_counters.h"
@@ -88,6 +89,7 @@ class Upstream {
     Rng rng{0};
     UpstreamObserver* observer = nullptr;
     io::TlsContext::Ptr tls{};  // nullptr: cleartext
+    policy::CancelPaceRules cancel_pace{};
   };
   /// `endpoints` may be empty: they come later, by set_endpoints().
   Upstream(Setup setup, std::vector<DiscoveredEndpoint> endpoints, TimePoint now);
@@ -97,6 +99,8 @@ class Upstream {
 
   /// As at start; the timeouts in force are in timeouts().
   [[nodiscard]] const UpstreamConfig& config() const noexcept { return config_; }
+  /// How losers of hedged reads are ended.
+  [[nodiscard]] const policy::CancelPaceRules& cancel_pace() const noexcept { return cancel_pace_; }
   [[nodiscard]] Protocol protocol() const noexcept { return config_.protocol; }
   [[nodiscard]] UpstreamTimeouts timeouts() const noexcept;
   void set_timeouts(const UpstreamTimeouts& timeouts) noexcept;
@@ -236,6 +240,7 @@ class Upstream {
   const std::uint32_t loops_;
   const std::uint32_t reserved_;
   UpstreamObserver* const observer_;
+  const policy::CancelPaceRules cancel_pace_;
   const std::unique_ptr<CallCounters[]> counters_;
   const std::unique_ptr<std::atomic<std::int64_t>[]> ticked_ns_;  // by loop; 0: never
   std::array<std::atomic<std::uint64_t>, policy::kHealthReasonCount> ejections_{};

@@ -72,6 +72,7 @@ Upstream::Upstream(Setup setup, std::vector<DiscoveredEndpoint> endpoints, TimeP
       loops_(setup.loops),
       reserved_(std::min(setup.reserved, config_.max_connections / 4)),
       observer_(setup.observer),
+      cancel_pace_(setup.cancel_pace),
       counters_(std::make_unique<CallCounters[]>(setup.loops)),
       ticked_ns_(std::make_unique<std::atomic<std::int64_t>[]>(setup.loops)),
       budget_(budget_rules_of(config_, {})),
