@@ -3,6 +3,7 @@
 // A dispatcher on a loop that the test steps, and an origin that the test controls.
 
 #include <algorithm>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
@@ -244,6 +245,28 @@ inline RequestHead head_parts(std::string_view text, http::Method method, Reques
   head.framing = framing;
   return head;
 }
+
+/// Takes places in the queue of an endpoint's second loop, as if requests waited there.
+class QueueFiller {
+ public:
+  QueueFiller() = default;
+  QueueFiller(const QueueFiller&) = delete;
+  QueueFiller& operator=(const QueueFiller&) = delete;
+  ~QueueFiller() { clear(); }
+
+  void fill(Endpoint& endpoint, int places) {
+    for (int i = 0; i < places; ++i) {
+      ASSERT_TRUE(endpoint.queue(1).put(items_.emplace_back(), TimePoint{}).accepted());
+    }
+  }
+  void clear() {
+    for (control::OutgoingItem& item : items_) item.queue()->withdraw(item);
+    items_.clear();
+  }
+
+ private:
+  std::deque<control::OutgoingItem> items_;
+};
 
 class DispatcherTest : public ::testing::Test {
  protected:

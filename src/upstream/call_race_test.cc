@@ -4,6 +4,9 @@
 #include <string_view>
 
 #include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include "weir/experimental/io/syscalls.h"
 
 #include "call_race_testing.h"
 #include "upstream/call.h"
@@ -122,12 +125,25 @@ TEST_F(CallRaceTest, WhatForbidsAHedgeIsAskedWhenItIsDue) {
       upstream->note_health(endpoint_of(replica), event, loop.now());
     };
   };
+  config.outgoing_queue_size = 10;
+  QueueFiller full;
   const std::array cases = {
       Case{[this](FakeOrigin&) { upstream->set_overloaded(true); }, NoHedge::kOverload},
       Case{[this](FakeOrigin&) {
              upstream->publish(policy::HedgeCohort{.delay = milliseconds(20), .slow = true});
            },
            NoHedge::kCohortSlow},
+      Case{[&](FakeOrigin& replica) { full.fill(endpoint_of(replica), 7); }, NoHedge::kTargetQueue},
+      Case{[&](FakeOrigin& replica) {
+             full.fill(endpoint_of(replica), 10);
+             full.fill(endpoint_of(other_than(replica)), 10);
+             run_until([&] { return upstream->overloaded(); });
+           },
+           NoHedge::kOverload},
+      Case{[this](FakeOrigin& replica) {
+             endpoint_of(replica).push_back(std::chrono::hours(1), loop.now());
+           },
+           NoHedge::kPushback},
       Case{health(policy::HealthEvent::kTooSlow), NoHedge::kTargetOut},
       Case{health(policy::HealthEvent::kSuspected), NoHedge::kTargetOut},
       Case{health(policy::HealthEvent::kOperatorDrain), NoHedge::kTargetOut},
@@ -156,6 +172,7 @@ TEST_F(CallRaceTest, WhatForbidsAHedgeIsAskedWhenItIsDue) {
     primary.write(kOk);
     run_until([&] { return asked.seen.complete; });
     EXPECT_EQ(no_hedge(NoHedge::kNotNeeded), 0U) << "one reason per call";
+    full.clear();
     TearDown();
   }
 }
@@ -200,6 +217,33 @@ TEST_F(CallRaceTest, AHedgeDoesNotWaitForAConnection) {
   run_until([&] { return no_hedge(NoHedge::kNoConnection) == 1; });
   EXPECT_FALSE(other_than(primary).has_caller());
   asked.call.cancel();
+}
+
+/// Sends one byte, and has no room for more.
+int bytes_sent = 0;
+long send_one_byte(int fd, const void* from, std::size_t) {
+  if (bytes_sent++ == 0) return ::send(fd, from, 1, MSG_NOSIGNAL);
+  errno = EAGAIN;
+  return -1;
+}
+long send_one_byte_of_pieces(int fd, const void* pieces, std::size_t) {
+  return send_one_byte(fd, static_cast<const io::ConstBuffer*>(pieces)->data, 1);
+}
+
+TEST_F(CallRaceTest, AHedgeThatWasNotSentWholeCostsItsTokenToo) {
+  make_two(later());
+  Asked asked;
+  FakeOrigin& primary = start(asked);
+  io::Syscalls calls = io::system_calls();
+  calls.send = send_one_byte;
+  calls.send_pieces = send_one_byte_of_pieces;
+  bytes_sent = 0;
+  loop.use(calls);
+  run_until([&] { return sum(&CallCounters::hedges) == 1; });
+  EXPECT_EQ(other_than(primary).read(loop, 1), "G");
+  asked.call.cancel();
+  EXPECT_EQ(tokens(), 1U) << "the endpoint has begun to work on it";
+  loop.use(io::system_calls());
 }
 
 TEST_F(CallRaceTest, AConnectionThatDiedDoesNotCostAToken) {
@@ -363,6 +407,30 @@ TEST_F(CallRaceTest, AResponseIsDeliveredOnceToASlowOwner) {
   run_until([&] { return asked.seen.complete; });
   EXPECT_EQ(asked.seen.heads, 2);
   EXPECT_EQ(asked.seen.body, "ok");
+}
+
+TEST_F(CallRaceTest, AnEndpointThatAsksForFewerRequestsGetsNoHedgeForAWhile) {
+  struct Case {
+    std::string_view answer;
+    bool pushed_back;
+  };
+  for (const Case& one :
+       {Case{"HTTP/1.1 503 Busy\r\nretry-after: 3\r\ncontent-length: 0\r\n\r\n", true},
+        Case{"HTTP/1.1 429 Busy\r\nx-weir-retry-after-ms: 500\r\ncontent-length: 0\r\n\r\n", true},
+        Case{"HTTP/1.1 503 Busy\r\ncontent-length: 0\r\n\r\n", false},
+        Case{"HTTP/1.1 200 OK\r\nretry-after: 3\r\ncontent-length: 0\r\n\r\n", false}}) {
+    config.retry_budget_tokens_max = 0;
+    make_two(never());
+    Asked asked;
+    FakeOrigin& primary = start(asked);
+    primary.write(one.answer);
+    run_until([&] { return asked.seen.complete; });
+    Endpoint& endpoint = endpoint_of(primary);
+    EXPECT_EQ(endpoint.pushed_back(loop.now()), one.pushed_back) << one.answer;
+    EXPECT_FALSE(endpoint.pushed_back(loop.now() + std::chrono::seconds(5)));
+    EXPECT_FALSE(endpoint_of(other_than(primary)).pushed_back(loop.now()));
+    TearDown();
+  }
 }
 
 TEST_F(CallRaceTest, ACallerThatRepeatsIsNotHedged) {
