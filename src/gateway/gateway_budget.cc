@@ -128,8 +128,9 @@ MemoryBudget gateway_budget(const config::Config& config) {
   add("gateway counters", loops * (sizes.room.upstreams + 1), sizeof(UpstreamCounters),
       "loops × upstreams, spare ones included");
   add("gateway endpoints", endpoints_max(config),
-      sizeof(upstream::Endpoint) + loops * sizeof(upstream::EndpointCounters),
-      "endpoints, spare ones included; 2 KiB of each for the latencies of reads");
+      sizeof(upstream::Endpoint) +
+          loops * (sizeof(upstream::EndpointCounters) + sizeof(control::OutgoingQueue)),
+      "endpoints, spare ones included; 2 KiB of each for the latencies of reads, a queue per loop");
   add("gateway logs", 4, kLogBufferBytes, "two logs, two buffers each");
   if (config.admin.listen) {
     add("gateway admin", 1, admin_worst_case_bytes(config),
