@@ -51,13 +51,16 @@ UpstreamTimeouts timeouts_of(const UpstreamConfig& config) noexcept {
           .hold = config.hold_max};
 }
 
+/// As many queues can be full of bytes at the same time.
+constexpr std::uint64_t kFullQueues = 16;
+
 // Critical ones are counted apart, with the bound of all others of a loop: they are few.
 control::OutgoingConfig outgoing_of(const UpstreamConfig& config) noexcept {
   return {.queue_size = config.outgoing_queue_size,
           .overflow_size = config.outgoing_overflow_size,
           .critical_size = config.connection_queue_max,
           .destination_bytes_max = ByteSize(config.outgoing_bytes_max),
-          .total_bytes_max = ByteSize(config.outgoing_total_bytes_max)};
+          .total_bytes_max = ByteSize(config.outgoing_bytes_max) * kFullQueues};
 }
 
 policy::RedundancyBudgetRules budget_rules_of(const UpstreamConfig& config,

@@ -300,7 +300,6 @@ TEST_F(WaiterQueuesTest, NothingIsLostUnderAnySchedule) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     SCOPED_TRACE(seed);
     config.outgoing_bytes_max = 100'000;
-    config.outgoing_total_bytes_max = 150'000;
     config.connection_queue_max = 12;
     make();
     io::Loop other_loop;

@@ -70,11 +70,10 @@ struct UpstreamConfig {
   std::uint32_t warm_connections = 1;           // kept open per endpoint and loop
   std::uint32_t connection_queue_max = 1024;    // requests of a loop that wait for a connection
   // Attempts that wait for a connection to one endpoint, of all loops: in its queue, and in the
-  // overflow ring, where a newer one takes the place of the oldest. Their bytes; those to all.
+  // overflow ring, where a newer one takes the place of the oldest; and their bytes.
   std::uint32_t outgoing_queue_size = 500;
   std::uint32_t outgoing_overflow_size = 100;
   std::uint64_t outgoing_bytes_max = 4 * 1024 * 1024;
-  std::uint64_t outgoing_total_bytes_max = 64 * 1024 * 1024;
   std::uint32_t hold_requests_max = 1024;    // requests that wait for an endpoint
   std::uint64_t retry_body_max = 64 * 1024;  // longer request bodies are not kept for a retry
   // Retries and hedges per request in the long run, and at once; unset: as in HedgeConfig.
@@ -143,8 +142,6 @@ inline ConfigErrors UpstreamConfig::validate_queues() const {
   check_range(errors, "outgoing_queue_size", outgoing_queue_size, 1U, 1000000U);
   check_range(errors, "outgoing_overflow_size", outgoing_overflow_size, 0U, 1000000U);
   check_range(errors, "outgoing_bytes_max", outgoing_bytes_max, kOutgoingBytesMin,
-              kOutgoingBytesMax);
-  check_range(errors, "outgoing_total_bytes_max", outgoing_total_bytes_max, outgoing_bytes_max,
               kOutgoingBytesMax);
   return errors;
 }
