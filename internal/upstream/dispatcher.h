@@ -74,7 +74,6 @@ class Dispatcher {
     std::uint64_t hash = 0;
     bool tried_again = true;
     bool may_try = false;  // a read: an endpoint on trial may get it
-    io::Access access = io::Access::kOrdinary;
   };
   struct Chosen {
     PoolEndpoint* endpoint = nullptr;

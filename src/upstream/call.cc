@@ -171,8 +171,7 @@ UpstreamFailure Call::next_attempt() noexcept {
         {.tried = tried(),
          .hash = start_.hash,
          .tried_again = true,
-         .may_try = is_safe(head_.method) && head_.framing == RequestFraming::kNone,
-         .access = access_});
+         .may_try = is_safe(head_.method) && head_.framing == RequestFraming::kNone});
     if (chosen.endpoint == nullptr) return hold(last_failure_);
     const UpstreamFailure failure = begin_attempt(*chosen.endpoint);
     if (failure == UpstreamFailure::kNone || is_own_shortage(failure)) return failure;

@@ -69,7 +69,7 @@ void Call::lose(Attempt& attempt) noexcept {
 // ---- what the executor is told
 
 HedgeCandidates Call::candidates() noexcept {
-  return dispatcher_->candidates({.tried = tried(), .hash = start_.hash, .access = access_});
+  return dispatcher_->candidates({.tried = tried(), .hash = start_.hash});
 }
 
 control::HedgeMoment Call::moment(const HedgeCandidates& candidates) const noexcept {
@@ -218,8 +218,7 @@ UpstreamFailure Call::next_in_race() noexcept {
       dispatcher_->choose({.tried = tried(),
                            .hash = start_.hash,
                            .tried_again = true,
-                           .may_try = head_.framing == RequestFraming::kNone,
-                           .access = access_});
+                           .may_try = head_.framing == RequestFraming::kNone});
   if (chosen.endpoint == nullptr) return hold(last_failure_);
   control::RedundancyBudget& budget = chosen.endpoint->shared->budget();
   const control::AttemptNumber number = racing()

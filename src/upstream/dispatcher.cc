@@ -129,9 +129,7 @@ policy::Choice Dispatcher::pick(const Ask& ask, std::span<const std::uint32_t> t
       wanted.in_flight_total += member.endpoint->in_flight();
     }
   }
-  // A critical request does not wait behind others, and has a place of its own in every queue.
-  const bool queues = ask.access != io::Access::kCritical;
-  Replicas replicas{members, published, upstream_.limit(), queues, loop_.now()};
+  Replicas replicas{members, published, upstream_.limit(), true, loop_.now()};
   const bool some_return = published.cohort.returning > 0;
   const std::optional<std::uint32_t> trial =
       ask.may_try && some_return ? on_trial(ask) : std::nullopt;
