@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -106,6 +108,14 @@ struct HedgeTarget {
 /// Thread-safety: pure. Cost: O(1).
 [[nodiscard]] NoHedge may_hedge_at(const HedgeTarget& target,
                                    std::optional<Duration> deadline_left) noexcept;
+
+/// How long an endpoint that asked for fewer requests gets no hedge: for the time that it named, at
+/// most 5 s, since it may be about one client; 1 s if it named none.
+[[nodiscard]] constexpr Duration pushback_period(std::optional<Duration> asked) noexcept {
+  constexpr Duration kUnnamed = std::chrono::seconds(1);
+  constexpr Duration kMost = std::chrono::seconds(5);
+  return std::clamp(asked.value_or(kUnnamed), Duration(0), kMost);
+}
 
 struct HedgeChoice {
   std::uint32_t target = 0;  // an index of `targets`, if the reason is kNone

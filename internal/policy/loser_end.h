@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -29,6 +30,8 @@ struct CancelPaceRules {
   std::uint32_t streams_per_reset = 3;
   std::uint64_t streams_free = 60;     // the share is judged from this many streams on
   std::uint64_t drain_bytes = 65'536;  // HTTP/1.1: a longer rest is not worth reading
+  /// HTTP/2: an answer that is read and dropped has this much time; then its stream is reset.
+  Duration drain_max = std::chrono::seconds(1);
 };
 
 /// What one connection has reset. Plain numbers of its owner.

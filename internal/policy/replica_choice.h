@@ -54,8 +54,9 @@ struct ChoiceAsk {
 
 /// Chooses an endpoint.
 ///
-/// 1. Open endpoints that were not tried and hold less than their share, by the configured rule. In
-///    panic, those that are ejected for bad answers, latency or checks count as open.
+/// 1. Open endpoints that were not tried, hold less than their share and have a queue that is not
+///    saturated, by the configured rule: first among those whose queue is healthy. In panic, those
+///    that are ejected for bad answers, latency or checks count as open.
 /// 2. Open endpoints that were tried, if tried_again.
 /// 3. If no endpoint is open: the least loaded of the others that are not closed; suspect and hung
 ///    ones last.
@@ -69,7 +70,8 @@ struct ChoiceAsk {
 /// A loop starts it with a random value, so that loops do not walk in step.
 ///
 /// Promises: never a kClosed endpoint; never one that is not open while one that is open, untried
-/// and below its share exists; equal draws give equal choices. The two draws of kPeakEwma are
+/// and has room exists; never one with a queue that is not healthy while such a one with a healthy
+/// queue exists; equal draws give equal choices. The two draws of kPeakEwma are
 /// distinct. Thread-safety: pure, apart from `cursor` and `rng`; the values behind the accessor may
 /// change meanwhile (each view is read once and used as it was). Cost: kPeakEwma O(1): two views in
 /// the common case, up to 8 draws, then one scan of all; kRoundRobin O(1) with equal weights; kHash

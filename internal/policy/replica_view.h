@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "weir/base/enum_names.h"
+#include "weir/policy/outgoing_state.h"
 
 #include "policy/endpoint_health.h"
 
@@ -16,20 +17,22 @@ namespace weir::inline v0::inline policy {
 /// choice of two reads two endpoints and no more.
 struct ReplicaView {
   Openness openness = Openness::kOpen;
-  std::uint32_t in_flight = 0;      // attempts of all loops
-  std::uint32_t in_flight_max = 0;  // share_max(); 0: no bound
-  double score_ns = 1;              // projected_ns(); only power of two choices reads it
-  double weight = 1;                // configured × return_ratio(); positive
+  OutgoingState queue = OutgoingState::kHealthy;  // of those who wait for a connection to it
+  std::uint32_t in_flight = 0;                    // attempts of all loops
+  std::uint32_t in_flight_max = 0;                // share_max(); 0: no bound
+  double score_ns = 1;  // projected_ns(); only power of two choices reads it
+  double weight = 1;    // configured × return_ratio(); positive
 };
 
 /// The sums over all endpoints of an upstream that a choice needs. The tick that merges the values
 /// of the loops computes it; it may be some 10 ms old.
 struct Cohort {
-  std::uint32_t endpoints = 0;  // not draining by the operator
-  std::uint32_t open = 0;       // kOpen or kTrial
-  std::uint32_t returning = 0;  // of them, with a ramp
-  double open_weight = 0;       // sum of their effective weights
-  double weight_max = 1;        // the largest effective weight
+  std::uint32_t endpoints = 0;    // not draining by the operator
+  std::uint32_t open = 0;         // kOpen or kTrial
+  std::uint32_t returning = 0;    // of them, with a ramp
+  std::uint32_t overflowing = 0;  // of them, with a queue in overflow or saturated
+  double open_weight = 0;         // sum of their effective weights
+  double weight_max = 1;          // the largest effective weight
 };
 
 /// Fewer than half of the endpoints are open: those that are ejected for bad answers, latency or
@@ -43,6 +46,13 @@ struct Cohort {
 /// nobody to protect them with, and their weights would only distort the choice.
 [[nodiscard]] constexpr bool ramp_applies(const Cohort& cohort) noexcept {
   return 2 * cohort.returning <= cohort.open;
+}
+
+/// The queues to all open endpoints are in overflow or saturated: requests come faster than
+/// connections can take them, wherever they are sent. One endpoint with a healthy queue is enough
+/// for the others' to say nothing about the upstream.
+[[nodiscard]] constexpr bool queues_overflow(const Cohort& cohort) noexcept {
+  return cohort.open > 0 && cohort.overflowing >= cohort.open;
 }
 
 /// How many attempts one endpoint may hold: ceil(1.5 × limit × weight ÷ weight of all open
@@ -71,7 +81,7 @@ enum class ChoiceReason : std::uint8_t {
   // no endpoint:
   kEmptySet,  // the set has no endpoint
   kAllOut,    // all are draining, or their connects fail
-  kAllFull,   // open endpoints exist, and each holds its share
+  kAllFull,   // open endpoints exist, and each holds its share, or its queue is saturated
   kAllTried,  // open endpoints exist, all were tried, and a second try is not wanted
 };
 WEIR_ENUM_NAMES(ChoiceReason, "chosen", "only_one", "spilled", "panic", "repeated", "last_resort",

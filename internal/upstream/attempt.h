@@ -108,6 +108,7 @@ class Attempt final : private ClientStreamEvents, private ConnectionWaiter {
   void note_sent() noexcept;
   void note_answered(const ResponseHead& head) noexcept;
   void note_good() noexcept;
+  void note_pushback(std::optional<Duration> asked) noexcept;
   void teach(Duration latency, bool error) noexcept;
   void teach_unanswered() noexcept;
   void record(control::AttemptEnd end) noexcept;

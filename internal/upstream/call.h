@@ -14,6 +14,7 @@
 #include "weir/base/time.h"
 #include "weir/experimental/http/header_view.h"
 #include "weir/experimental/io/timer.h"
+#include "weir/policy/priority.h"
 
 #include "control/hedge_executor.h"
 #include "policy/hedge_decision.h"
@@ -109,13 +110,14 @@ class Call {
   struct Start {
     TimePoint deadline{};               // set by the caller; zero: none
     std::optional<Duration> overall{};  // unset: the upstream's; 0: none
-    std::uint32_t caller_attempt = 1;   // x-weir-attempt of the caller
-    bool forwards_deadline = false;     // the time left is sent along
-    bool idempotent = false;            // the route says so; safe methods are
-    bool hedge = true;                  // false: the route does not want it
-    std::uint64_t hash = 0;             // for the balance by hash
-    ReadClass reads = 0;                // at most the last class of the upstream is used
-    PoolEndpoint* only = nullptr;       // a check of this endpoint: one attempt, nothing is counted
+    Priority priority = Priority::kNormal;
+    std::uint32_t caller_attempt = 1;  // x-weir-attempt of the caller
+    bool forwards_deadline = false;    // the time left is sent along
+    bool idempotent = false;           // the route says so; safe methods are
+    bool hedge = true;                 // false: the route does not want it
+    std::uint64_t hash = 0;            // for the balance by hash
+    ReadClass reads = 0;               // at most the last class of the upstream is used
+    PoolEndpoint* only = nullptr;      // a check of this endpoint: one attempt, nothing is counted
   };
   /// On failure the call has ended, and no event follows.
   [[nodiscard]] Result<void, UpstreamFailure> start(const Start& start) noexcept;
@@ -189,6 +191,13 @@ class Call {
   [[nodiscard]] bool body_complete() const noexcept { return body_complete_; }
   [[nodiscard]] std::optional<std::uint64_t> trailers_at() const noexcept { return trailers_at_; }
   [[nodiscard]] bool patient() const noexcept { return patient_; }
+  [[nodiscard]] Priority priority() const noexcept { return start_.priority; }
+  /// The earlier of the caller's and the overall one; max: none.
+  [[nodiscard]] TimePoint deadline() const noexcept { return deadline_; }
+  /// What it holds in memory while it waits for a connection.
+  [[nodiscard]] std::uint64_t waiting_bytes() const noexcept {
+    return head_.size + body_.held_bytes();
+  }
   /// Its attempt has waited for an answer in vain: whether another endpoint may be asked instead.
   [[nodiscard]] bool may_move(const Attempt& attempt) noexcept;
   [[nodiscard]] bool on_attempt_head(Attempt& attempt, const ResponseHead& head);
@@ -205,6 +214,8 @@ class Call {
   /// The token of an attempt that fails without having sent a byte.
   void keep_token(control::RedundancyToken token) noexcept { token_ = std::move(token); }
   void on_attempt_failed(Attempt& attempt, const StreamFailure& failure);
+  /// An attempt that waited for a connection was told that the deadline has passed: as our timer.
+  void on_attempt_expired();
   /// A byte of its request may have left.
   void on_attempt_started(Attempt& attempt) noexcept;
   /// The whole request has.

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -9,6 +10,7 @@
 
 #include "weir/base/rng.h"
 #include "weir/base/time.h"
+#include "weir/control/outgoing_queue.h"
 #include "weir/experimental/io/address.h"
 
 #include "control/redundancy_budget.h"
@@ -27,10 +29,10 @@ inline constexpr policy::PeakEwmaRules kScoreRules;
 /// Three kinds of state, by how often they change. In flight, score and the last byte heard are
 /// atomics that every request touches: a choice needs them from all loops at once. Health changes
 /// rarely; it is a state machine under a lock, and what a choice needs of it is published in
-/// atomics. Counters belong to loops.
+/// atomics. Counters and queues belong to loops; what the queues hold together is shared.
 ///
-/// Thread-safety: any member, any thread; counters(i) is written by loop i only. Cost: atomics;
-/// note() takes a lock unless the event cannot change anything.
+/// Thread-safety: any member, any thread; counters(i) is written and queue(i) used by loop i only.
+/// Cost: atomics; note() takes a lock unless the event cannot change anything.
 /// Lifetime: shared; an endpoint that left its set lives until its last attempt has ended, and an
 /// address that comes back is the same Endpoint while anybody still holds it.
 class Endpoint {
@@ -41,8 +43,13 @@ class Endpoint {
     policy::EndpointHealthRules rules{};
     std::uint32_t read_classes = 1;
   };
+  /// What its queues share with those of the upstream's other endpoints. Must outlive their use.
+  struct Outgoing {
+    const control::OutgoingConfig& config;
+    control::OutgoingTotals& totals;
+  };
   Endpoint(Identity identity, std::uint32_t loops, const policy::EndpointHealth& health,
-           const policy::RedundancyBudgetRules& budget, Rng rng);
+           const policy::RedundancyBudgetRules& budget, const Outgoing& outgoing, Rng rng);
   Endpoint(const Endpoint&) = delete;
   Endpoint& operator=(const Endpoint&) = delete;
 
@@ -80,6 +87,16 @@ class Endpoint {
   /// When the last suspicion ended, or `now` while it lasts; zero: never suspected.
   [[nodiscard]] TimePoint suspected_until(TimePoint now) const noexcept;
 
+  // ---- its queues: attempts that wait for a connection, one queue per loop
+  [[nodiscard]] control::OutgoingQueue& queue(std::uint32_t loop) noexcept { return queues_[loop]; }
+  /// How full they are together.
+  [[nodiscard]] policy::OutgoingState queue_state() const noexcept {
+    return queued_.state.load(std::memory_order_relaxed);
+  }
+  [[nodiscard]] const control::OutgoingCounts& queued() const noexcept { return queued_; }
+  /// The sum over all loops.
+  [[nodiscard]] control::OutgoingStats queue_stats() const noexcept;
+
   // ---- health
   [[nodiscard]] policy::Openness openness() const noexcept {
     return openness_.load(std::memory_order_relaxed);
@@ -112,6 +129,13 @@ class Endpoint {
   [[nodiscard]] control::RedundancyBudget& budget() noexcept { return budget_; }
 
   // ---- hedging
+  /// It asked for fewer requests: it gets no hedge for some time.
+  void push_back(Duration period, TimePoint now) noexcept {
+    pushed_back_until_ns_.store(to_ns(now + period), std::memory_order_relaxed);
+  }
+  [[nodiscard]] bool pushed_back(TimePoint now) const noexcept {
+    return to_ns(now) < pushed_back_until_ns_.load(std::memory_order_relaxed);
+  }
   [[nodiscard]] std::uint32_t read_classes() const noexcept { return identity_.read_classes; }
   /// The latencies of reads that may be hedged; `of` is below read_classes().
   [[nodiscard]] ReadLatency& reads(ReadClass of) noexcept { return reads_[of]; }
@@ -131,6 +155,8 @@ class Endpoint {
   const std::unique_ptr<EndpointCounters[]> counters_;
   control::RedundancyBudget budget_;
   const std::unique_ptr<ReadLatency[]> reads_;
+  control::OutgoingCounts queued_;
+  std::deque<control::OutgoingQueue> queues_;  // by loop; over queued_
 
   alignas(64) std::atomic<std::uint32_t> in_flight_{0};
   std::atomic<double> score_ns_{0};
@@ -142,6 +168,7 @@ class Endpoint {
   std::atomic<std::int64_t> ramp_began_ns_{0};
   std::atomic<std::int64_t> ramp_ends_ns_{0};
   std::atomic<std::int64_t> suspicion_ended_ns_{0};
+  std::atomic<std::int64_t> pushed_back_until_ns_{0};
 
   mutable std::mutex mutex_;
   policy::EndpointHealth health_;  // under mutex_

@@ -38,7 +38,6 @@ struct alignas(64) EndpointCounters {
   OwnedCount connections;
   OwnedCount connecting;
   OwnedCount idle;
-  OwnedCount waiting;  // attempts that wait for a connection
   /// When the oldest attempt that is sent and unanswered was sent; 0: there is none.
   std::atomic<std::int64_t> oldest_unanswered_ns{0};
   LatencyCounts latency;  // from the last request byte sent to the response head

@@ -15,6 +15,7 @@ struct EndpointTotals {
   std::uint64_t retries = 0;
   std::uint64_t connects = 0;
   std::uint64_t strays = 0;
+  control::OutgoingStats queues;
   std::array<std::uint64_t, kUpstreamFailureCount> failures{};
   // Gauges.
   std::uint64_t connections = 0;
@@ -31,6 +32,7 @@ inline void EndpointTotals::add(const Endpoint& endpoint) noexcept {
   retries += endpoint.sum([](const C& c) { return c.retries.get(); });
   connects += endpoint.sum([](const C& c) { return c.connects.get(); });
   strays += endpoint.sum([](const C& c) { return c.strays.get(); });
+  queues += endpoint.queue_stats();
   for (std::size_t i = 0; i < failures.size(); ++i) {
     failures[i] += endpoint.sum([i](const C& c) { return c.failures[i].get(); });
   }

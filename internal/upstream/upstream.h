@@ -12,6 +12,7 @@
 #include "weir/base/bounded_count.h"
 #include "weir/base/rng.h"
 #include "weir/base/time.h"
+#include "weir/control/outgoing_queue.h"
 #include "weir/experimental/upstream/upstream_config.h"
 #include "weir/policy/hedge_config.h"
 
@@ -19,6 +20,7 @@
 #include "io/shared_blocks.h"
 #include "io/tls_context.h"
 #include "policy/hedge_delay.h"
+#include "policy/loser_end.h"
 #include "policy/peak_ewma.h"
 #include "policy/replica_view.h"
 #include "upstream/call_counters.h"
@@ -44,6 +46,9 @@ struct UpstreamTimeouts {
 
 /// The timeouts of a configuration.
 [[nodiscard]] UpstreamTimeouts timeouts_of(const UpstreamConfig& config) noexcept;
+
+/// The bounds of the queues to the endpoints of an upstream.
+[[nodiscard]] control::OutgoingConfig outgoing_of(const UpstreamConfig& config) noexcept;
 
 /// The redundancy budget of an upstream: its own values, otherwise those of `common`.
 [[nodiscard]] policy::RedundancyBudgetRules budget_rules_of(
@@ -84,6 +89,7 @@ class Upstream {
     Rng rng{0};
     UpstreamObserver* observer = nullptr;
     io::TlsContext::Ptr tls{};  // nullptr: cleartext
+    policy::CancelPaceRules cancel_pace{};
     std::uint32_t read_classes = 1;
   };
   /// `endpoints` may be empty: they come later, by set_endpoints().
@@ -94,6 +100,8 @@ class Upstream {
 
   /// As at start; the timeouts in force are in timeouts().
   [[nodiscard]] const UpstreamConfig& config() const noexcept { return config_; }
+  /// How losers of hedged reads are ended.
+  [[nodiscard]] const policy::CancelPaceRules& cancel_pace() const noexcept { return cancel_pace_; }
   [[nodiscard]] Protocol protocol() const noexcept { return config_.protocol; }
   [[nodiscard]] UpstreamTimeouts timeouts() const noexcept;
   void set_timeouts(const UpstreamTimeouts& timeouts) noexcept;
@@ -113,12 +121,16 @@ class Upstream {
   void publish(ReadClass of, const policy::HedgeCohort& cohort) noexcept;
   /// That of the slowest class that is not hedged for it; otherwise of the first one.
   [[nodiscard]] policy::HedgeCohort slowest_cohort() const noexcept;
-  /// Whether the upstream's scope is overloaded: then nothing is hedged.
+  /// Whether the upstream's scope is overloaded, or its queues are: then nothing is hedged.
   void set_overloaded(bool overloaded) noexcept {
     overloaded_.store(overloaded, std::memory_order_relaxed);
   }
   [[nodiscard]] bool overloaded() const noexcept {
-    return overloaded_.load(std::memory_order_relaxed);
+    return overloaded_.load(std::memory_order_relaxed) || queues_overflow();
+  }
+  /// The queues to all open endpoints overflow; as EndpointWatch found at its last tick.
+  [[nodiscard]] bool queues_overflow() const noexcept {
+    return queues_overflow_.load(std::memory_order_relaxed);
   }
 
   // ---- endpoints
@@ -202,6 +214,8 @@ class Upstream {
   void add_waiting(std::int32_t change) noexcept {
     waiting_.fetch_add(static_cast<std::uint32_t>(change), std::memory_order_seq_cst);
   }
+  /// The bounds of the queues to its endpoints.
+  [[nodiscard]] const control::OutgoingConfig& outgoing() const noexcept { return outgoing_; }
   /// Asks each other loop to close an idle connection.
   void ask_for_idle(const ConnectionPool& asker) noexcept;
 
@@ -232,10 +246,13 @@ class Upstream {
   const std::uint32_t read_classes_;
   const std::uint32_t reserved_;
   UpstreamObserver* const observer_;
+  const policy::CancelPaceRules cancel_pace_;
   const std::unique_ptr<CallCounters[]> counters_;
   const std::unique_ptr<std::atomic<std::int64_t>[]> ticked_ns_;  // by loop; 0: never
   std::array<std::atomic<std::uint64_t>, policy::kHealthReasonCount> ejections_{};
   control::RedundancyBudget budget_;
+  const control::OutgoingConfig outgoing_;
+  control::OutgoingTotals outgoing_totals_;
   std::array<std::atomic<Duration::rep>, 7> timeouts_ns_{};
   BoundedCount<std::uint32_t> connections_;
   BoundedCount<std::uint32_t> held_;
@@ -243,6 +260,7 @@ class Upstream {
   std::atomic<std::uint32_t> waiting_{0};
   std::atomic<std::uint32_t> limit_{0};
   std::atomic<bool> overloaded_{false};
+  std::atomic<bool> queues_overflow_{false};
 
   std::atomic<std::uint64_t> cohort_counts_{0};  // endpoints, open, returning: 21 bits each
   std::atomic<double> open_weight_{0};

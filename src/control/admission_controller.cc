@@ -251,17 +251,26 @@ void AdmissionController::set_limit(ScopeId scope, const LimitConfig& limit) noe
   impl_->scope_at(scope).set_limit(limit, impl_->rng.fork());
 }
 
+void AdmissionController::set_queues_overflow(ScopeId scope, bool overflow) noexcept {
+  impl_->scope_at(scope).queues_overflow.store(overflow, std::memory_order_relaxed);
+}
+
 // ---- state
 
 bool AdmissionController::is_overloaded(ScopeId scope, TimePoint now) const noexcept {
-  return impl_->memory.level() != MemoryLevel::kNormal ||
-         impl_->scope_at(scope).overload.persists(now);
+  const Scope& s = impl_->scope_at(scope);
+  return impl_->memory.level() != MemoryLevel::kNormal || s.overload.persists(now) ||
+         s.queues_overflow.load(std::memory_order_relaxed);
 }
 
-Duration AdmissionController::retry_after(ScopeId scope, TimePoint now, Rng& rng) const noexcept {
+Duration AdmissionController::retry_after(ScopeId scope, TimePoint now, Rng& rng,
+                                          Duration advised) const noexcept {
   const Scope& s = impl_->scope_at(scope);
   const double rate = s.drain.per_second(now);
-  return retry_hint({.drained_per_second = rate, .ahead = s.room.waiting() + 1, .fresh = rate > 0},
+  return retry_hint({.drained_per_second = rate,
+                     .ahead = s.room.waiting() + 1,
+                     .fresh = rate > 0,
+                     .advised = advised},
                     {}, rng);
 }
 

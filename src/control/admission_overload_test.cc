@@ -63,7 +63,29 @@ TEST(AdmissionOverload, MemoryAboveTheFirstThresholdIsOverloadOfEveryScope) {
   EXPECT_FALSE(controller.is_overloaded(other, kStart));
 }
 
+TEST(AdmissionOverload, QueuesThatOverflowAreOverloadOfTheirScopeOnly) {
+  AdmissionConfig config = plain_config(10);
+  config.scopes_max = 2;
+  AdmissionController controller(config, Rng(1));
+  const ScopeId other = controller.add_scope("other", config.limit);
+  controller.set_queues_overflow(other, true);
+  EXPECT_FALSE(controller.is_overloaded(ScopeId::kFirst, kStart));
+  EXPECT_TRUE(controller.is_overloaded(other, kStart));
+  EXPECT_TRUE(controller.scope_stats(other, kStart).overloaded);
+  EXPECT_EQ(controller.limit(other), controller.limit(ScopeId::kFirst)) << "it teaches nothing";
+  controller.set_queues_overflow(other, false);
+  EXPECT_FALSE(controller.is_overloaded(other, kStart));
+}
+
 // ---- retry hints
+
+TEST(AdmissionOverload, TheHintIsNotShorterThanAQueueAdvises) {
+  AdmissionController controller(plain_config(10), Rng(1));
+  Rng rng(6);
+  const Duration hint = controller.retry_after(ScopeId::kFirst, kStart, rng, milliseconds(500));
+  EXPECT_GE(hint, milliseconds(500));
+  EXPECT_LE(hint, milliseconds(750));
+}
 
 TEST(AdmissionOverload, TheHintIsFromTheDrainRateJitteredAndAtLeastFiftyMilliseconds) {
   AdmissionController controller(plain_config(10), Rng(1));

@@ -109,14 +109,23 @@ OutgoingPut OutgoingQueue::put(OutgoingItem& item, TimePoint now) noexcept {
   if (result.accepted()) {
     if (item.deadline != TimePoint{}) next_expiry_ = std::min(next_expiry_, item.deadline);
   } else {
-    ends_[static_cast<std::size_t>(OutgoingEnd::kRefused)].add();
-    if (item.priority == Priority::kCritical) critical_refused_.add();
+    count_refused(item);
   }
   judge();
   result.state = state();
   result.fill_permille = fill().permille();
   result.advice = policy::advice_of(result.state, config_->advice);
   return result;
+}
+
+void OutgoingQueue::refuse(const OutgoingItem& item) noexcept {
+  offered_.add();
+  count_refused(item);
+}
+
+void OutgoingQueue::count_refused(const OutgoingItem& item) noexcept {
+  ends_[static_cast<std::size_t>(OutgoingEnd::kRefused)].add();
+  if (item.priority == Priority::kCritical) critical_refused_.add();
 }
 
 OutgoingRefusal OutgoingQueue::enter_critical(OutgoingItem& item) noexcept {
@@ -232,7 +241,7 @@ bool OutgoingQueue::ready() const noexcept {
   return queued_ > 0 && others < config_->in_flight_max;
 }
 
-OutgoingItem* OutgoingQueue::first() noexcept {
+OutgoingItem* OutgoingQueue::front() const noexcept {
   if (!ready()) return nullptr;
   for (std::size_t c = 0; c < kPriorityCount; ++c) {
     if (OutgoingItem* item = primary_[c].front()) return item;
@@ -261,7 +270,7 @@ void OutgoingQueue::promote() noexcept {
 
 OutgoingItem* OutgoingQueue::get(TimePoint now) noexcept {
   for (;;) {
-    OutgoingItem* item = first();
+    OutgoingItem* item = front();
     if (item == nullptr) return nullptr;
     unlink(*item);
     const bool expired = has_expired(*item, now);
@@ -352,6 +361,20 @@ policy::OutgoingFill OutgoingQueue::fill() const noexcept {
           .ring_max = config_->overflow_size,
           .bytes = counts_->bytes.held(),
           .bytes_max = config_->destination_bytes_max.bytes()};
+}
+
+OutgoingStats& OutgoingStats::operator+=(const OutgoingStats& more) noexcept {
+  offered += more.offered;
+  sent += more.sent;
+  failed += more.failed;
+  withdrawn += more.withdrawn;
+  dropped += more.dropped;
+  refused += more.refused;
+  expired += more.expired;
+  critical_refused += more.critical_refused;
+  queued += more.queued;
+  in_flight += more.in_flight;
+  return *this;
 }
 
 OutgoingStats OutgoingQueue::stats() const noexcept {

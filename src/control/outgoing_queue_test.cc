@@ -37,6 +37,34 @@ TEST(OutgoingQueue, AnItemThatIsSentComesBackOnce) {
   EXPECT_EQ(small.totals.bytes.held(), 0U);
 }
 
+TEST(OutgoingQueue, ShowsTheItemThatComesNextWithoutTakingIt) {
+  SmallQueue small;
+  EXPECT_EQ(small.queue.front(), nullptr);
+  small.put(1, Priority::kLow);
+  small.put(2, Priority::kHigh);
+  EXPECT_EQ(id_of(small.queue.front()), 2);
+  EXPECT_EQ(small.queue.queued(), 2U);
+  for (const int next : {2, 1}) {
+    EXPECT_EQ(id_of(small.queue.front()), next);
+    EXPECT_EQ(small.get(), next);
+  }
+  EXPECT_EQ(small.queue.front(), nullptr);
+}
+
+TEST(OutgoingQueue, AnItemThatItsOwnerHasNoPlaceForIsCounted) {
+  SmallQueue small;
+  const Message ordinary;
+  const Message critical(2, Priority::kCritical);
+  small.queue.refuse(ordinary);
+  small.queue.refuse(critical);
+  const OutgoingStats stats = small.queue.stats();
+  EXPECT_EQ(stats.offered, 2U);
+  EXPECT_EQ(stats.refused, 2U);
+  EXPECT_EQ(stats.critical_refused, 1U);
+  EXPECT_EQ(ordinary.ends, 0);
+  EXPECT_TRUE(conserved(stats));
+}
+
 TEST(OutgoingQueue, OrderIsClassThenAgeAlsoOverTheRing) {
   SmallQueue small(4, 4);
   for (const int id : {1, 2}) EXPECT_FALSE(small.put(id, Priority::kLow).in_ring);

@@ -8,22 +8,6 @@
 #include "key_table.h"
 
 namespace weir::inline v0::inline control {
-namespace {
-
-void add_stats(OutgoingStats& sum, const OutgoingStats& more) noexcept {
-  sum.offered += more.offered;
-  sum.sent += more.sent;
-  sum.failed += more.failed;
-  sum.withdrawn += more.withdrawn;
-  sum.dropped += more.dropped;
-  sum.refused += more.refused;
-  sum.expired += more.expired;
-  sum.critical_refused += more.critical_refused;
-  sum.queued += more.queued;
-  sum.in_flight += more.in_flight;
-}
-
-}  // namespace
 
 // ---- the directory
 
@@ -135,7 +119,7 @@ bool OutgoingQueues::give_up_oldest() noexcept {
 }
 
 void OutgoingQueues::give_up(Destination& destination) noexcept {
-  add_stats(ended_, destination.stats());
+  ended_ += destination.stats();
   table_->idle.remove(destination);
   const DestinationKey key = destination.key;
   table_->destinations.remove(destination);
@@ -236,7 +220,7 @@ std::size_t OutgoingQueues::size() const noexcept {
 OutgoingStats OutgoingQueues::stats() const noexcept {
   OutgoingStats sum = ended_;
   table_->destinations.for_each(
-      [&](const Destination& destination) { add_stats(sum, destination.stats()); });
+      [&](const Destination& destination) { sum += destination.stats(); });
   return sum;
 }
 

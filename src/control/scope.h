@@ -76,6 +76,7 @@ class Scope {
   OutcomeEvidence evidence;
   DrainRate drain;
   OverloadSignal overload;
+  std::atomic<bool> queues_overflow{false};  // those to the endpoints; set by their owner
   NoticeLimiter notices;
 
  private:

@@ -155,6 +155,24 @@ AdminPage actors_page(const GatewayView& view, const AdminRequest& request) {
                     {"peers_known", all.peers}});
 }
 
+/// Requests that wait for a connection to the endpoint, of all loops.
+Json queue_json(const upstream::Endpoint& endpoint) {
+  const control::OutgoingCounts& now = endpoint.queued();
+  const control::OutgoingStats all = endpoint.queue_stats();
+  return {{"state", name_of(endpoint.queue_state())},
+          {"primary", now.primary.held()},
+          {"overflow", now.ring.held()},
+          {"critical", now.critical.held()},
+          {"bytes", now.bytes.held() + now.critical_bytes.held()},
+          {"offered", all.offered},
+          {"sent", all.sent},
+          {"failed", all.failed - std::min(all.failed, all.withdrawn)},
+          {"withdrawn", all.withdrawn},
+          {"dropped", all.dropped},
+          {"refused", all.refused},
+          {"expired", all.expired}};
+}
+
 Json endpoint_json(const std::string& name, const upstream::EndpointSet::Member& member,
                    const upstream::Upstream& upstream, TimePoint now) {
   using Counters = upstream::EndpointCounters;
@@ -190,6 +208,7 @@ Json endpoint_json(const std::string& name, const upstream::EndpointSet::Member&
           {"retries", endpoint.sum([](const Counters& c) { return c.retries.get(); })},
           {"hedges", endpoint.sum([](const Counters& c) { return c.hedges.get(); })},
           {"hedge_wins", endpoint.sum([](const Counters& c) { return c.hedge_wins.get(); })},
+          {"queue", queue_json(endpoint)},
           {"failures", failures}};
 }
 

@@ -28,10 +28,13 @@ struct EndpointLogTest : ::testing::Test {
   std::unique_ptr<io::LineWriter> writer = *io::LineWriter::open({.path = path});
   OperatorLog operators{{"app"}, writer.get()};
   EndpointLog log{operators};
+  control::OutgoingConfig queue_config;
+  control::OutgoingTotals queue_totals;
   upstream::Endpoint endpoint{{.name = *io::parse_socket_name("10.0.0.1:80"), .host = {}},
                               1,
                               policy::EndpointHealth(TimePoint{}),
                               {},
+                              {.config = queue_config, .totals = queue_totals},
                               Rng(1)};
 };
 

@@ -128,9 +128,11 @@ MemoryBudget gateway_budget(const config::Config& config) {
   add("gateway counters", loops * (sizes.room.upstreams + 1), sizeof(UpstreamCounters),
       "loops × upstreams, spare ones included");
   add("gateway endpoints", endpoints_max(config),
-      sizeof(upstream::Endpoint) + loops * sizeof(upstream::EndpointCounters) +
+      sizeof(upstream::Endpoint) +
+          loops * (sizeof(upstream::EndpointCounters) + sizeof(control::OutgoingQueue)) +
           upstream::kReadClassesMax * sizeof(upstream::ReadLatency),
-      "endpoints, spare ones included; 2 KiB per route for the latencies of reads");
+      "endpoints, spare ones included; a queue per loop, 2 KiB per route for the latencies of "
+      "reads");
   add("gateway logs", 4, kLogBufferBytes, "two logs, two buffers each");
   if (config.admin.listen) {
     add("gateway admin", 1, admin_worst_case_bytes(config),

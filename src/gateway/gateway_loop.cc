@@ -156,8 +156,8 @@ void GatewayLoop::time_refusal(TimePoint from) noexcept {
   counters_.refusal.observe(to_seconds(io::monotonic_now() - from));
 }
 
-Duration GatewayLoop::retry_hint(ScopeId scope) noexcept {
-  return core_.controller.retry_after(scope, loop_.now(), rng_);
+Duration GatewayLoop::retry_hint(ScopeId scope, Duration advised) noexcept {
+  return core_.controller.retry_after(scope, loop_.now(), rng_, advised);
 }
 
 void GatewayLoop::watch_expiry(TimePoint at) noexcept {

@@ -70,7 +70,7 @@ class GatewayLoop {
   /// `newcomer` found no place: slow uploads are ended.
   void short_of_places(const ProxiedRequest& newcomer);
   /// The time after which a refused client should try again.
-  [[nodiscard]] Duration retry_hint(ScopeId scope) noexcept;
+  [[nodiscard]] Duration retry_hint(ScopeId scope, Duration advised = {}) noexcept;
   /// Counts a critical request refused by the gateway itself; admission and server count theirs.
   void count_critical_shed() noexcept { counters_.critical_shed.add(); }
   /// Called after it is sent: records the time since `from`.

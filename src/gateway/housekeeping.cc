@@ -31,6 +31,7 @@ void Housekeeping::expire(TimePoint now) {
   discoveries_.look();
   for (const auto& one : upstreams->all) {
     one->upstream.set_limit(core_.controller.scope_stats(one->scope(), now).limit);
+    core_.controller.set_queues_overflow(one->scope(), one->upstream.queues_overflow());
     one->upstream.set_overloaded(core_.controller.is_overloaded(one->scope(), now));
   }
   loop_.arm(expire_, now + kExpireEvery);

@@ -136,6 +136,7 @@ class Scrape {
   void hedge_delays();
   void retries();
   void endpoints();
+  void endpoint_queues();
   void process();
 
   const GatewayView& view_;
@@ -541,6 +542,48 @@ void Scrape::endpoints() {
   each(kEndpointInFlight, [this](std::string_view name, const Endpoint& e) {
     page_.sample({name, e.label()}, e.in_flight());
   });
+  endpoint_queues();
+}
+
+void Scrape::endpoint_queues() {
+  struct Row {
+    std::string_view upstream;
+    const upstream::Endpoint& endpoint;
+    control::OutgoingStats stats;
+  };
+  std::vector<Row> rows;
+  for (std::size_t i = 0; i < count(); ++i) {
+    for (const upstream::EndpointSet::Member& member : sets_[i]->members) {
+      rows.push_back({upstream_name(i), *member.endpoint, member.endpoint->queue_stats()});
+    }
+  }
+  page_.family(kEndpointQueued);
+  for (const Row& row : rows) {
+    const control::OutgoingCounts& now = row.endpoint.queued();
+    page_.sample({row.upstream, row.endpoint.label(), "primary"}, now.primary.held());
+    page_.sample({row.upstream, row.endpoint.label(), "overflow"}, now.ring.held());
+    page_.sample({row.upstream, row.endpoint.label(), "critical"}, now.critical.held());
+  }
+  page_.family(kEndpointQueueState);
+  for (const Row& row : rows) {
+    page_.sample({row.upstream, row.endpoint.label()},
+                 static_cast<unsigned>(row.endpoint.queue_state()));
+  }
+  page_.family(kEndpointQueueOffered);
+  for (const Row& row : rows) page_.sample({row.upstream, row.endpoint.label()}, row.stats.offered);
+  page_.family(kEndpointQueueEnded);
+  for (const Row& row : rows) {
+    const control::OutgoingStats& s = row.stats;
+    const auto ended = [&](std::string_view how, std::uint64_t value) {
+      page_.sample({row.upstream, row.endpoint.label(), how}, value);
+    };
+    ended("sent", s.sent);
+    ended("failed", s.failed - std::min(s.failed, s.withdrawn));
+    ended("withdrawn", s.withdrawn);
+    ended("dropped", s.dropped);
+    ended("refused", s.refused);
+    ended("expired", s.expired);
+  }
 }
 
 void Scrape::process() {

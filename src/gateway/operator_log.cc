@@ -144,6 +144,20 @@ void OperatorLog::on_hedging(std::string_view name, Duration median, bool too_sl
   }
 }
 
+void OperatorLog::on_queue(const FullQueue& queue) noexcept {
+  const std::string_view how = name_of(queue.state);
+  say_to(*this,
+         "weir: upstream %.*s: the queue to %.*s is full (%.*s): it takes fewer connections than "
+         "requests come; /endpoints of the admin endpoint says how many wait",
+         width(queue.upstream), queue.upstream.data(), width(queue.endpoint), queue.endpoint.data(),
+         width(how), how.data());
+}
+
+void OperatorLog::on_queues_fine(std::string_view name) noexcept {
+  say_to(*this, "weir: upstream %.*s: no queue to an endpoint is full any more", width(name),
+         name.data());
+}
+
 void OperatorLog::on_upstream_gone(std::string_view name) noexcept {
   say_to(*this, "weir: upstream %.*s: gone; its requests have finished", width(name), name.data());
 }

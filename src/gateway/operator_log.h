@@ -12,6 +12,7 @@
 #include "weir/base/time.h"
 #include "weir/control/admission_events.h"
 #include "weir/experimental/io/line_writer.h"
+#include "weir/policy/outgoing_state.h"
 #include "weir/policy/reason.h"
 
 namespace weir::inline v0::gateway {
@@ -44,6 +45,15 @@ class OperatorLog final : public EventSink {
 
   /// Logs that an upstream is too slow to be hedged, or is not any more.
   void on_hedging(std::string_view name, Duration median, bool too_slow) noexcept;
+
+  /// Logs that the queue to an endpoint overflows, or that none of the upstream does any more.
+  struct FullQueue {
+    std::string_view upstream;
+    std::string_view endpoint;
+    policy::OutgoingState state = policy::OutgoingState::kOverflow;
+  };
+  void on_queue(const FullQueue& queue) noexcept;
+  void on_queues_fine(std::string_view name) noexcept;
 
   /// Logs that the last request of a removed upstream has finished.
   void on_upstream_gone(std::string_view name) noexcept;

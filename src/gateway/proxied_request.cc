@@ -121,6 +121,7 @@ void ProxiedRequest::begin(const ServerRequest& request, const Route& route, con
   takes_interim_ = request.version != HttpVersion::k10;
   start_ = {.deadline = ask.deadline,
             .overall = route.config.overall_timeout,
+            .priority = priority_,
             .caller_attempt = intent.attempt,
             .forwards_deadline = intent.time_left.has_value(),
             .idempotent = route.config.idempotent,

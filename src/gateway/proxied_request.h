@@ -107,6 +107,7 @@ class ProxiedRequest final : public Handler, public upstream::CallEvents {
   // Ways to end.
   void refuse(GatewayReason refusal);
   void fail(upstream::UpstreamFailure failure);
+  [[nodiscard]] Duration advised_wait() const noexcept;
   void answer(LocalAnswer answer);
   void leave();
   [[nodiscard]] bool may_linger(CloseReason reason) const noexcept;

@@ -59,11 +59,18 @@ void ProxiedRequest::fail(upstream::UpstreamFailure failure) {
     return stream_->reset();  // on_abort ends it
   }
   LocalAnswer local = answer_for(failure);
-  if (local.status == 503) local.retry_after = home_.retry_hint(scope());
+  if (local.status == 503) local.retry_after = home_.retry_hint(scope(), advised_wait());
   to_.counters.answered[local.status / 100U - 1].add();
   to_.counters.duration.observe(to_seconds(home_.now() - received_at_));
   log({.status = local.status, .reason = local.reason});
   answer(local);
+}
+
+/// What the queue to the endpoint advises to those for whom it had no place; 0: nothing.
+Duration ProxiedRequest::advised_wait() const noexcept {
+  const upstream::Endpoint* endpoint = call_.endpoint();
+  if (failure_ != upstream::UpstreamFailure::kNoConnection || endpoint == nullptr) return {};
+  return policy::advice_of(endpoint->queue_state(), to_.served->upstream.outgoing().advice).delay;
 }
 
 void ProxiedRequest::refuse(GatewayReason refusal) {

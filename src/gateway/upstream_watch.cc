@@ -25,6 +25,7 @@ void UpstreamWatch::look(const UpstreamSet& upstreams, TimePoint now) {
   for (std::size_t i = 0; i < told_.size(); ++i) {
     const upstream::Upstream& upstream = upstreams.all[i]->upstream;
     look_at_hedging(*upstreams.all[i], told_[i], now);
+    look_at_queues(*upstreams.all[i], told_[i], now);
     if (!upstream.discovered()) continue;
     const bool unavailable = upstream.all_failing();
     Told& told = told_[i];
@@ -44,6 +45,24 @@ void UpstreamWatch::look_at_hedging(const ServedUpstream& one, Told& told, TimeP
   told.not_hedged = cohort.slow;
   told.not_hedged_at = now;
   log_.on_hedging(one.name(), cohort.median, cohort.slow);
+}
+
+/// Names the endpoint with the fullest queue.
+void UpstreamWatch::look_at_queues(const ServedUpstream& one, Told& told, TimePoint now) {
+  const std::shared_ptr<const upstream::EndpointSet> set = one.upstream.endpoints();
+  const upstream::Endpoint* fullest = nullptr;
+  policy::OutgoingState state = policy::OutgoingState::kBatching;
+  for (const upstream::EndpointSet::Member& member : set->members) {
+    if (member.endpoint->queue_state() <= state) continue;
+    state = member.endpoint->queue_state();
+    fullest = member.endpoint.get();
+  }
+  const bool paced = told.overflow_at != TimePoint{} && now < told.overflow_at + kPace;
+  if ((fullest != nullptr) == told.overflow || paced) return;
+  told.overflow = fullest != nullptr;
+  told.overflow_at = now;
+  if (fullest == nullptr) return log_.on_queues_fine(one.name());
+  log_.on_queue({.upstream = one.name(), .endpoint = fullest->label(), .state = state});
 }
 
 }  // namespace weir::inline v0::gateway

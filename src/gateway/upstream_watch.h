@@ -9,8 +9,9 @@
 
 namespace weir::inline v0::gateway {
 
-/// Logs when every endpoint of an upstream is unavailable, and when one answers again; and when an
-/// upstream is too slow to be hedged, and when it is not any more.
+/// Logs when every endpoint of an upstream is unavailable, and when one answers again; when an
+/// upstream is too slow to be hedged, and when it is not any more; when the queue to an endpoint
+/// overflows, and when none does any more.
 ///
 /// Unavailable: ejected, and no answer since. The end of an ejection does not count as an answer,
 /// so an upstream that stays down causes one line, not one per attempt. Before its sources have
@@ -30,9 +31,12 @@ class UpstreamWatch {
     TimePoint at{};
     bool not_hedged = false;
     TimePoint not_hedged_at{};
+    bool overflow = false;
+    TimePoint overflow_at{};
   };
 
   void look_at_hedging(const ServedUpstream& one, Told& told, TimePoint now);
+  void look_at_queues(const ServedUpstream& one, Told& told, TimePoint now);
 
   OperatorLog& log_;
   std::vector<Told> told_;

@@ -1,5 +1,6 @@
 #include "upstream_watch.h"
 
+#include <deque>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -88,6 +89,26 @@ TEST_F(UpstreamWatchTest, ManyChangesInASecondAreOneLineAndTheLastStateIsTold) {
   const std::string lines = told();
   EXPECT_LE(std::count(lines.begin(), lines.end(), '\n'), 4);
   EXPECT_TRUE(lines.ends_with("an endpoint answers again\n")) << lines;
+}
+
+TEST_F(UpstreamWatchTest, OneLineWhenAQueueOverflowsAndOneWhenNoneDoes) {
+  upstream::Endpoint& endpoint = *upstreams.all[0]->upstream.endpoints()->members[1].endpoint;
+  std::deque<control::OutgoingItem> waiting(480);  // of 500
+  const auto put = [&](std::size_t from, std::size_t to) {
+    for (std::size_t i = from; i < to; ++i) {
+      ASSERT_TRUE(endpoint.queue(0).put(waiting[i], now).accepted());
+    }
+  };
+  put(0, 400);
+  look_for(std::chrono::seconds(2));  // throttled is no news
+  put(400, 480);
+  look_for(std::chrono::seconds(2));
+  for (control::OutgoingItem& item : waiting) endpoint.queue(0).withdraw(item);
+  look_for(std::chrono::seconds(2));
+  EXPECT_EQ(told(),
+            "weir: upstream app: the queue to 127.0.0.1:2 is full (overflow): it takes fewer "
+            "connections than requests come; /endpoints of the admin endpoint says how many wait\n"
+            "weir: upstream app: no queue to an endpoint is full any more\n");
 }
 
 TEST_F(UpstreamWatchTest, AnUpstreamThatIsReplacedWhileAllFailIsNoNewsUntilItsOwnFail) {

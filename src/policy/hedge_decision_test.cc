@@ -120,6 +120,16 @@ TEST(MayHedge, NeverPicksAForbiddenTargetUnderAnyState) {
   EXPECT_GT(hedged, 100);
 }
 
+TEST(PushbackPeriod, IsWhatTheEndpointAsksForWithinBounds) {
+  using std::chrono::milliseconds;
+  using std::chrono::seconds;
+  EXPECT_EQ(pushback_period(std::nullopt), seconds(1));
+  EXPECT_EQ(pushback_period(milliseconds(300)), milliseconds(300));
+  EXPECT_EQ(pushback_period(seconds(0)), seconds(0));
+  EXPECT_EQ(pushback_period(seconds(-1)), seconds(0));
+  EXPECT_EQ(pushback_period(std::chrono::hours(1)), seconds(5));
+}
+
 TEST(AnswerKind, SortsStatuses) {
   for (const std::uint32_t good : {200U, 204U, 301U, 304U, 400U, 403U, 500U, 501U}) {
     EXPECT_EQ(answer_kind(good), AnswerKind::kGood) << good;

@@ -17,11 +17,17 @@ struct Drawn {
   ReplicaView view;
 };
 
+/// Which endpoints are left out of a choice.
+struct Pass {
+  bool skip_tried = true;
+  bool healthy_only = true;  // by their queues
+};
+
 /// One choice among endpoints 0 .. count-1.
 class Draw {
  public:
-  Draw(const ReplicaSetRef& set, const ChoiceAsk& ask, std::uint32_t count, bool skip_tried)
-      : set_(set), ask_(ask), count_(count), skip_tried_(skip_tried) {}
+  Draw(const ReplicaSetRef& set, const ChoiceAsk& ask, std::uint32_t count, Pass pass)
+      : set_(set), ask_(ask), count_(count), pass_(pass) {}
 
   [[nodiscard]] std::optional<Drawn> choose(std::uint64_t& cursor, Rng& rng) const {
     switch (ask_.balance) {
@@ -42,6 +48,7 @@ class Draw {
     return view.openness == Openness::kPanicOnly && in_panic(ask.cohort);
   }
   [[nodiscard]] static bool has_room(const ReplicaView& view) noexcept {
+    if (view.queue == OutgoingState::kSaturated) return false;
     return view.in_flight_max == 0 || view.in_flight < view.in_flight_max;
   }
   [[nodiscard]] static bool was_tried(std::uint32_t index, const ChoiceAsk& ask) noexcept {
@@ -50,8 +57,9 @@ class Draw {
 
  private:
   [[nodiscard]] bool usable(const Drawn& drawn) const noexcept {
+    if (pass_.healthy_only && drawn.view.queue != OutgoingState::kHealthy) return false;
     return open(drawn.view, ask_) && has_room(drawn.view) &&
-           !(skip_tried_ && was_tried(drawn.index, ask_));
+           !(pass_.skip_tried && was_tried(drawn.index, ask_));
   }
   [[nodiscard]] Drawn at(std::uint32_t index) const { return {index, set_.view(index)}; }
   [[nodiscard]] double cost(const ReplicaView& view) const noexcept {
@@ -161,7 +169,7 @@ class Draw {
   const ReplicaSetRef& set_;
   const ChoiceAsk& ask_;
   std::uint32_t count_;
-  bool skip_tried_;
+  Pass pass_;
 };
 
 /// Below its fair part of the limit, without the half that share_max() adds.
@@ -171,15 +179,15 @@ bool has_fair_room(const ReplicaView& view, const ChoiceAsk& ask) noexcept {
   return view.in_flight < std::max(part, 1.0);
 }
 
-std::optional<Choice> choose_open(const ReplicaSetRef& set, const ChoiceAsk& ask, bool skip_tried,
+std::optional<Choice> choose_open(const ReplicaSetRef& set, const ChoiceAsk& ask, Pass pass,
                                   std::uint64_t& cursor, Rng& rng) {
   // A key belongs to one endpoint, wherever that is.
   const bool zoned = ask.local > 0 && ask.local < set.size() && ask.balance != Balance::kHash;
   if (zoned) {
-    const auto near = Draw(set, ask, ask.local, skip_tried).choose(cursor, rng);
+    const auto near = Draw(set, ask, ask.local, pass).choose(cursor, rng);
     if (near && has_fair_room(near->view, ask)) return Choice{near->index, ChoiceReason::kChosen};
   }
-  const auto chosen = Draw(set, ask, set.size(), skip_tried).choose(cursor, rng);
+  const auto chosen = Draw(set, ask, set.size(), pass).choose(cursor, rng);
   if (!chosen) return std::nullopt;
   ChoiceReason reason = ChoiceReason::kChosen;
   if (zoned && chosen->index >= ask.local) reason = ChoiceReason::kSpilled;
@@ -218,10 +226,12 @@ Choice last_resort(const ReplicaSetRef& set, const ChoiceAsk& ask) {
 Choice choose_replica(const ReplicaSetRef& set, const ChoiceAsk& ask, std::uint64_t& cursor,
                       Rng& rng) {
   if (set.size() == 0) return {kNoReplica, ChoiceReason::kEmptySet};
-  if (const auto choice = choose_open(set, ask, true, cursor, rng)) return *choice;
-  if (ask.tried_again && !ask.tried.empty()) {
-    if (const auto choice = choose_open(set, ask, false, cursor, rng)) {
-      return {choice->index, ChoiceReason::kRepeated};
+  for (const bool skip_tried : {true, false}) {
+    if (!skip_tried && (!ask.tried_again || ask.tried.empty())) break;
+    for (const bool healthy_only : {true, false}) {
+      const Pass pass{.skip_tried = skip_tried, .healthy_only = healthy_only};
+      const auto choice = choose_open(set, ask, pass, cursor, rng);
+      if (choice) return {choice->index, skip_tried ? choice->reason : ChoiceReason::kRepeated};
     }
   }
   return last_resort(set, ask);

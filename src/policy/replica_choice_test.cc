@@ -138,6 +138,52 @@ TEST_P(ReplicaChoiceTest, NobodyHoldsMoreThanItsShare) {
   EXPECT_EQ(choose(set, GetParam()).reason, ChoiceReason::kAllFull);
 }
 
+TEST_P(ReplicaChoiceTest, TheStateOfAQueueRanksItsEndpoint) {
+  using enum OutgoingState;
+  struct Case {
+    OutgoingState first;
+    OutgoingState second;
+    std::set<std::uint32_t> chosen;  // empty: none
+  };
+  const Case cases[] = {
+      {kHealthy, kHealthy, {0, 1}}, {kHealthy, kThrottled, {0}},     {kHealthy, kSaturated, {0}},
+      {kThrottled, kHealthy, {1}},  {kThrottled, kOverflow, {0, 1}}, {kBatching, kSaturated, {0}},
+      {kSaturated, kOverflow, {1}}, {kSaturated, kSaturated, {}},
+  };
+  for (const Case& one : cases) {
+    Replicas set(2);
+    set.views[0].queue = one.first;
+    set.views[1].queue = one.second;
+    std::set<std::uint32_t> chosen;
+    for (int i = 0; i < 200; ++i) {
+      // The worse its queue, the better it looks otherwise.
+      for (ReplicaView& view : set.views) {
+        view.in_flight = view.queue == kHealthy ? static_cast<std::uint32_t>(rng.below(3)) : 0;
+        if (GetParam() == Balance::kHash) view.in_flight = 0;
+      }
+      const Choice choice = choose(set, GetParam());
+      if (choice.found()) chosen.insert(choice.index);
+      if (!choice.found()) {
+        EXPECT_EQ(choice.reason, ChoiceReason::kAllFull);
+      }
+    }
+    EXPECT_EQ(chosen, one.chosen) << name_of(one.first) << ", " << name_of(one.second);
+  }
+}
+
+TEST_P(ReplicaChoiceTest, ATriedOneComesAfterAnUntriedOneWithAFullerQueue) {
+  Replicas set(2);
+  set.views[1].queue = OutgoingState::kOverflow;
+  ChoiceAsk ask = ask_for(set, GetParam());
+  const std::uint32_t tried = 0;
+  ask.tried = {&tried, 1};
+  EXPECT_EQ(choose(set, ask).index, 1U);
+  set.views[1].queue = OutgoingState::kSaturated;
+  const Choice again = choose(set, ask);
+  EXPECT_EQ(again.index, 0U);
+  EXPECT_EQ(again.reason, ChoiceReason::kRepeated);
+}
+
 /// Random sets: what must never happen never does, and what exists is found.
 TEST_P(ReplicaChoiceTest, HealthComesFirstInEverySet) {
   for (int run = 0; run < 10'000; ++run) {
@@ -148,6 +194,7 @@ TEST_P(ReplicaChoiceTest, HealthComesFirstInEverySet) {
       view.in_flight_max = static_cast<std::uint32_t>(rng.below(6));
       view.score_ns = 1 + rng.unit() * 1e8;
       view.weight = rng.chance(0.3) ? 0.1 : 1;
+      view.queue = static_cast<OutgoingState>(rng.below(kOutgoingStateCount));
     }
     ChoiceAsk ask = ask_for(set, GetParam());
     const auto tried = static_cast<std::uint32_t>(rng.below(set.size()));
@@ -156,15 +203,19 @@ TEST_P(ReplicaChoiceTest, HealthComesFirstInEverySet) {
     if (rng.chance(0.5)) ask.local = static_cast<std::uint32_t>(rng.below(set.size()));
     ask.limit = static_cast<std::uint32_t>(rng.below(20));
     bool good_exists = false;
+    bool healthy_exists = false;
     bool open_exists = false;
     for (std::uint32_t i = 0; i < set.size(); ++i) {
       const ReplicaView& view = set.views[i];
       const bool open = view.openness <= Openness::kTrial ||
                         (view.openness == Openness::kPanicOnly && in_panic(ask.cohort));
-      const bool room = view.in_flight_max == 0 || view.in_flight < view.in_flight_max;
+      const bool room = (view.in_flight_max == 0 || view.in_flight < view.in_flight_max) &&
+                        view.queue != OutgoingState::kSaturated;
       const bool fresh = ask.tried.empty() || i != tried;
+      const bool good = open && room && fresh;
       open_exists = open_exists || open;
-      good_exists = good_exists || (open && room && fresh);
+      good_exists = good_exists || good;
+      healthy_exists = healthy_exists || (good && view.queue == OutgoingState::kHealthy);
     }
     const Choice choice = choose(set, ask);
     if (good_exists) {
@@ -180,8 +231,12 @@ TEST_P(ReplicaChoiceTest, HealthComesFirstInEverySet) {
     EXPECT_LT(choice.reason, ChoiceReason::kEmptySet);
     const ReplicaView& view = set.views[choice.index];
     EXPECT_NE(view.openness, Openness::kClosed);
+    if (healthy_exists) {
+      EXPECT_EQ(view.queue, OutgoingState::kHealthy);
+    }
     if (open_exists) {
       EXPECT_LE(view.openness, Openness::kPanicOnly);
+      EXPECT_NE(view.queue, OutgoingState::kSaturated);
     }
     if (open_exists) {
       EXPECT_TRUE(view.in_flight_max == 0 || view.in_flight < view.in_flight_max);
@@ -330,6 +385,26 @@ TEST_F(ReplicaChoiceTest, TheOwnZoneIsPreferredWhileItHasRoom) {
   EXPECT_GT(spilled, 30);
   set.views[0].openness = set.views[1].openness = Openness::kLastResort;
   for (int i = 0; i < 50; ++i) EXPECT_GE(choose(set, ask).index, 2U);
+}
+
+TEST_F(ReplicaChoiceTest, AHealthyQueueInAnotherZoneIsBetterThanAFullOneHere) {
+  Replicas set(2);
+  ChoiceAsk ask = ask_for(set, Balance::kPeakEwma);
+  ask.local = 1;
+  EXPECT_EQ(choose(set, ask).index, 0U);
+  set.views[0].queue = OutgoingState::kThrottled;
+  const Choice spilled = choose(set, ask);
+  EXPECT_EQ(spilled.index, 1U);
+  EXPECT_EQ(spilled.reason, ChoiceReason::kSpilled);
+  set.views[1].queue = OutgoingState::kThrottled;
+  EXPECT_EQ(choose(set, ask).index, 0U);
+}
+
+TEST(QueuesOverflow, OnlyIfAllOpenEndpointsDo) {
+  EXPECT_FALSE(queues_overflow({}));
+  EXPECT_FALSE(queues_overflow({.endpoints = 2, .open = 0, .overflowing = 0}));
+  EXPECT_FALSE(queues_overflow({.endpoints = 3, .open = 2, .overflowing = 1}));
+  EXPECT_TRUE(queues_overflow({.endpoints = 3, .open = 2, .overflowing = 2}));
 }
 
 TEST_F(ReplicaChoiceTest, NewEndpointsAreNeitherFloodedNorStarved) {

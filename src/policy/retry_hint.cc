@@ -18,7 +18,7 @@ Duration retry_hint(const DrainState& drain, const RetryHintRules& rules, Rng& r
   const double stretch = std::clamp(rules.jitter, 0.0, 1.0);
   const Duration ceiling(
       static_cast<std::int64_t>(static_cast<double>(rules.hint_max.count()) / (1.0 + stretch)));
-  const Duration wait = expected_wait(drain).value_or(rules.hint_unknown);
+  const Duration wait = std::max(expected_wait(drain).value_or(rules.hint_unknown), drain.advised);
   const Duration base = std::max(rules.hint_min, std::min(wait, ceiling));
   const Duration extra(
       static_cast<std::int64_t>(static_cast<double>(base.count()) * stretch * rng.unit()));

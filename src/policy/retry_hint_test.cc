@@ -53,6 +53,19 @@ TEST(RetryHint, IsTheWaitStretchedByJitter) {
   EXPECT_GT(most, 1490ms);
 }
 
+TEST(RetryHint, IsNotShorterThanAQueueAdvises) {
+  Rng rng(104);
+  for (int i = 0; i < 1000; ++i) {
+    const Duration hint = retry_hint({.advised = 500ms}, {}, rng);
+    ASSERT_GE(hint, 500ms);
+    ASSERT_LE(hint, 750ms);
+    DrainState slow = drain(100, 100);  // one second
+    slow.advised = 500ms;
+    ASSERT_GE(retry_hint(slow, {}, rng), 1s);
+    ASSERT_LE(retry_hint({.advised = 1h}, {}, rng), RetryHintRules{}.hint_max);
+  }
+}
+
 TEST(RetryHint, UnknownRateGivesAHundredMilliseconds) {
   Rng rng(102);
   for (int i = 0; i < 1000; ++i) {

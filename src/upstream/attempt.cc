@@ -5,6 +5,7 @@
 
 #include "weir/base/assert.h"
 
+#include "attempt_facts.h"
 #include "connection_pool.h"
 #include "policy/hedge_decision.h"
 #include "policy/peak_ewma.h"
@@ -73,7 +74,12 @@ UpstreamFailure Attempt::begin(Dispatcher& dispatcher, PoolEndpoint& endpoint, P
     }
   }
   const Result<ClientStream*, UpstreamFailure> stream =
-      dispatcher.pool().acquire(endpoint, *this, {.access = plan.access, .waits = !plan.hedge});
+      dispatcher.pool().acquire(endpoint, *this,
+                                {.entry = {.access = plan.access,
+                                           .priority = call_.priority(),
+                                           .bytes = call_.waiting_bytes(),
+                                           .until = call_.deadline()},
+                                 .waits = !plan.hedge});
   if (!stream) {
     count(AttemptOutcome::kFailed, stream.error());
     end();
@@ -91,6 +97,7 @@ void Attempt::on_connection(ClientStream& stream) {
 }
 
 void Attempt::on_no_connection(UpstreamFailure failure) {
+  if (failure == UpstreamFailure::kDeadline) return call_.on_attempt_expired();
   fail(
       {.failure = failure, .processed = policy::Processed::kNo, .written = false, .reused = false});
 }
@@ -181,14 +188,24 @@ void Attempt::note_answered(const ResponseHead& head) noexcept {
   error_answer_ = head.status >= 500;
   bad_answer_ = is_bad(head);
   if (request_sent()) teach(now - sent_at_, error_answer_);
-  const bool refused =
-      error_answer_ || policy::answer_kind(head.status) == policy::AnswerKind::kTryLater;
+  const bool later = policy::answer_kind(head.status) == policy::AnswerKind::kTryLater;
+  if (later) {
+    if (const std::optional<policy::Pushback> asked = pushback_of(head)) {
+      note_pushback(asked->stop ? std::nullopt : std::optional(asked->wait));
+    }
+  }
+  const bool refused = error_answer_ || later;
   record(refused ? control::AttemptEnd::kFailed : control::AttemptEnd::kAnswered);
   if (bad_answer_) {
     dispatcher_->upstream().note_health(endpoint, policy::HealthEvent::kBadAnswer, now);
   } else if (tunnel_) {
     note_good();
   }
+}
+
+/// It asked for fewer requests, perhaps for some time.
+void Attempt::note_pushback(std::optional<Duration> asked) noexcept {
+  endpoint_->shared->push_back(policy::pushback_period(asked), dispatcher_->now());
 }
 
 /// An endpoint that breaks off its answers is not well, although their heads are good: the answer
@@ -264,6 +281,9 @@ void Attempt::fail(const StreamFailure& failure) noexcept {
     record(late ? control::AttemptEnd::kTimedOut : control::AttemptEnd::kFailed);
   }
   count(AttemptOutcome::kFailed, failure.failure);
+  const bool wants_fewer = failure.failure == UpstreamFailure::kRefusedStream ||
+                           failure.failure == UpstreamFailure::kCalmDown;
+  if (wants_fewer && !plan_.check) note_pushback(std::nullopt);
   if (failure.written) {
     token_.spent();
   } else {

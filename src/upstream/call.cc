@@ -292,6 +292,10 @@ void Call::on_attempt_failed(Attempt& attempt, const StreamFailure& failure) {
   if (!racing()) attempt_->resume();  // an answer that was set aside is the one
 }
 
+void Call::on_attempt_expired() {
+  on_timer(dispatcher_->now());
+}
+
 std::optional<Duration> Call::wait_before_retry(bool at_once, Duration pushback) noexcept {
   return policy::retry_wait({.retries = retries_,
                              .other_available = at_once,

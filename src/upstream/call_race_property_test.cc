@@ -127,6 +127,7 @@ class CallRacePropertyTest : public CallRaceTest {
 };
 
 TEST_F(CallRacePropertyTest, EveryCallEndsOnceAndTheBudgetHolds) {
+  std::uint64_t hedges = 0;  // of all schedules: one of them may have none
   for (std::uint64_t seed = 1; seed <= 6; ++seed) {
     SCOPED_TRACE(seed);
     origins = {};
@@ -166,7 +167,7 @@ TEST_F(CallRacePropertyTest, EveryCallEndsOnceAndTheBudgetHolds) {
     }
     EXPECT_EQ(ended, kCalls);
     for (Asked& one : calls) one.call.cancel();
-    EXPECT_GT(sum(&CallCounters::hedges), 0U);
+    hedges += sum(&CallCounters::hedges);
     // What reached an origin beyond the first attempts, without what costs no token.
     std::uint64_t repeated = 0;
     for (const RandomOrigin& origin : origins) repeated += origin.repeated();
@@ -181,6 +182,7 @@ TEST_F(CallRacePropertyTest, EveryCallEndsOnceAndTheBudgetHolds) {
     EXPECT_LE(repeated, kBurst + kCalls / 10 + free_of_charge);
     TearDown();
   }
+  EXPECT_GT(hedges, 0U);
 }
 
 }  // namespace

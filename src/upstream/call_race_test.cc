@@ -1,10 +1,12 @@
 #include <array>
 #include <chrono>
-#include <deque>
 #include <string>
 #include <string_view>
 
 #include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include "weir/experimental/io/syscalls.h"
 
 #include "call_race_testing.h"
 #include "upstream/call.h"
@@ -181,12 +183,25 @@ TEST_F(CallRaceTest, WhatForbidsAHedgeIsAskedWhenItIsDue) {
       upstream->note_health(endpoint_of(replica), event, loop.now());
     };
   };
+  config.outgoing_queue_size = 10;
+  QueueFiller full;
   const std::array cases = {
       Case{[this](FakeOrigin&) { upstream->set_overloaded(true); }, NoHedge::kOverload},
       Case{[this](FakeOrigin&) {
              upstream->publish(0, policy::HedgeCohort{.delay = milliseconds(20), .slow = true});
            },
            NoHedge::kCohortSlow},
+      Case{[&](FakeOrigin& replica) { full.fill(endpoint_of(replica), 7); }, NoHedge::kTargetQueue},
+      Case{[&](FakeOrigin& replica) {
+             full.fill(endpoint_of(replica), 10);
+             full.fill(endpoint_of(other_than(replica)), 10);
+             run_until([&] { return upstream->overloaded(); });
+           },
+           NoHedge::kOverload},
+      Case{[this](FakeOrigin& replica) {
+             endpoint_of(replica).push_back(std::chrono::hours(1), loop.now());
+           },
+           NoHedge::kPushback},
       Case{health(policy::HealthEvent::kTooSlow), NoHedge::kTargetOut},
       Case{health(policy::HealthEvent::kSuspected), NoHedge::kTargetOut},
       Case{health(policy::HealthEvent::kOperatorDrain), NoHedge::kTargetOut},
@@ -215,6 +230,7 @@ TEST_F(CallRaceTest, WhatForbidsAHedgeIsAskedWhenItIsDue) {
     primary.write(kOk);
     run_until([&] { return asked.seen.complete; });
     EXPECT_EQ(no_hedge(NoHedge::kNotNeeded), 0U) << "one reason per call";
+    full.clear();
     TearDown();
   }
 }
@@ -233,6 +249,22 @@ TEST_F(CallRaceTest, AHedgeStaysInItsZone) {
   asked.call.cancel();
 }
 
+TEST_F(CallRaceTest, AHedgeNeverLeavesItsZoneHoweverLateThePrimaryIs) {
+  config.zone = "a";
+  std::vector<DiscoveredEndpoint> both = found({a.name(), b.name()});
+  both[0].zone = "b";
+  both[1].zone = "c";
+  make_two(soon(), both);  // no endpoint is in our zone: requests go there, hedges do not
+  for (int i = 0; i < 3; ++i) {
+    Asked asked;
+    FakeOrigin& primary = start(asked);
+    stay_alone(primary);
+    EXPECT_EQ(no_hedge(NoHedge::kOtherZone), static_cast<std::uint64_t>(i) + 1);
+    primary.write(kOk);
+    run_until([&] { return asked.seen.complete; });
+  }
+}
+
 TEST_F(CallRaceTest, AHedgeDoesNotWaitForAConnection) {
   config.warm_connections = 0;
   make_two(soon());
@@ -243,6 +275,33 @@ TEST_F(CallRaceTest, AHedgeDoesNotWaitForAConnection) {
   run_until([&] { return no_hedge(NoHedge::kNoConnection) == 1; });
   EXPECT_FALSE(other_than(primary).has_caller());
   asked.call.cancel();
+}
+
+/// Sends one byte, and has no room for more.
+int bytes_sent = 0;
+long send_one_byte(int fd, const void* from, std::size_t) {
+  if (bytes_sent++ == 0) return ::send(fd, from, 1, MSG_NOSIGNAL);
+  errno = EAGAIN;
+  return -1;
+}
+long send_one_byte_of_pieces(int fd, const void* pieces, std::size_t) {
+  return send_one_byte(fd, static_cast<const io::ConstBuffer*>(pieces)->data, 1);
+}
+
+TEST_F(CallRaceTest, AHedgeThatWasNotSentWholeCostsItsTokenToo) {
+  make_two(later());
+  Asked asked;
+  FakeOrigin& primary = start(asked);
+  io::Syscalls calls = io::system_calls();
+  calls.send = send_one_byte;
+  calls.send_pieces = send_one_byte_of_pieces;
+  bytes_sent = 0;
+  loop.use(calls);
+  run_until([&] { return sum(&CallCounters::hedges) == 1; });
+  EXPECT_EQ(other_than(primary).read(loop, 1), "G");
+  asked.call.cancel();
+  EXPECT_EQ(tokens(), 1U) << "the endpoint has begun to work on it";
+  loop.use(io::system_calls());
 }
 
 TEST_F(CallRaceTest, AConnectionThatDiedDoesNotCostAToken) {
@@ -408,6 +467,30 @@ TEST_F(CallRaceTest, AResponseIsDeliveredOnceToASlowOwner) {
   EXPECT_EQ(asked.seen.body, "ok");
 }
 
+TEST_F(CallRaceTest, AnEndpointThatAsksForFewerRequestsGetsNoHedgeForAWhile) {
+  struct Case {
+    std::string_view answer;
+    bool pushed_back;
+  };
+  for (const Case& one :
+       {Case{"HTTP/1.1 503 Busy\r\nretry-after: 3\r\ncontent-length: 0\r\n\r\n", true},
+        Case{"HTTP/1.1 429 Busy\r\nx-weir-retry-after-ms: 500\r\ncontent-length: 0\r\n\r\n", true},
+        Case{"HTTP/1.1 503 Busy\r\ncontent-length: 0\r\n\r\n", false},
+        Case{"HTTP/1.1 200 OK\r\nretry-after: 3\r\ncontent-length: 0\r\n\r\n", false}}) {
+    config.retry_budget_tokens_max = 0;
+    make_two(never());
+    Asked asked;
+    FakeOrigin& primary = start(asked);
+    primary.write(one.answer);
+    run_until([&] { return asked.seen.complete; });
+    Endpoint& endpoint = endpoint_of(primary);
+    EXPECT_EQ(endpoint.pushed_back(loop.now()), one.pushed_back) << one.answer;
+    EXPECT_FALSE(endpoint.pushed_back(loop.now() + std::chrono::seconds(5)));
+    EXPECT_FALSE(endpoint_of(other_than(primary)).pushed_back(loop.now()));
+    TearDown();
+  }
+}
+
 TEST_F(CallRaceTest, ACallerThatRepeatsIsNotHedged) {
   make_two(soon());
   Asked asked;
@@ -450,90 +533,75 @@ TEST_F(CallRaceTest, OnHttp2ALoserIsReset) {
   EXPECT_EQ(upstream->connections(), 2U) << "a reset costs no connection";
 }
 
-// Servers close the connection of a client that resets many streams.
-TEST_F(CallRaceTest, OnHttp2ResetsArePacedAndTheOtherAnswersAreReadAndDropped) {
-  config.protocol = Protocol::kHttp2;
-  config.retry_budget_tokens_max = 1000;
-  make_two({});
-  H2Origin at_a(a);
-  H2Origin at_b(b);
-  at_a.begin(loop.now());
-  at_b.begin(loop.now());
-  const auto step = [&] {
-    at_a.step(loop);
-    at_b.step(loop);
-  };
-  for (int i = 0; i < 20; ++i) step();
-  // Both answer hedges only.
-  const auto answer = [&](H2Origin& origin, bool all) {
-    for (auto& [id, request] : origin.requests) {
-      const bool due = all || request.fields.contains("x-weir-attempt");
-      if (request.reset || request.trailers > 0 || !due) continue;
-      request.trailers = 1;  // answered
-      origin.answer(id, 200, false);
-      EXPECT_EQ(origin.data(loop, id, std::string(1000, 'x'), true), 1000U);
+/// Two origins that speak HTTP/2, and a pace of resets that is used up soon.
+class Http2RaceTest : public CallRaceTest {
+ protected:
+  void make_h2(const policy::CancelPaceRules& pace) {
+    config.protocol = Protocol::kHttp2;
+    config.retry_budget_tokens_max = 1000;
+    cancel_pace = pace;
+    // However slow the machine is, a read is hedged soon, and always.
+    policy::HedgeConfig hedge;
+    hedge.default_delay = milliseconds(1);
+    hedge.max_delay = std::chrono::seconds(10);
+    make_two(hedge);
+    at_a.begin(loop.now());
+    at_b.begin(loop.now());
+    for (int i = 0; i < 20; ++i) step(false);
+  }
+  /// Hedges are answered; first attempts only if `all`.
+  void step(bool all) {
+    for (H2Origin* origin : {&at_a, &at_b}) {
+      origin->step(loop);
+      for (auto& [id, request] : origin->requests) {
+        const bool due = all || request.fields.contains("x-weir-attempt");
+        if (request.reset || !due || std::exchange(request.trailers, 1) != 0) continue;
+        origin->answer(id, 200, false);
+        EXPECT_EQ(origin->data(loop, id, std::string(1000, 'x'), true), 1000U);
+      }
     }
-  };
-  for (int i = 0; i < 160; ++i) {
+  }
+  template <class Done>
+  void step_until(Done done) {
+    for (int i = 0; i < 3000 && !done(); ++i) step(false);
+    ASSERT_TRUE(done());
+  }
+  void one_call() {
     Asked asked;
     ASSERT_TRUE(get(asked.call));
-    for (int turn = 0; turn < 500 && !asked.seen.complete; ++turn) {
-      step();
-      answer(at_a, false);
-      answer(at_b, false);
-    }
-    ASSERT_TRUE(asked.seen.complete) << i;
+    ASSERT_NO_FATAL_FAILURE(step_until([&] { return asked.seen.complete; }));
     EXPECT_EQ(asked.seen.body.size(), 1000U);
   }
-  EXPECT_GE(losers(LoserEnd::kReset), 60U);
-  EXPECT_GT(losers(LoserEnd::kDrain), 0U);
-  for (int i = 0; i < 10; ++i) step();
-  const std::uint64_t idle = dispatcher->idle_connections();
-  EXPECT_LT(idle, 2U) << "streams whose answers are awaited";
-  answer(at_a, true);
-  answer(at_b, true);
-  for (int i = 0; i < 500 && dispatcher->idle_connections() < 2; ++i) step();
+  [[nodiscard]] std::uint64_t ended_losers() const {
+    return losers(LoserEnd::kReset) + losers(LoserEnd::kDrain);
+  }
+  H2Origin at_a{a};
+  H2Origin at_b{b};
+};
+
+// Servers close the connection of a client that resets many streams.
+TEST_F(Http2RaceTest, ResetsArePacedAndTheOtherAnswersAreReadAndDropped) {
+  make_h2({.burst = 2, .per_second = 0, .drain_max = std::chrono::hours(1)});
+  for (int i = 0; i < 8; ++i) ASSERT_NO_FATAL_FAILURE(one_call());
+  EXPECT_EQ(ended_losers(), 8U);
+  EXPECT_GE(losers(LoserEnd::kReset), 2U);
+  EXPECT_LE(losers(LoserEnd::kReset), 4U) << "two on each connection";
+  for (int i = 0; i < 5; ++i) step(false);
+  EXPECT_LT(dispatcher->idle_connections(), 2U) << "streams whose answers are awaited";
+  for (int i = 0; i < 500 && dispatcher->idle_connections() < 2; ++i) step(true);
   EXPECT_EQ(dispatcher->idle_connections(), 2U) << "all streams have ended";
   EXPECT_EQ(upstream->connections(), 2U);
 }
 
-TEST_F(CallRaceTest, OnHttp2AnAnswerThatDoesNotComeIsNotAwaitedForLong) {
-  config.protocol = Protocol::kHttp2;
-  config.retry_budget_tokens_max = 1000;
-  policy::HedgeConfig off = never();
-  off.enabled = false;
-  make_two(off);
-  H2Origin at_a(a);
-  H2Origin at_b(b);
-  at_a.begin(loop.now());
-  at_b.begin(loop.now());
-  bool first_attempts = true;  // are answered
-  const auto step = [&] {
-    for (H2Origin* origin : {&at_a, &at_b}) {
-      origin->step(loop);
-      for (auto& [id, request] : origin->requests) {
-        const bool due = first_attempts || request.fields.contains("x-weir-attempt");
-        if (!request.reset && due && std::exchange(request.trailers, 1) == 0) {
-          origin->answer(id, 204, true);
-        }
-      }
-    }
-  };
-  for (int i = 0; i < 20; ++i) step();
-  const auto one_call = [&] {
-    Asked asked;
-    ASSERT_TRUE(get(asked.call));
-    for (int turn = 0; turn < 500 && !asked.seen.complete; ++turn) step();
-    ASSERT_TRUE(asked.seen.complete);
-  };
-  for (int i = 0; i < 400; ++i) one_call();  // so that resets are a small part of the streams
-  upstream->set_hedge({});
-  for (int i = 0; i < 5; ++i) step();
-  first_attempts = false;
-  for (int i = 0; i < 400 && losers(LoserEnd::kDrain) == 0; ++i) one_call();
+TEST_F(Http2RaceTest, AnAnswerThatDoesNotComeIsNotAwaitedForLong) {
+  make_h2({.burst = 1, .per_second = 50, .drain_max = milliseconds(1)});
+  // Two connections, with one reset each at once: the third loser at the latest is drained, unless
+  // the machine is so slow that a token comes between two calls.
+  for (int i = 0; i < 50 && losers(LoserEnd::kDrain) == 0; ++i) {
+    ASSERT_NO_FATAL_FAILURE(one_call());
+  }
   ASSERT_GT(losers(LoserEnd::kDrain), 0U);
-  for (int i = 0; i < 3000 && dispatcher->idle_connections() < 2; ++i) step();
-  EXPECT_EQ(dispatcher->idle_connections(), 2U);
+  ASSERT_NO_FATAL_FAILURE(step_until([&] { return dispatcher->idle_connections() == 2; }));
   EXPECT_EQ(upstream->connections(), 2U);
 }
 

@@ -27,33 +27,31 @@ ConnectionPool::ConnectionPool(const Setup& setup)
       connections_(setup.upstream.config().max_connections),
       fields_(std::max(setup.limits.header_count_max, setup.limits.trailer_count_max)),
       http2_(H2Wire::limits(setup.memory.regions.block_bytes())),
+      queues_(setup.loop, setup.upstream),
       give_(io::Callback<>::to<&ConnectionPool::give>(*this)),
-      serve_(io::Callback<>([](void* self) { static_cast<ConnectionPool*>(self)->serve(); }, this)),
-      queue_timer_(io::Timer::Fired::to<&ConnectionPool::on_queue_timer>(*this)) {
+      serve_(
+          io::Callback<>([](void* self) { static_cast<ConnectionPool*>(self)->serve(); }, this)) {
   upstream_.add_pool(*this);
 }
 
 ConnectionPool::~ConnectionPool() {
-  WEIR_ASSERT(stopped() && queue_.empty());
+  WEIR_ASSERT(stopped());
   upstream_.remove_pool(*this);
-  loop_.cancel(queue_timer_);
 }
 
 // ---- lending
 
 Result<ClientStream*, UpstreamFailure> ConnectionPool::acquire(PoolEndpoint& endpoint,
                                                                ConnectionWaiter& waiter,
-                                                               Want want) {
+                                                               const Want& want) {
   // What became free belongs to those who wait: serve() is on its way to them.
-  if (endpoint.waiting.empty()) {
+  if (endpoint.queue.queued() == 0) {
     if (ClientStream* stream = take(endpoint, want)) return stream;
   }
-  if (stopping_ || !want.waits || queue_.size() >= upstream_.config().connection_queue_max) {
+  if (stopping_ || !want.waits || !queues_.enter(endpoint, waiter, want.entry)) {
     return unexpected(UpstreamFailure::kNoConnection);
   }
-  waiter.access = want.access;
-  enqueue(endpoint, waiter);
-  const UpstreamFailure failure = open_more(endpoint, want.access);
+  const UpstreamFailure failure = open_more(endpoint, want.entry.access);
   if (failure == UpstreamFailure::kNone) return nullptr;
   if (failure == UpstreamFailure::kNoConnection) {
     make_room();
@@ -65,7 +63,7 @@ Result<ClientStream*, UpstreamFailure> ConnectionPool::acquire(PoolEndpoint& end
 }
 
 bool ConnectionPool::ready(const PoolEndpoint& endpoint) noexcept {
-  if (!endpoint.waiting.empty()) return false;
+  if (endpoint.queue.queued() > 0) return false;
   if (!endpoint.idle.empty()) return true;
   for (const ClientConnection& connection : endpoint.multiplexed) {
     if (connection.has_stream()) return true;
@@ -73,14 +71,14 @@ bool ConnectionPool::ready(const PoolEndpoint& endpoint) noexcept {
   return false;
 }
 
-ClientStream* ConnectionPool::take(PoolEndpoint& endpoint, Want want) noexcept {
+ClientStream* ConnectionPool::take(PoolEndpoint& endpoint, const Want& want) noexcept {
   for (ClientConnection& connection : endpoint.multiplexed) {
     if (ClientStream* stream = connection.take_stream()) return stream;
   }
   while (ClientConnection* connection = endpoint.idle.back()) {
     // Bytes that came since its last answer would be taken for the answer of this request.
     if ((want.unused_will_do && connection->unused()) || connection->still_quiet()) {
-      connection->set_access(want.access);
+      connection->set_access(want.entry.access);
       if (ClientStream* stream = connection->take_stream()) return stream;
     }
     connection->close();
@@ -95,7 +93,7 @@ bool ConnectionPool::enough_connecting(const PoolEndpoint& endpoint) const noexc
       (endpoint.connections == endpoint.connecting && upstream_.protocol() != Protocol::kHttp1 &&
        (upstream_.protocol() == Protocol::kHttp2 || upstream_.tls()));
   const std::size_t each = may_multiplex ? kStreamsPerNewConnection : 1;
-  return endpoint.connecting * each >= endpoint.waiting.size();
+  return endpoint.connecting * each >= endpoint.queue.queued();
 }
 
 /// Opens a connection if those that are free or being opened are too few for the waiters.
@@ -146,75 +144,39 @@ UpstreamFailure ConnectionPool::connect(PoolEndpoint& endpoint, io::Access acces
 
 // ---- the queue
 
-void ConnectionPool::enqueue(PoolEndpoint& endpoint, ConnectionWaiter& waiter) noexcept {
-  waiter.wanted = &endpoint;
-  waiter.wait_until = loop_.now() + upstream_.timeouts().connect;
-  queue_.push_back(waiter);
-  // Critical ones first: an ordinary one must not get the connection that was reserved for them.
-  ConnectionWaiter* behind = nullptr;
-  if (waiter.access == io::Access::kCritical) {
-    behind = endpoint.waiting.front();
-    while (behind != nullptr && behind->access == io::Access::kCritical) {
-      behind = endpoint.waiting.next(*behind);
-    }
-  }
-  if (behind != nullptr) {
-    endpoint.waiting.insert_before(*behind, waiter);
-  } else {
-    endpoint.waiting.push_back(waiter);
-  }
-  endpoint.counters.waiting.add();
-  upstream_.add_waiting(1);
-  if (!endpoint.wanted_hook.linked()) wanted_.push_back(endpoint);
-  if (!queue_timer_.armed()) loop_.arm(queue_timer_, waiter.wait_until);
-}
-
 void ConnectionPool::stop_waiting(ConnectionWaiter& waiter) noexcept {
-  if (!waiter.queue_hook.linked()) return;
-  PoolEndpoint& endpoint = *std::exchange(waiter.wanted, nullptr);
-  queue_.remove(waiter);
-  endpoint.waiting.remove(waiter);
-  endpoint.counters.waiting.sub();
-  upstream_.add_waiting(-1);
-  if (endpoint.waiting.empty()) wanted_.remove(endpoint);
-}
-
-void ConnectionPool::fail(ConnectionWaiter& waiter, UpstreamFailure failure) noexcept {
-  stop_waiting(waiter);
-  waiter.on_no_connection(failure);
+  queues_.leave(waiter);
 }
 
 void ConnectionPool::serve() {
-  for (std::size_t turns = wanted_.size(); turns > 0; --turns) {
-    PoolEndpoint* endpoint = wanted_.front();
+  for (std::size_t turns = queues_.wanted(); turns > 0; --turns) {
+    PoolEndpoint* endpoint = queues_.next_wanted();
     if (endpoint == nullptr) return;
-    wanted_.remove(*endpoint);  // to the end of the line
-    wanted_.push_back(*endpoint);
     serve(*endpoint);
   }
 }
 
 void ConnectionPool::serve(PoolEndpoint& endpoint) noexcept {
-  while (ConnectionWaiter* waiter = endpoint.waiting.front()) {
+  while (const ConnectionWaiter* waiter = WaiterQueues::first(endpoint)) {
     // An endpoint that accepts and closes at once must fail the request: a new connection instead
     // of it would be closed too, and so on.
-    ClientStream* stream = take(endpoint, {.access = waiter->access, .unused_will_do = true});
+    ClientStream* stream =
+        take(endpoint, {.entry = {.access = waiter->access}, .unused_will_do = true});
     if (stream == nullptr) break;
-    stop_waiting(*waiter);
-    waiter->on_connection(*stream);
+    queues_.take_first(endpoint, control::OutgoingEnd::kSent).on_connection(*stream);
   }
   while (!enough_connecting(endpoint)) {
-    const UpstreamFailure failure = connect(endpoint, endpoint.waiting.front()->access);
+    const io::Access access = WaiterQueues::first(endpoint)->access;
+    const UpstreamFailure failure = connect(endpoint, access);
     if (failure == UpstreamFailure::kNoConnection) return make_room();
     if (failure != UpstreamFailure::kNone) on_connect_failed(endpoint, failure);
   }
 }
 
-void ConnectionPool::on_queue_timer(TimePoint now) {
-  while (ConnectionWaiter* waiter = queue_.front()) {
-    if (waiter->wait_until > now) return loop_.arm(queue_timer_, waiter->wait_until);
-    fail(*waiter, waiter->wanted->connecting > 0 ? UpstreamFailure::kConnectTimeout
-                                                 : UpstreamFailure::kNoConnection);
+/// Ends the waiters that the connections being opened cannot serve.
+void ConnectionPool::fail_waiters(PoolEndpoint& endpoint, UpstreamFailure failure) noexcept {
+  while (!enough_connecting(endpoint)) {
+    queues_.take_first(endpoint, control::OutgoingEnd::kFailed).on_no_connection(failure);
   }
 }
 
@@ -222,20 +184,16 @@ void ConnectionPool::on_queue_timer(TimePoint now) {
 
 void ConnectionPool::on_connected(PoolEndpoint& endpoint) noexcept {
   upstream_.note_good(*endpoint.shared, policy::HealthEvent::kConnected, loop_.now());
-  if (!endpoint.waiting.empty()) serve(endpoint);
+  if (endpoint.queue.queued() > 0) serve(endpoint);
 }
 
-// The waiters that the remaining connections cannot serve fail with it.
 void ConnectionPool::on_connect_failed(PoolEndpoint& endpoint, UpstreamFailure failure) noexcept {
   upstream_.note_health(*endpoint.shared, policy::HealthEvent::kConnectFailed, loop_.now());
-  while (!enough_connecting(endpoint)) {
-    ConnectionWaiter* waiter = endpoint.waiting.front();
-    fail(*waiter, failure);
-  }
+  fail_waiters(endpoint, failure);
 }
 
 void ConnectionPool::on_no_session(PoolEndpoint& endpoint) noexcept {
-  while (!enough_connecting(endpoint)) fail(*endpoint.waiting.front(), UpstreamFailure::kNoBuffer);
+  fail_waiters(endpoint, UpstreamFailure::kNoBuffer);
 }
 
 void ConnectionPool::on_idle(ClientConnection& connection) noexcept {
@@ -245,7 +203,7 @@ void ConnectionPool::on_idle(ClientConnection& connection) noexcept {
   idle_.push_back(connection);
   ++idle_count_;
   const bool kept_back = upstream_.reserve_in_use();
-  const ConnectionWaiter* next = endpoint.waiting.front();
+  const ConnectionWaiter* next = WaiterQueues::first(endpoint);
   const bool for_next = next != nullptr && (!kept_back || connection.unused() ||
                                             next->access == io::Access::kCritical);
   if (for_next) return loop_.defer(serve_);
@@ -265,7 +223,7 @@ void ConnectionPool::on_no_streams(ClientConnection& connection) noexcept {
   connection.endpoint().counters.idle.add();
   idle_.push_back(connection);
   ++idle_count_;
-  if (connection.endpoint().waiting.empty() && wanted_elsewhere()) connection.close();
+  if (connection.endpoint().queue.queued() == 0 && wanted_elsewhere()) connection.close();
 }
 
 void ConnectionPool::leave_idle(ClientConnection& connection) noexcept {
@@ -277,7 +235,7 @@ void ConnectionPool::leave_idle(ClientConnection& connection) noexcept {
 }
 
 void ConnectionPool::on_streams_free(PoolEndpoint& endpoint) noexcept {
-  if (!endpoint.waiting.empty()) loop_.defer(serve_);
+  if (endpoint.queue.queued() > 0) loop_.defer(serve_);
 }
 
 void ConnectionPool::on_gone(ClientConnection& connection) noexcept {
@@ -286,7 +244,7 @@ void ConnectionPool::on_gone(ClientConnection& connection) noexcept {
   endpoint.counters.connections.sub();
   connections_.release(connections_.handle_of(&connection));
   upstream_.drop_connection();
-  if (!endpoint.waiting.empty()) loop_.defer(serve_);
+  if (endpoint.queue.queued() > 0) loop_.defer(serve_);
 }
 
 // ---- keeping and giving
@@ -354,7 +312,7 @@ void ConnectionPool::give() {
 void ConnectionPool::stop() noexcept {
   stopping_ = true;
   upstream_.remove_pool(*this);  // no new posts; stopped() covers the queued ones
-  while (ConnectionWaiter* waiter = queue_.front()) fail(*waiter, UpstreamFailure::kNoConnection);
+  queues_.close();
   connections_.for_each([](ClientConnection& connection) {
     if (connection.connecting()) return connection.close();
     connection.retire();

@@ -14,13 +14,13 @@
 #include "weir/experimental/http/header_view.h"
 #include "weir/experimental/http/limits.h"
 #include "weir/experimental/io/loop.h"
-#include "weir/experimental/io/timer.h"
 
 #include "client_connection.h"
 #include "http/h2/client_session_kit.h"
 #include "pool_endpoint.h"
 #include "upstream/connection_waiter.h"
 #include "upstream/upstream_memory.h"
+#include "waiter_queues.h"
 
 namespace weir::inline v0::upstream {
 
@@ -34,9 +34,8 @@ class Upstream;
 /// whatever becomes free first: a new connection, or one that another request gave back.
 ///
 /// The bounds (per upstream and per endpoint) hold for all loops together. If a bound is reached
-/// while another loop has idle connections, that loop is asked to close one. Waiters form the
-/// *connection queue*: bounded in number, and each at most for the connect timeout; in order of
-/// arrival, critical ones first.
+/// while another loop has idle connections, that loop is asked to close one. Waiters are in the
+/// outgoing queue of their endpoint (WaiterQueues): bounded, each at most for the connect timeout.
 ///
 /// Thread-safety: its loop's thread; post_*() from any thread. Cost: no allocation for a request.
 class ConnectionPool {
@@ -55,13 +54,14 @@ class ConnectionPool {
   ~ConnectionPool();
 
   struct Want {
-    io::Access access = io::Access::kOrdinary;
+    WaiterQueues::Entry entry{};
     bool unused_will_do = false;  // a new connection is not looked at before its first request
     bool waits = true;            // false: kNoConnection if none is ready
   };
   /// A stream, or nullptr if `waiter` was queued, or why there is neither.
   [[nodiscard]] Result<ClientStream*, UpstreamFailure> acquire(PoolEndpoint& endpoint,
-                                                               ConnectionWaiter& waiter, Want want);
+                                                               ConnectionWaiter& waiter,
+                                                               const Want& want);
   /// A connection to it has a free stream, and nobody waits for it.
   [[nodiscard]] static bool ready(const PoolEndpoint& endpoint) noexcept;
   /// The waiter does not want a stream any more; no event follows.
@@ -81,7 +81,8 @@ class ConnectionPool {
   /// Closes all connections as retire() does; then stopped() becomes true.
   void stop() noexcept;
   [[nodiscard]] bool stopped() const noexcept {
-    return connections_.stats().used == 0 && !give_.queued() && !serve_.queued();
+    return connections_.stats().used == 0 && queues_.all_told() && !give_.queued() &&
+           !serve_.queued();
   }
   [[nodiscard]] bool stopping() const noexcept { return stopping_; }
   [[nodiscard]] std::size_t idle() const noexcept { return idle_count_; }
@@ -114,19 +115,17 @@ class ConnectionPool {
   void on_gone(ClientConnection& connection) noexcept;
 
  private:
-  [[nodiscard]] ClientStream* take(PoolEndpoint& endpoint, Want want) noexcept;
+  [[nodiscard]] ClientStream* take(PoolEndpoint& endpoint, const Want& want) noexcept;
   [[nodiscard]] bool wanted_elsewhere() const noexcept;
   [[nodiscard]] UpstreamFailure connect(PoolEndpoint& endpoint, io::Access access) noexcept;
   [[nodiscard]] bool enough_connecting(const PoolEndpoint& endpoint) const noexcept;
   [[nodiscard]] UpstreamFailure open_more(PoolEndpoint& endpoint, io::Access access) noexcept;
   void make_room() noexcept;
-  void enqueue(PoolEndpoint& endpoint, ConnectionWaiter& waiter) noexcept;
-  void fail(ConnectionWaiter& waiter, UpstreamFailure failure) noexcept;
   void serve();
   void serve(PoolEndpoint& endpoint) noexcept;
+  void fail_waiters(PoolEndpoint& endpoint, UpstreamFailure failure) noexcept;
   void give();
   bool close_one_idle() noexcept;
-  void on_queue_timer(TimePoint now);
 
   io::Loop& loop_;
   const std::uint32_t loop_index_;
@@ -138,11 +137,9 @@ class ConnectionPool {
   std::vector<http::HeaderView> fields_;
   const http::h2::ClientSessionKit http2_;
   IntrusiveList<ClientConnection, &ClientConnection::all_hook> idle_;  // oldest first
-  IntrusiveList<ConnectionWaiter, &ConnectionWaiter::queue_hook> queue_;
-  IntrusiveList<PoolEndpoint, &PoolEndpoint::wanted_hook> wanted_;
+  WaiterQueues queues_;
   io::Task give_;
   io::Task serve_;
-  io::Timer queue_timer_;
   std::size_t idle_count_ = 0;
   bool stopping_ = false;
 };

@@ -60,7 +60,7 @@ TEST_F(ConnectionPoolTest, WhoFindsTheBoundReachedWaitsForAConnection) {
   Asked asked[3];
   for (Asked& one : asked) ASSERT_TRUE(get(one.call));
   EXPECT_EQ(upstream->waiting(), 3U) << "the first one waits for its connection as well";
-  EXPECT_EQ(counters().waiting.get(), 3U);
+  EXPECT_EQ(endpoint().queue_stats().queued, 3U);
   origin.accept(loop);
   for (Asked& one : asked) {  // in the order in which they came
     EXPECT_EQ(origin.read_head(loop), kGetOnWire);

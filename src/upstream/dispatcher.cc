@@ -26,6 +26,7 @@ struct Replicas {
   const std::vector<EndpointSet::Member>& members;
   const Upstream::Published& published;
   std::uint32_t limit;  // 0: endpoints have no share
+  bool queues;          // false: a queue may be as full as it likes
   TimePoint now;
 
   /// Until the latencies of all are known, they count as equal: otherwise the endpoint that was
@@ -42,6 +43,7 @@ struct Replicas {
     const double ratio = policy::ramp_applies(published.cohort) ? endpoint.return_ratio(now) : 1.0;
     const double weight = members[i].weight * ratio;
     return {.openness = endpoint.openness(),
+            .queue = queues ? endpoint.queue_state() : policy::OutgoingState::kHealthy,
             .in_flight = endpoint.in_flight(),
             .in_flight_max = limit == 0 ? 0 : policy::share_max(limit, weight, published.cohort),
             .score_ns = score_of(endpoint),
@@ -129,7 +131,7 @@ policy::Choice Dispatcher::pick(const Ask& ask, std::span<const std::uint32_t> t
       wanted.in_flight_total += member.endpoint->in_flight();
     }
   }
-  Replicas replicas{members, published, upstream_.limit(), loop_.now()};
+  Replicas replicas{members, published, upstream_.limit(), true, loop_.now()};
   const bool some_return = published.cohort.returning > 0;
   const std::optional<std::uint32_t> trial =
       ask.may_try && some_return ? on_trial(ask) : std::nullopt;
@@ -137,8 +139,10 @@ policy::Choice Dispatcher::pick(const Ask& ask, std::span<const std::uint32_t> t
       trial ? policy::Choice{.index = *trial, .reason = policy::ChoiceReason::kChosen}
             : policy::choose_replica(replicas, wanted, cursor_, rng_);
   if (choice.reason == policy::ChoiceReason::kAllFull) {
-    // The limit has just fallen: admission is the bound, shares only spread what it admits.
+    // The limit has just fallen, or all queues are full. Admission is the bound, shares only spread
+    // what it admits; a full queue keeps the newest.
     replicas.limit = 0;
+    replicas.queues = false;
     choice = policy::choose_replica(replicas, wanted, cursor_, rng_);
   }
   return choice;
@@ -183,11 +187,13 @@ HedgeCandidates Dispatcher::candidates(const Ask& ask) noexcept {
 
 control::HedgeCandidate Dispatcher::candidate_at(std::uint32_t index, ReadClass reads) noexcept {
   const Upstream::Published published = upstream_.published();
-  const Replicas replicas{set_->members, published, upstream_.limit(), loop_.now()};
+  const Replicas replicas{set_->members, published, upstream_.limit(), true, loop_.now()};
   const policy::ReplicaView view = replicas.view(index);
   PoolEndpoint& endpoint = *endpoints_[index];
   return {.target = {.openness = view.openness,
+                     .queue = view.queue,
                      .own_zone = upstream_.config().zone.empty() || index < set_->local,
+                     .pushed_back = endpoint.shared->pushed_back(loop_.now()),
                      .connection_ready = ConnectionPool::ready(endpoint),
                      .in_flight = view.in_flight,
                      .in_flight_max = view.in_flight_max,
@@ -255,9 +261,9 @@ void Dispatcher::review() {
     if (openness == policy::Openness::kLastResort) {
       give_up_silent(*endpoint);
       const bool hung = endpoint->shared->health().state() == policy::EndpointState::kHung;
-      if (hung && endpoint->waiting.empty()) pool_->close_idle(*endpoint);
+      if (hung && endpoint->queue.queued() == 0) pool_->close_idle(*endpoint);
     }
-    if (openness == policy::Openness::kClosed && endpoint->waiting.empty()) {
+    if (openness == policy::Openness::kClosed && endpoint->queue.queued() == 0) {
       pool_->retire(*endpoint);
     }
   }

@@ -18,7 +18,7 @@ bool is_silence(policy::EndpointState state) noexcept {
 }  // namespace
 
 Endpoint::Endpoint(Identity identity, std::uint32_t loops, const policy::EndpointHealth& health,
-                   const policy::RedundancyBudgetRules& budget, Rng rng)
+                   const policy::RedundancyBudgetRules& budget, const Outgoing& outgoing, Rng rng)
     : identity_(std::move(identity)),
       label_(identity_.name.to_string()),
       number_(next_number()),
@@ -28,6 +28,9 @@ Endpoint::Endpoint(Identity identity, std::uint32_t loops, const policy::Endpoin
       reads_(std::make_unique<ReadLatency[]>(identity_.read_classes)),
       health_(health),
       rng_(rng) {
+  for (std::uint32_t i = 0; i < loops; ++i) {
+    queues_.emplace_back(outgoing.config, queued_, outgoing.totals);
+  }
   publish();
 }
 
@@ -67,6 +70,12 @@ ReadClass Endpoint::busiest_reads(TimePoint now) noexcept {
     most = std::max(most, samples);
   }
   return static_cast<ReadClass>(busiest);
+}
+
+control::OutgoingStats Endpoint::queue_stats() const noexcept {
+  control::OutgoingStats all;
+  for (const control::OutgoingQueue& queue : queues_) all += queue.stats();
+  return all;
 }
 
 LatencySummary Endpoint::recent_latency() const {

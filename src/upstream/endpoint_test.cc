@@ -14,11 +14,14 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 struct EndpointTest : ::testing::Test {
+  control::OutgoingConfig config;
+  control::OutgoingTotals totals;
   TimePoint now = TimePoint{} + std::chrono::hours(1);
   Endpoint endpoint{{.name = *io::parse_socket_name("127.0.0.1:1"), .host = "a"},
                     2,
                     policy::EndpointHealth(now),
                     policy::RedundancyBudgetRules{},
+                    {.config = config, .totals = totals},
                     Rng(1)};
 };
 

@@ -190,6 +190,7 @@ void EndpointWatch::publish(const EndpointSet& set, TimePoint now) {
     if (openness > policy::Openness::kTrial) continue;
     ++cohort.open;
     cohort.returning += endpoint.returning() ? 1 : 0U;
+    cohort.overflowing += endpoint.queue_state() >= policy::OutgoingState::kOverflow ? 1 : 0U;
   }
   const bool ramps = policy::ramp_applies(cohort);
   cohort.weight_max = 0;

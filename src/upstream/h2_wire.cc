@@ -189,9 +189,9 @@ void H2Wire::reset(http::h2::StreamId id, http::h2::ErrorCode code) noexcept {
 }
 
 policy::LoserEnd H2Wire::end_of_loser() noexcept {
-  constexpr policy::CancelPaceRules kRules;
   pace_.streams = requests_;
-  return policy::end_of_loser({.multiplexed = true, .bytes_left = {}}, pace_, kRules, now());
+  return policy::end_of_loser({.multiplexed = true, .bytes_left = {}}, pace_,
+                              pool_.upstream().cancel_pace(), now());
 }
 
 // ---- output
@@ -393,22 +393,23 @@ void H2Wire::arm() noexcept {
 
 void H2Wire::note_drain() noexcept {
   if (drains_due_ != TimePoint::max()) return;
-  drains_due_ = now() + kDrainMax;
+  drains_due_ = now() + pool_.upstream().cancel_pace().drain_max;
   arm();
 }
 
 /// Within the pace of resets: those that are left have their turn later.
 void H2Wire::end_old_drains(TimePoint at) noexcept {
   if (at < drains_due_) return;
+  const Duration most = pool_.upstream().cancel_pace().drain_max;
   drains_due_ = TimePoint::max();
   for (std::uint32_t i = 0; i < fresh_; ++i) {
     H2Stream& stream = *stream_at(i);
     const TimePoint since = stream.draining_since();
     if (since == TimePoint{}) continue;
-    if (at - since >= kDrainMax && end_of_loser() == policy::LoserEnd::kReset) {
+    if (at - since >= most && end_of_loser() == policy::LoserEnd::kReset) {
       stream.stop_draining();
     } else {
-      drains_due_ = at + kDrainMax;
+      drains_due_ = at + most;
     }
   }
 }

@@ -38,8 +38,6 @@ class H2Wire final : private http::h2::ClientEvents {
   static constexpr std::size_t kNoRoom = ~std::size_t{0};
   static constexpr Duration kPingAfter = std::chrono::seconds(10);
   static constexpr Duration kPongWithin = std::chrono::seconds(5);
-  /// An answer that is read and dropped has this much time; then its stream is reset.
-  static constexpr Duration kDrainMax = std::chrono::seconds(1);
 
   /// The limits of sessions whose streams' windows fit into half of a region.
   [[nodiscard]] static http::H2Limits limits(std::size_t region_bytes) noexcept;

@@ -113,6 +113,7 @@ void HealthCheck::start_call(TimePoint now) {
   Call::Start start;
   start.overall = config_.timeout;
   start.only = &endpoint_;
+  start.priority = Priority::kHigh;  // not behind the requests that it judges for
   static_cast<void>(now);
   if (!call_.start(start)) return finish(false);
   body_due_ = grpc;

@@ -8,7 +8,6 @@
 #include "client_connection.h"
 #include "io/tls_sessions.h"
 #include "upstream/attempt.h"
-#include "upstream/connection_waiter.h"
 #include "upstream/endpoint.h"
 
 namespace weir::inline v0::upstream {
@@ -19,16 +18,16 @@ namespace weir::inline v0::upstream {
 /// nothing uses it any more.
 struct PoolEndpoint {
   PoolEndpoint(std::shared_ptr<Endpoint> endpoint, std::uint32_t loop)
-      : shared(std::move(endpoint)), counters(shared->counters(loop)) {}
+      : shared(std::move(endpoint)), counters(shared->counters(loop)), queue(shared->queue(loop)) {}
 
   [[nodiscard]] bool unused() const noexcept { return connections == 0 && attempts == 0; }
 
   const std::shared_ptr<Endpoint> shared;
   EndpointCounters& counters;
+  control::OutgoingQueue& queue;  // attempts of this loop that wait for a connection
   IntrusiveList<ClientConnection, &ClientConnection::idle_hook> idle;  // HTTP/1.1, newest last
   IntrusiveList<ClientConnection, &ClientConnection::open_hook> multiplexed;  // HTTP/2
-  IntrusiveList<ConnectionWaiter, &ConnectionWaiter::endpoint_hook> waiting;
-  IntrusiveList<Attempt, &Attempt::unanswered_hook> unanswered;  // oldest first
+  IntrusiveList<Attempt, &Attempt::unanswered_hook> unanswered;               // oldest first
   io::TlsSessions sessions;
   std::uint32_t connections = 0;
   std::uint32_t connecting = 0;

@@ -51,6 +51,18 @@ UpstreamTimeouts timeouts_of(const UpstreamConfig& config) noexcept {
           .hold = config.hold_max};
 }
 
+/// As many queues can be full of bytes at the same time.
+constexpr std::uint64_t kFullQueues = 16;
+
+// Critical ones are counted apart, with the bound of all others of a loop: they are few.
+control::OutgoingConfig outgoing_of(const UpstreamConfig& config) noexcept {
+  return {.queue_size = config.outgoing_queue_size,
+          .overflow_size = config.outgoing_overflow_size,
+          .critical_size = config.connection_queue_max,
+          .destination_bytes_max = ByteSize(config.outgoing_bytes_max),
+          .total_bytes_max = ByteSize(config.outgoing_bytes_max) * kFullQueues};
+}
+
 policy::RedundancyBudgetRules budget_rules_of(const UpstreamConfig& config,
                                               const policy::HedgeConfig& common) noexcept {
   return policy::redundancy_budget_rules(
@@ -64,9 +76,11 @@ Upstream::Upstream(Setup setup, std::vector<DiscoveredEndpoint> endpoints, TimeP
       read_classes_(std::clamp(setup.read_classes, 1U, kReadClassesMax)),
       reserved_(std::min(setup.reserved, config_.max_connections / 4)),
       observer_(setup.observer),
+      cancel_pace_(setup.cancel_pace),
       counters_(std::make_unique<CallCounters[]>(setup.loops)),
       ticked_ns_(std::make_unique<std::atomic<std::int64_t>[]>(setup.loops)),
       budget_(budget_rules_of(config_, {})),
+      outgoing_(outgoing_of(config_)),
       tls_(std::move(setup.tls)),
       rng_(setup.rng) {
   hedge_.enabled = false;
@@ -194,11 +208,13 @@ std::shared_ptr<EndpointSet> Upstream::make_set(std::vector<DiscoveredEndpoint>&
     if (endpoint == nullptr) {
       const auto health =
           first ? policy::EndpointHealth(now) : policy::EndpointHealth::joined(now, rules);
-      endpoint = std::make_shared<Endpoint>(Endpoint::Identity{.name = e.address,
-                                                               .host = std::move(e.host),
-                                                               .rules = rules,
-                                                               .read_classes = read_classes_},
-                                            loops_, health, budget_.rules(), rng_.fork());
+      endpoint = std::make_shared<Endpoint>(
+          Endpoint::Identity{.name = e.address,
+                             .host = std::move(e.host),
+                             .rules = rules,
+                             .read_classes = read_classes_},
+          loops_, health, budget_.rules(),
+          Endpoint::Outgoing{.config = outgoing_, .totals = outgoing_totals_}, rng_.fork());
       endpoint->set_hedge(hedge_);
     }
     const auto change = endpoint->note(
@@ -308,6 +324,7 @@ void Upstream::publish(const Published& now) noexcept {
   cohort_counts_.store(std::uint64_t{cohort.endpoints} | std::uint64_t{cohort.open} << kCountBits |
                            std::uint64_t{cohort.returning} << (2 * kCountBits),
                        kRelaxed);
+  queues_overflow_.store(policy::queues_overflow(cohort), kRelaxed);
   open_weight_.store(cohort.open_weight, kRelaxed);
   weight_max_.store(cohort.weight_max, kRelaxed);
   median_ns_.store(now.latency.median.count(), kRelaxed);

@@ -130,10 +130,16 @@ class AdmissionController {
   /// returns what this one knows. Call it about once a second, or never.
   [[nodiscard]] BaselineReport exchange_baseline(ScopeId scope, const BaselineNews& news) noexcept;
 
+  /// The queues on the way to the protected service overflow, or do not any more: as long as they
+  /// do, the scope is overloaded. What is admitted does not depend on it.
+  void set_queues_overflow(ScopeId scope, bool overflow) noexcept;
+
   // ---- state
   [[nodiscard]] bool is_overloaded(ScopeId scope, TimePoint now) const noexcept;
-  /// The time after which a refused client should try again: from the drain rate, with jitter.
-  [[nodiscard]] Duration retry_after(ScopeId scope, TimePoint now, Rng& rng) const noexcept;
+  /// The time after which a refused client should try again: from the drain rate, with jitter; not
+  /// shorter than what a queue on the way advises.
+  [[nodiscard]] Duration retry_after(ScopeId scope, TimePoint now, Rng& rng,
+                                     Duration advised = {}) const noexcept;
   /// The limit in force.
   [[nodiscard]] std::uint32_t limit(ScopeId scope) const noexcept;
   [[nodiscard]] AdmissionStats stats() const noexcept;

@@ -43,6 +43,8 @@ struct OutgoingStats {
   std::uint64_t critical_refused = 0;  // of the refused ones; must stay 0
   std::uint64_t queued = 0;
   std::uint64_t in_flight = 0;
+
+  OutgoingStats& operator+=(const OutgoingStats& more) noexcept;
 };
 
 /// One loop's queue to one destination: primary queue, overflow ring, a lane for critical items.
@@ -76,6 +78,8 @@ class OutgoingQueue {
   ~OutgoingQueue();
 
   OutgoingPut put(OutgoingItem& item, TimePoint now) noexcept;
+  /// The owner has no place for the item: it counts as offered and refused.
+  void refuse(const OutgoingItem& item) noexcept;
   /// The next item to send; nullptr: there is none, or in_flight_max are in flight. The owner sends
   /// it and then calls finish().
   [[nodiscard]] OutgoingItem* get(TimePoint now) noexcept;
@@ -92,6 +96,9 @@ class OutgoingQueue {
   [[nodiscard]] TimePoint next_expiry() const noexcept { return next_expiry_; }
   /// get() would return an item, unless all have expired.
   [[nodiscard]] bool ready() const noexcept;
+  /// The item that get() would return, if it has not expired.
+  [[nodiscard]] OutgoingItem* front() const noexcept;
+  [[nodiscard]] std::uint64_t queued() const noexcept { return queued_; }
   [[nodiscard]] bool idle() const noexcept { return queued_ == 0 && in_flight_.get() == 0; }
   [[nodiscard]] policy::OutgoingState state() const noexcept {
     return counts_->state.load(std::memory_order_relaxed);
@@ -105,6 +112,7 @@ class OutgoingQueue {
   /// What a newcomer has been given so far, and who has to leave for it.
   struct Reservation;
 
+  void count_refused(const OutgoingItem& item) noexcept;
   [[nodiscard]] OutgoingRefusal enter_critical(OutgoingItem& item) noexcept;
   [[nodiscard]] OutgoingRefusal enter(OutgoingItem& item, OutgoingPut& result) noexcept;
   [[nodiscard]] OutgoingRefusal reserve_bytes(Reservation& reserved) noexcept;
@@ -114,7 +122,6 @@ class OutgoingQueue {
   void unlink(OutgoingItem& item) noexcept;
   void release_bytes(const OutgoingItem& item) noexcept;
   void end(OutgoingItem& item, OutgoingEnd how) noexcept;
-  [[nodiscard]] OutgoingItem* first() noexcept;
   void promote() noexcept;
   void judge() noexcept;
   [[nodiscard]] std::size_t ring_size() const noexcept;

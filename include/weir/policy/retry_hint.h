@@ -14,6 +14,7 @@ struct DrainState {
   double drained_per_second = 0;  // requests finished, measured lately
   std::uint32_t ahead = 0;        // waiting, plus one
   bool fresh = false;             // measured within the last few windows, and requests do finish
+  Duration advised{};             // by a queue on the way: OutgoingAdvice::delay
 };
 
 /// The expected wait of a new request: ahead / rate; nullopt if the rate is not known. At most one
@@ -32,8 +33,8 @@ struct RetryHintRules {
 };
 
 /// The time after which a refused client should try again: uniform in [w, w × (1 + jitter)], where
-/// w is the expected wait (hint_unknown if there is none), clamped to [hint_min, hint_max / (1 +
-/// jitter)].
+/// w is the expected wait (hint_unknown if there is none), at least the advised one, clamped to
+/// [hint_min, hint_max / (1 + jitter)].
 ///
 /// Promises: within [hint_min, hint_max] for valid rules; not shorter than the expected wait unless
 /// hint_max requires it; also spread at the bounds, so that clients do not all return at the same

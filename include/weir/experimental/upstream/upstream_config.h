@@ -69,8 +69,13 @@ struct UpstreamConfig {
   std::uint32_t max_idle_connections = 256;     // kept open for later requests
   std::uint32_t warm_connections = 1;           // kept open per endpoint and loop
   std::uint32_t connection_queue_max = 1024;    // requests of a loop that wait for a connection
-  std::uint32_t hold_requests_max = 1024;       // requests that wait for an endpoint
-  std::uint64_t retry_body_max = 64 * 1024;     // longer request bodies are not kept for a retry
+  // Attempts that wait for a connection to one endpoint, of all loops: in its queue, and in the
+  // overflow ring, where a newer one takes the place of the oldest; and their bytes.
+  std::uint32_t outgoing_queue_size = 500;
+  std::uint32_t outgoing_overflow_size = 100;
+  std::uint64_t outgoing_bytes_max = 4 * 1024 * 1024;
+  std::uint32_t hold_requests_max = 1024;    // requests that wait for an endpoint
+  std::uint64_t retry_body_max = 64 * 1024;  // longer request bodies are not kept for a retry
   // Retries and hedges per request in the long run, and at once; unset: as in HedgeConfig.
   std::optional<double> retry_budget_pct;
   std::optional<std::uint32_t> retry_budget_tokens_max;
@@ -89,9 +94,12 @@ struct UpstreamConfig {
 
  private:
   [[nodiscard]] ConfigErrors validate_choice() const;
+  [[nodiscard]] ConfigErrors validate_queues() const;
 };
 
 inline constexpr std::uint64_t kRetryBodyMax = std::uint64_t{1} << 20U;
+inline constexpr std::uint64_t kOutgoingBytesMin = 64 * 1024;
+inline constexpr std::uint64_t kOutgoingBytesMax = std::uint64_t{1} << 40U;
 
 inline ConfigErrors UpstreamConfig::validate(const LimitConfig& common) const {
   using std::chrono::hours;
@@ -118,6 +126,7 @@ inline ConfigErrors UpstreamConfig::validate(const LimitConfig& common) const {
   check_range(errors, "max_idle_connections", max_idle_connections, 0U, 1000000U);
   check_range(errors, "warm_connections", warm_connections, 0U, 16U);
   check_range(errors, "connection_queue_max", connection_queue_max, 0U, 1000000U);
+  append_errors(errors, "", validate_queues());
   check_range(errors, "hold_requests_max", hold_requests_max, 0U, 1000000U);
   check_range(errors, "retry_body_max", retry_body_max, std::uint64_t{0}, kRetryBodyMax);
   check_range(errors, "retry_budget_pct", retry_budget_pct.value_or(0), 0.0, 1.0);
@@ -125,6 +134,15 @@ inline ConfigErrors UpstreamConfig::validate(const LimitConfig& common) const {
   check_range(errors, "response_head_bytes_max", response_head_bytes_max, 1024U, 1U << 20U);
   append_errors(errors, "health.", health.validate());
   if (limit != LimitOverrides{}) append_errors(errors, "", limit.over(common).validate());
+  return errors;
+}
+
+inline ConfigErrors UpstreamConfig::validate_queues() const {
+  ConfigErrors errors;
+  check_range(errors, "outgoing_queue_size", outgoing_queue_size, 1U, 1000000U);
+  check_range(errors, "outgoing_overflow_size", outgoing_overflow_size, 0U, 1000000U);
+  check_range(errors, "outgoing_bytes_max", outgoing_bytes_max, kOutgoingBytesMin,
+              kOutgoingBytesMax);
   return errors;
 }
 
