@@ -27,6 +27,7 @@ namespace weir::inline v0::sim {
     case ReplicaEnd::kCancelled:  // by the gateway, because the replica is silent
       return policy::AttemptFailure::kSilent;
     case ReplicaEnd::kOk:
+    case ReplicaEnd::kBeaten:
     case ReplicaEnd::kLost:
       break;
   }

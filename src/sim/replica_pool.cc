@@ -117,7 +117,7 @@ void ReplicaPool::ended(std::uint32_t replica, ReplicaEnd end, TimePoint sent_at
   const auto mine = std::ranges::find(from.unanswered, sent_at);
   if (mine != from.unanswered.end()) from.unanswered.erase(mine);
   learn(from, end, sent_at, now);
-  if (end != ReplicaEnd::kCancelled) {
+  if (end != ReplicaEnd::kCancelled && end != ReplicaEnd::kBeaten) {
     note_health(from, end, now);
   } else if (!silent(from) && policy::missing_answer(now - sent_at, latency_.p99, {})) {
     apply(from, HealthEvent::kBadAnswer, now);
@@ -133,7 +133,8 @@ void ReplicaPool::learn(Replica& replica, ReplicaEnd end, TimePoint sent_at, Tim
   if (policy::caught_in_silence(sent_at, silent(replica) ? now : replica.suspected_until)) return;
   const Duration latency = now - sent_at;
   policy::LatencySample sample{.latency = latency};
-  sample.censored = end == ReplicaEnd::kCancelled;
+  sample.beaten = end == ReplicaEnd::kBeaten;
+  sample.censored = end == ReplicaEnd::kCancelled || sample.beaten;
   sample.error = end != ReplicaEnd::kOk && !sample.censored;
   replica.score = policy::with_sample(replica.score, sample, latency_, {}, now);
   if (end != ReplicaEnd::kOk) return;

@@ -31,6 +31,7 @@ enum class ReplicaEnd : std::uint8_t {
   kConnectRefused,  // there was none
   kTimedOut,
   kCancelled,  // by the gateway or its client; says nothing about the replica
+  kBeaten,     // by the gateway, because an attempt that began later was answered before it
 };
 
 struct ReplicaCounts {

@@ -250,7 +250,7 @@ class World {
   void begin_in_race(Attempt& parent, const RaceBegin& begin);
   void next_in_race(Attempt& parent, std::uint32_t replica);
   void begin_later(Attempt& parent, const control::HedgeStep& step, ReplicaEnd how);
-  void lose(Attempt& parent, ReadRace::Place& place);
+  void lose(Attempt& parent, ReadRace::Place& place, ReplicaEnd how);
   void cancel_race(Attempt& parent);
   [[nodiscard]] bool may_move(const Attempt& parent, const ReadRace::Place& place);
   void rescue_in_race(Attempt& parent, std::uint32_t replica);

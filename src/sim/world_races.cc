@@ -29,6 +29,7 @@ control::AttemptEnd latency_of(ReplicaEnd end) noexcept {
     case ReplicaEnd::kOk:
       return control::AttemptEnd::kAnswered;
     case ReplicaEnd::kCancelled:
+    case ReplicaEnd::kBeaten:
       return control::AttemptEnd::kCancelled;
     case ReplicaEnd::kTimedOut:
       return control::AttemptEnd::kTimedOut;
@@ -38,6 +39,12 @@ control::AttemptEnd latency_of(ReplicaEnd end) noexcept {
       break;
   }
   return control::AttemptEnd::kFailed;
+}
+
+/// How a loser ends: it says something about its replica if the winner began later.
+ReplicaEnd loser_end(const HedgeStep& step, control::AttemptNumber loser) noexcept {
+  const bool beaten = step.kind == HedgeStep::Kind::kComplete && step.attempt > loser;
+  return beaten ? ReplicaEnd::kBeaten : ReplicaEnd::kCancelled;
 }
 
 }  // namespace
@@ -131,7 +138,9 @@ void World::follow(Attempt& parent, const HedgeStep& step, const ReplicaCandidat
                    ReplicaEnd how) {
   ReadRace& race = race_of(parent);
   note_step(parent, step);
-  for (const control::AttemptNumber loser : step.losers()) lose(parent, race.with_number(loser));
+  for (const control::AttemptNumber loser : step.losers()) {
+    lose(parent, race.with_number(loser), loser_end(step, loser));
+  }
   switch (step.kind) {
     case HedgeStep::Kind::kWait:
     case HedgeStep::Kind::kSetAside:
@@ -216,12 +225,12 @@ void World::begin_later(Attempt& parent, const HedgeStep& step, ReplicaEnd how) 
 // ---- ends of attempts by the gateway
 
 /// Another attempt has won, or nobody waits any more.
-void World::lose(Attempt& parent, ReadRace::Place& place) {
+void World::lose(Attempt& parent, ReadRace::Place& place, ReplicaEnd how) {
   Service& service = services_[parent.service];
   place.number = 0;
   if (place.attempt == kNoAttempt) return;  // it was answered, and the answer is not used
   Attempt& child = attempts_[std::exchange(place.attempt, kNoAttempt)];
-  attempt_over(service, place, ReplicaEnd::kCancelled);
+  attempt_over(service, place, how);
   const bool arrives = child.state != AttemptState::kToCaller && !child.lost;
   if (!service.spec->replicas->cancel && arrives) return lose_caller(child, false);
   if (child.state == AttemptState::kServing) {
@@ -239,7 +248,8 @@ void World::lose(Attempt& parent, ReadRace::Place& place) {
 void World::cancel_race(Attempt& parent) {
   ReadRace& race = race_of(parent);
   const HedgeStep step = race.executor.on_cancelled();
-  for (const control::AttemptNumber loser : step.losers()) lose(parent, race.with_number(loser));
+  for (const control::AttemptNumber loser : step.losers())
+    lose(parent, race.with_number(loser), ReplicaEnd::kCancelled);
   leave_race(parent);
 }
 
@@ -270,7 +280,7 @@ void World::rescue_in_race(Attempt& parent, std::uint32_t replica) {
     if (place.attempt == kNoAttempt || place.replica != replica) continue;
     if (!may_move(parent, place)) return;
     const control::AttemptNumber number = place.number;
-    lose(parent, place);
+    lose(parent, place, ReplicaEnd::kCancelled);
     const ReplicaCandidates found = candidates(parent);
     constexpr auto kHow = ReplicaEnd::kCancelled;
     return follow(parent,

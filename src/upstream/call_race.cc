@@ -57,8 +57,8 @@ void Call::leave_race() noexcept {
   rearm();
 }
 
-void Call::lose(Attempt& attempt) noexcept {
-  const std::optional<policy::LoserEnd> how = attempt.lose();
+void Call::lose(Attempt& attempt, bool beaten) noexcept {
+  const std::optional<policy::LoserEnd> how = attempt.lose(beaten);
   if (!how) return;
   dispatcher_->upstream()
       .counters(dispatcher_->loop_index())
@@ -152,7 +152,9 @@ UpstreamFailure Call::follow(HedgeStep step, HedgeCandidates& found,
                              StreamFailure failure) noexcept {
   for (;;) {
     note_step(step);
-    for (const control::AttemptNumber loser : step.losers()) lose(attempt_with(loser));
+    for (const control::AttemptNumber loser : step.losers()) {
+      lose(attempt_with(loser), step.kind == HedgeStep::Kind::kComplete && step.attempt > loser);
+    }
     attempts_made_ = race_->attempts();
     switch (step.kind) {
       case HedgeStep::Kind::kWait:
