@@ -38,9 +38,9 @@ struct LatencySample {
 ///   x >= old: x;   else  old × w + x × (1 - w),  w = e^(-dt / decay)
 /// A censored sample that is above the projected old value: x; otherwise it changes nothing. One
 /// that was beaten also pulls the score towards clip × median as a sample would: at least
-/// old × w + clip × median × (1 - w). How long it would have taken is not known; but an endpoint all
-/// of whose attempts are beaten would look as fast as the hedges that hide it, and would be chosen
-/// for that.
+/// old × w + clip × median × (1 - w). How long it would have taken is not known; but an endpoint
+/// all of whose attempts are beaten would look as fast as the hedges that hide it, and would be
+/// chosen for that.
 /// Samples that silence.h says are caught in a silence must not be given.
 ///
 /// Promises: positive; never above max(old, clip × median, p99); a sample never lowers the score

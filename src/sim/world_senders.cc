@@ -8,7 +8,7 @@
 namespace weir::inline v0::sim {
 namespace {
 
-constexpr Duration kTickEvery = std::chrono::milliseconds(20);
+constexpr Duration kSenderTickEvery = std::chrono::milliseconds(20);
 
 }  // namespace
 
@@ -78,7 +78,7 @@ void World::tick_sender(std::uint32_t index) {
   senders_[index]->messages.expire(now_);
   settle_messages(*senders_[index]);
   pump(*senders_[index]);
-  if (now_ < end_) schedule(now_ + kTickEvery, Kind::kSenderTick, index);
+  if (now_ < end_) schedule(now_ + kSenderTickEvery, Kind::kSenderTick, index);
 }
 
 }  // namespace weir::inline v0::sim
