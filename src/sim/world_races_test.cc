@@ -58,6 +58,11 @@ TEST(ReadRaces, SlowAnswersAreHiddenForFewMoreAttempts) {
       << "all but those under way at the end";
 }
 
+// As World.TheRunIsTheSameWithEveryCompiler.
+TEST(ReadRaces, TheRunIsTheSameWithEveryCompiler) {
+  EXPECT_EQ(run_scenario(scenario_of(kHedged)).digest, 7549509919398792589U);
+}
+
 TEST(ReadRaces, AWriteIsNotHedged) {
   const RunResult result =
       run_scenario(scenario_of(kHedged, {"service.api.replicas.idempotent=false"}));
