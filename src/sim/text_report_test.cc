@@ -29,37 +29,7 @@ TEST(TextReport, AFailureHasItsValueAndTheCommandThatShowsItAgain) {
 }
 
 TEST(TextReport, HedgesAndMessagesHaveTheirTables) {
-  const char* const text = R"(
-duration = "5s"
-[[service]]
-name = "api"
-workers = 20
-time = { kind = "exponential", mean = "5ms" }
-[service.replicas]
-count = 2
-[service.replicas.hedge]
-[[sender]]
-name = "node"
-[[load]]
-name = "l"
-to = "api"
-rate = 100
-[[load]]
-name = "m"
-sender = "node"
-to = "api"
-rate = 100
-[[verdict]]
-measure = "no_hedge"
-reason = "overload"
-max = 0
-[[verdict]]
-measure = "latency_p99"
-load = "l"
-against = "m"
-max = 2
-)";
-  const Scenario s = scenario_of(text);
+  const Scenario s = scenario_of(kHedgedAndSent);
   const std::string report = text_report(s, run_scenario(s), "");
   for (const char* part : {"hedging  ", "more load", "messages to", "expired",
                            "[no_hedge (overload) ≤ 0", "[latency_p99 / that of m ≤ 2.0000"}) {
