@@ -5,7 +5,7 @@
 namespace weir::inline v0::sim {
 
 MessageSender::MessageSender(const SenderSpec& spec)
-    : shared_(spec.shared), directory_(spec.queues), queues_(directory_) {}
+    : directory_(spec.queues), queues_(directory_), shared_(spec.shared) {}
 
 MessageSender::~MessageSender() {
   queues_.close();

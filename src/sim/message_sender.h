@@ -63,12 +63,12 @@ class MessageSender {
     return shared_ ? 0 : destination;
   }
 
-  bool shared_;
   OutgoingDirectory directory_;
   OutgoingQueues queues_;
   std::deque<Message> messages_;
   std::vector<std::uint32_t> free_;
   std::vector<Ended> ended_;
+  bool shared_;
 };
 
 }  // namespace weir::inline v0::sim
