@@ -16,7 +16,8 @@ void add_simulate(CLI::App& program, int& status) {
   const auto options = std::make_shared<sim::SimulateOptions>();
   CLI::App* command = program.add_subcommand(
       "simulate", "Run scenarios in virtual time, with the same code that guards real traffic");
-  command->add_option("FILE", options->files, "Scenario files (TOML)")->required();
+  command->add_option("FILE", options->files, "Scenario files (TOML), or a folder to list")
+      ->required();
   command->add_flag("--json", options->json, "Report as JSON");
   command->add_flag("--series", options->series, "With --json: the time series too");
   command->add_option("--plot", options->plot, "Write a picture (SVG) to this file");

@@ -91,7 +91,7 @@ struct HedgeStep {
 /// - If all have failed, the failure of the first attempt of the race is reported.
 ///
 /// Promises: at most one kComplete or kFail, and no kBegin after it. At most kParallelMax attempts
-/// at once. Each hedge, and each retry that is not transparent, holds one token of both budgets,
+/// at once. Each hedge, and each retry that is not transparent, holds a RedundancyToken,
 /// which comes back unless on_started() was called. No hedge after the deadline. Events of attempts
 /// that have ended are ignored.
 /// Thread-safety: none; its owner's thread. Cost: O(1), no allocation.

@@ -34,6 +34,10 @@ class alignas(64) RedundancyBudget {
   void set_rules(const policy::RedundancyBudgetRules& rules) noexcept {
     rules_.store(pack(rules), std::memory_order_relaxed);
   }
+  /// Half of what it may hold is there, and more.
+  [[nodiscard]] bool may_lend() const noexcept {
+    return policy::may_borrow(balance_millitokens(), rules());
+  }
   [[nodiscard]] std::uint32_t balance_millitokens() const noexcept {
     return balance_.load(std::memory_order_relaxed);
   }
@@ -54,8 +58,10 @@ class alignas(64) RedundancyBudget {
 };
 
 /// The two budgets that a redundant attempt is taken from. `destination` is that of the endpoint
-/// whose attempt failed or is late, so that one bad endpoint can use up its own part only, not the
-/// retries of all others.
+/// whose attempt failed or is late, so that one bad endpoint cannot use up the retries of all
+/// others: its own part, and half of what the shared budget may hold while nobody needs that. The
+/// latter is for an endpoint that gets few requests because it is bad, and fails or delays most of
+/// them: a tenth of so few is next to nothing.
 struct RedundancyBudgets {
   RedundancyBudget& shared;
   RedundancyBudget& destination;
@@ -63,10 +69,12 @@ struct RedundancyBudgets {
 
 enum class BudgetVerdict : std::uint8_t { kTaken, kSharedEmpty, kDestinationEmpty };
 
-/// One token, held by an attempt: taken from both budgets or from none, given back if the attempt
+/// One token, held by an attempt: taken from both budgets, from the shared one if the destination's
+/// is empty and policy::may_borrow(), or from none; given back if the attempt
 /// is dropped before its first byte was written.
 ///
-/// Promises: spent() or the destructor ends it exactly once.
+/// Promises: spent() or the destructor ends it exactly once. Borrowing leaves at least half of the
+/// shared budget, but for as many tokens as threads borrow at the same instant.
 /// Thread-safety: none; one owner. Cost: two atomics. Lifetime: within that of the budgets.
 class [[nodiscard]] RedundancyToken {
  public:
@@ -88,7 +96,7 @@ class [[nodiscard]] RedundancyToken {
   void refund() noexcept;
 
   RedundancyBudget* shared_ = nullptr;
-  RedundancyBudget* destination_ = nullptr;
+  RedundancyBudget* destination_ = nullptr;  // none: borrowed
 };
 
 }  // namespace weir::inline v0::inline control

@@ -30,12 +30,17 @@ struct LatencySample {
                           // errors do not look like a fast endpoint
   bool censored = false;  // the attempt was cancelled (its client left, or another attempt won): it
                           // took at least this long, so it can raise the score but not lower it
+  bool beaten = false;    // censored, because an attempt that began later was answered before it
 };
 
 /// The score after one more sample x:
 ///   x = min(x, clip × median); for an error x = max(x, cohort p99)
 ///   x >= old: x;   else  old × w + x × (1 - w),  w = e^(-dt / decay)
-/// A censored sample that is above the projected old value: x; otherwise it changes nothing.
+/// A censored sample that is above the projected old value: x; otherwise it changes nothing. One
+/// that was beaten also pulls the score towards clip × median as a sample would: at least
+/// old × w + clip × median × (1 - w). How long it would have taken is not known; but an endpoint
+/// all of whose attempts are beaten would look as fast as the hedges that hide it, and would be
+/// chosen for that.
 /// Samples that silence.h says are caught in a silence must not be given.
 ///
 /// Promises: positive; never above max(old, clip × median, p99); a sample never lowers the score

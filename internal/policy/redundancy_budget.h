@@ -42,6 +42,12 @@ inline constexpr std::uint32_t kRedundancyToken = 1000;  // millitokens that one
   return balance - kRedundancyToken;
 }
 
+/// Whether a shared budget has enough for a destination whose own part is used up: more than half.
+[[nodiscard]] constexpr bool may_borrow(std::uint32_t shared_balance,
+                                        const RedundancyBudgetRules& shared) noexcept {
+  return shared_balance > shared.cap_millitokens / 2;
+}
+
 /// The balance after a token came back because no byte of its attempt was written.
 [[nodiscard]] constexpr std::uint32_t after_refund(std::uint32_t balance,
                                                    const RedundancyBudgetRules& rules) noexcept {

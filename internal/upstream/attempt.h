@@ -11,6 +11,7 @@
 
 #include "control/latency_tracker.h"
 #include "control/redundancy_budget.h"
+#include "policy/peak_ewma.h"
 #include "upstream/client_stream.h"
 #include "upstream/connection_waiter.h"
 #include "upstream/endpoint_counters.h"
@@ -60,10 +61,10 @@ class Attempt final : private ClientStreamEvents, private ConnectionWaiter {
   void resume() noexcept;
   /// Ends it on the wire, without events.
   void cancel() noexcept;
-  /// The same, because another attempt answers the call. Returns how it was ended on the wire;
-  /// nullopt: nothing had been sent.
-  std::optional<policy::LoserEnd> lose() noexcept;
-  /// The same for one whose request is sent and unanswered, but its stream goes on.
+  /// The same, because another attempt answers the call; `beaten`: one that began later. Returns
+  /// how it was ended on the wire; nullopt: nothing had been sent.
+  std::optional<policy::LoserEnd> lose(bool beaten) noexcept;
+  /// The same for a beaten one whose request is sent and unanswered, but its stream goes on.
   [[nodiscard]] ClientStream& let_finish() noexcept;
   /// Ends it on the wire; the call is told as if the endpoint had failed.
   void give_up(UpstreamFailure failure) noexcept;
@@ -110,9 +111,10 @@ class Attempt final : private ClientStreamEvents, private ConnectionWaiter {
   void note_good() noexcept;
   void note_pushback(std::optional<Duration> asked) noexcept;
   void teach(Duration latency, bool error) noexcept;
-  void teach_unanswered() noexcept;
+  void teach_score(const policy::LatencySample& sample) noexcept;
+  void teach_unanswered(bool beaten) noexcept;
   void record(control::AttemptEnd end) noexcept;
-  void note_cancelled() noexcept;
+  void note_cancelled(bool beaten = false) noexcept;
   void count(AttemptOutcome outcome, UpstreamFailure failure = UpstreamFailure::kNone) noexcept;
   void end() noexcept;
   void fail(const StreamFailure& failure) noexcept;

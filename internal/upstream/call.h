@@ -273,7 +273,7 @@ class Call {
   void hedge_due() noexcept;
   void note_step(const control::HedgeStep& step) noexcept;
   void note_no_hedge(policy::NoHedge reason) noexcept;
-  void lose(Attempt& attempt, bool to_hedge) noexcept;
+  void lose(Attempt& attempt, bool beaten = false) noexcept;
   void proceed(UpstreamFailure failure) noexcept;
   void end(UpstreamFailure failure) noexcept;
   void detach() noexcept;

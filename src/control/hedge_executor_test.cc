@@ -336,11 +336,12 @@ TEST(HedgeExecutor, TheSurvivorOfAFailureMayBeHedgedAgain) {
   EXPECT_EQ(result.took, milliseconds(12));  // 5, failed at 6, 5 later, 1
 }
 
-TEST(HedgeExecutor, ASickEndpointUsesUpItsOwnBudgetOnly) {
+TEST(HedgeExecutor, ASickEndpointUsesUpItsOwnBudgetAndHalfOfTheSharedOne) {
   HedgeRun run(3);
   run.replica(0).latency = milliseconds(100);
   while (run.replica(0).budget.try_take()) {
   }
+  while (run.shared.may_lend()) EXPECT_EQ(run.fetch({0, 1}).replica, 1U);
   EXPECT_EQ(run.fetch({0, 1}).no_hedge, NoHedge::kDestinationBudget);
   run.replica(2).latency = milliseconds(100);
   EXPECT_EQ(run.fetch({2, 1}).replica, 1U);

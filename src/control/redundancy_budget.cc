@@ -47,20 +47,21 @@ RedundancyToken& RedundancyToken::operator=(RedundancyToken&& other) noexcept {
 
 BudgetVerdict RedundancyToken::take(const RedundancyBudgets& from) noexcept {
   WEIR_ASSERT(!held());
-  if (!from.destination.try_take()) return BudgetVerdict::kDestinationEmpty;
+  const bool own = from.destination.try_take();
+  if (!own && !from.shared.may_lend()) return BudgetVerdict::kDestinationEmpty;
   if (!from.shared.try_take()) {
-    from.destination.refund();
+    if (own) from.destination.refund();
     return BudgetVerdict::kSharedEmpty;
   }
   shared_ = &from.shared;
-  destination_ = &from.destination;
+  destination_ = own ? &from.destination : nullptr;
   return BudgetVerdict::kTaken;
 }
 
 void RedundancyToken::refund() noexcept {
   if (!held()) return;
   shared_->refund();
-  destination_->refund();
+  if (destination_ != nullptr) destination_->refund();
   spent();
 }
 

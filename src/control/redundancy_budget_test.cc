@@ -101,6 +101,35 @@ TEST(RedundancyToken, IsTakenFromBothOrFromNone) {
   EXPECT_EQ(other.balance_millitokens(), 4000U);
 }
 
+TEST(RedundancyToken, ADestinationBorrowsUntilHalfOfTheSharedBudgetIsLeft) {
+  RedundancyBudget shared({.cap_millitokens = 10'000});
+  RedundancyBudget sick({.cap_millitokens = 1000});
+  int taken = 0;
+  for (RedundancyToken token; token.take({shared, sick}) == BudgetVerdict::kTaken; token.spent()) {
+    ++taken;
+  }
+  EXPECT_EQ(taken, 5);
+  EXPECT_EQ(shared.balance_millitokens(), 5000U);
+  EXPECT_EQ(sick.balance_millitokens(), 0U);
+  // What is left is for the others.
+  RedundancyBudget other({.cap_millitokens = 10'000});
+  RedundancyToken token;
+  EXPECT_EQ(token.take({shared, other}), BudgetVerdict::kTaken);
+}
+
+TEST(RedundancyToken, ABorrowedOneComesBackToItsLender) {
+  RedundancyBudget shared({.cap_millitokens = 10'000});
+  RedundancyBudget sick({.cap_millitokens = 1000});
+  while (sick.try_take()) continue;
+  {
+    RedundancyToken token;
+    EXPECT_EQ(token.take({shared, sick}), BudgetVerdict::kTaken);
+    EXPECT_EQ(shared.balance_millitokens(), 9000U);
+  }
+  EXPECT_EQ(shared.balance_millitokens(), 10'000U);
+  EXPECT_EQ(sick.balance_millitokens(), 0U);
+}
+
 TEST(RedundancyToken, ComesBackOnlyIfItWasNotSpent) {
   RedundancyBudget shared({.cap_millitokens = 5000});
   RedundancyBudget destination({.cap_millitokens = 5000});

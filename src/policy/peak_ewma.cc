@@ -35,6 +35,11 @@ PeakEwma with_sample(const PeakEwma& old, const LatencySample& sample, const Coh
   if (sample.error) x = std::max(x, ns_of(cohort.p99));
   const TimePoint updated_at = std::max(old.updated_at, now);
   if (sample.censored) {
+    if (sample.beaten && old.ns > 0 && cohort.median > Duration::zero()) {
+      const double w = weight_of_old(old, rules, now);
+      const double slow = rules.clip_medians * ns_of(cohort.median);
+      return {.ns = std::max(old.ns * w + slow * (1 - w), x), .updated_at = updated_at};
+    }
     const bool news = x > projected_ns(old, cohort, rules, now);
     return news ? PeakEwma{.ns = x, .updated_at = updated_at} : old;
   }

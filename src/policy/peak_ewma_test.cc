@@ -74,6 +74,31 @@ TEST(PeakEwma, ACancelledAttemptCanOnlyRaiseIt) {
   }
 }
 
+TEST(PeakEwma, AnEndpointWhoseAttemptsAreAllBeatenBecomesSlow) {
+  // Hedges answer after 12 ms, so it is never seen to take longer. Others are 5 ms.
+  const auto beaten_at = [](const PeakEwma& old, std::int64_t ms) {
+    const LatencySample sample{.latency = milliseconds(12), .censored = true, .beaten = true};
+    return with_sample(old, sample, kCohort, {}, score_time(ms));
+  };
+  PeakEwma score = after({}, 5, 0);
+  std::int64_t now = 0;
+  for (int i = 0; i < 100; ++i) score = beaten_at(score, now += 200);
+  EXPECT_GT(projected_ms(score, now), 90);
+  EXPECT_LE(projected_ms(score, now), 100);
+  // A few that are beaten among many answers weigh as little as they are.
+  score = after({}, 5, now);
+  for (int i = 0; i < 10'000; ++i) {
+    now += 1;
+    score = i % 100 == 0 ? beaten_at(score, now) : after(score, 5, now);
+  }
+  EXPECT_LT(projected_ms(score, now), 12.1);
+  // A client that left says nothing.
+  const LatencySample left{.latency = milliseconds(12), .censored = true};
+  const PeakEwma slow = after({}, 30, now);
+  EXPECT_DOUBLE_EQ(with_sample(slow, left, kCohort, {}, score_time(now + 100)).ns, slow.ns);
+  EXPECT_GT(beaten_at(slow, now + 100).ns, slow.ns);
+}
+
 TEST(PeakEwma, WithoutSamplesItCountsAsTheMedian) {
   EXPECT_DOUBLE_EQ(projected_ms({}, 0), 5);
   EXPECT_DOUBLE_EQ(ms_of(projected_ns({}, {}, {}, score_time(0))), 1);

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -26,6 +28,7 @@ enum class AttemptState : std::uint8_t {
   kTurnedAway,  // the service is down; the refusal is on the link
   kToCaller,    // the answer is on the link
   kBackingOff,  // between two attempts
+  kOutgoing,    // a message in its sender's queue
 };
 
 inline constexpr std::uint32_t kNoAttempt = ~std::uint32_t{0};
@@ -40,12 +43,18 @@ struct ReplicaCall {
   bool in_flight = false;
   bool turned_away = false;   // the last attempt: no connection
   bool error_answer = false;  // the last attempt: a bad answer
+  bool absent = false;        // the last attempt: "not found"
   TimePoint sent_at{};
   bool held = false;  // no replica can be used
   TimePoint held_until{};
 
   [[nodiscard]] std::span<const std::uint32_t> tried_ones() const noexcept {
     return std::span(tried).first(attempts);
+  }
+  /// In a race, attempts that reached nobody may be more than the place for them.
+  void note_tried(std::uint32_t replica) noexcept {
+    if (attempts < kAttemptsMax) tried[attempts++] = replica;
+    held_until = {};
   }
   void note_sent(std::uint32_t replica, TimePoint now) noexcept {
     WEIR_ASSERT(attempts < kAttemptsMax);
@@ -69,6 +78,7 @@ struct Attempt {
   bool has_caller = true;
   bool fails = false;        // with an error answer
   bool turned_away = false;  // no connection
+  bool absent = false;       // answered "not found"
   bool lost = false;         // on the link: only a timeout ends it
   bool counted = false;      // in its service's in flight
   bool holds_worker = false;
@@ -82,6 +92,8 @@ struct Attempt {
   std::uint32_t load = kNoAttempt;  // none for calls between services
   std::uint32_t parent = kNoAttempt;
   std::uint32_t child = kNoAttempt;
+  std::uint32_t race = kNoAttempt;      // of a read that may be hedged: it has the attempts
+  std::uint32_t message = kNoAttempt;   // of a sender
   std::uint32_t previous = kNoAttempt;  // in the service's queue or running list
   std::uint32_t next = kNoAttempt;
   std::uint32_t actor = kNoAttempt;  // index into the load's names
@@ -118,13 +130,14 @@ struct Attempt {
     width = other.width;
     bytes = other.bytes;
     called_at = other.called_at;
+    message = other.message;
   }
   /// Resets the values of the previous use of the place.
   void reset() noexcept {
     has_caller = true;
-    fails = lost = counted = holds_worker = turned_away = false;
+    fails = lost = counted = holds_worker = turned_away = absent = false;
     number = call_at = 0;
-    cohort = load = parent = child = actor = peer = kNoAttempt;
+    cohort = load = parent = child = race = message = actor = peer = kNoAttempt;
     cost = 1;
     width = 1;
     held = 0;

@@ -84,7 +84,7 @@ double draw_unit_exponential(Rng& rng) noexcept {
   }
 }
 
-Duration Distribution::draw(Rng& rng) const {
+Duration Distribution::draw_usual(Rng& rng) const {
   switch (kind) {
     case DistributionKind::kConstant:
       return a;
@@ -104,7 +104,18 @@ Duration Distribution::draw(Rng& rng) const {
   return a;
 }
 
+Duration Distribution::draw(Rng& rng) const {
+  const Duration usual = draw_usual(rng);
+  if (straggler_share <= 0 || !rng.chance(straggler_share)) return usual;
+  return from_double(as_double(usual) * straggler_factor);
+}
+
 Duration Distribution::mean() const {
+  const double stragglers = 1 + straggler_share * (straggler_factor - 1);
+  return straggler_share > 0 ? from_double(as_double(mean_usual()) * stragglers) : mean_usual();
+}
+
+Duration Distribution::mean_usual() const {
   switch (kind) {
     case DistributionKind::kConstant:
     case DistributionKind::kExponential:
@@ -119,10 +130,13 @@ Duration Distribution::mean() const {
     case DistributionKind::kEmpirical:
       break;
   }
-  return sample_of(*this).mean();
+  Distribution usual = *this;
+  usual.straggler_share = 0;
+  return sample_of(usual).mean();
 }
 
 Duration Distribution::quantile(double q) const {
+  if (straggler_share > 0) return sample_of(*this).quantile(q);
   if (kind == DistributionKind::kConstant) return a;
   if (kind == DistributionKind::kExponential) return from_double(-as_double(a) * replay_log(1 - q));
   return sample_of(*this).quantile(q);

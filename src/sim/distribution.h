@@ -29,6 +29,8 @@ enum class DistributionKind : std::uint8_t {
 ///   empirical    one of `values`, each as likely; or, with `shares`, the value at that share of
 ///                all, geometric interpolation between: what a dashboard shows as p50, p90, p99
 ///
+/// A draw is × straggler_factor with probability straggler_share, whatever the kind.
+///
 /// Promises: replayable (see replay_math.h); never negative. Thread-safety: const is shareable.
 /// Cost: up to about 30 ns a draw; no allocation.
 struct Distribution {
@@ -37,6 +39,8 @@ struct Distribution {
   Duration b{};
   double share = 0;
   double shape = 1;
+  double straggler_share = 0;
+  double straggler_factor = 1;
   std::vector<Duration> values{};
   std::vector<double> shares{};  // ascending from 0 to 1, one per value, or empty
 
@@ -60,6 +64,10 @@ struct Distribution {
   [[nodiscard]] Duration mean() const;
   /// The value below which a share q lies; computed likewise.
   [[nodiscard]] Duration quantile(double q) const;
+
+ private:
+  [[nodiscard]] Duration draw_usual(Rng& rng) const;
+  [[nodiscard]] Duration mean_usual() const;
 };
 
 /// One draw of the unit exponential distribution: the time to the next event of a Poisson process

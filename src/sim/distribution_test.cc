@@ -120,6 +120,18 @@ TEST(Distribution, EmpiricalSharesReproduceADashboard) {
   EXPECT_LE(ms(h.max()), 400);
 }
 
+TEST(Distribution, StragglersTakeAMultiple) {
+  Distribution d = Distribution::constant(milliseconds(2));
+  d.straggler_share = 0.05;
+  d.straggler_factor = 10;
+  const LatencyHistogram h = draw_many(d);
+  EXPECT_EQ(h.above(milliseconds(19)), h.above(milliseconds(3)));
+  EXPECT_NEAR(ms(h.mean()), 2.9, 0.05);
+  EXPECT_NEAR(ms(d.mean()), 2.9, 0.001);
+  EXPECT_NEAR(ms(d.quantile(0.9)), 2, 0.1);
+  EXPECT_NEAR(ms(d.quantile(0.99)), 20, 1);
+}
+
 TEST(Distribution, EqualSeedsDrawEqualTimes) {
   Distribution d = make(DistributionKind::kLognormal, milliseconds(10));
   d.shape = 1.1;

@@ -31,6 +31,27 @@ Json calls_json(const Scenario& scenario, const RunResult& result) {
   return list;
 }
 
+Json hedging_json(const ServiceTotals& s) {
+  Json not_sent = Json::object();
+  for (std::size_t i = 0; i < policy::kNoHedgeCount; ++i) {
+    if (s.hedges.not_sent[i] == 0) continue;
+    not_sent[std::string(policy::kNoHedgeNames[i])] = s.hedges.not_sent[i];
+  }
+  return {{"hedges", s.hedges.sent},
+          {"won", s.hedges.won},
+          {"lost", s.hedges.lost},
+          {"failed", s.hedges.failed},
+          {"not_sent", not_sent}};
+}
+
+Json messages_json(const MessageTotals& m) {
+  return {{"offered", m.offered},
+          {"dropped", m.dropped},
+          {"refused", m.refused},
+          {"expired", m.expired},
+          {"queued_max", m.queued_max}};
+}
+
 Json services_json(const Scenario& scenario, const RunResult& result) {
   const SpanTotals& span = result.recorder.spans().front();
   Json list = Json::array();
@@ -41,19 +62,22 @@ Json services_json(const Scenario& scenario, const RunResult& result) {
     for (std::size_t r = 1; r < kReasonCount; ++r) {
       if (s.refused[r] > 0) refused[std::string(kReasonFacts[r].name)] = s.refused[r];
     }
-    list.push_back({{"service", spec.name},
-                    {"limiter", spec.admission ? name_of(spec.admission->limit.policy) : "none"},
-                    {"limit_min", s.limit_min},
-                    {"limit_max", s.limit_max},
-                    {"limit_end", s.limit_end},
-                    {"in_flight_max", s.in_flight_max},
-                    {"queue_max", s.queue_max},
-                    {"memory_max", s.memory_max},
-                    {"crashes", s.crashes},
-                    {"completed", s.completed},
-                    {"dispatch_p50_ms", to_millis(s.dispatch.quantile(0.5))},
-                    {"dispatch_p99_ms", to_millis(s.dispatch.quantile(0.99))},
-                    {"refused", refused}});
+    Json item = {{"service", spec.name},
+                 {"limiter", spec.admission ? name_of(spec.admission->limit.policy) : "none"},
+                 {"limit_min", s.limit_min},
+                 {"limit_max", s.limit_max},
+                 {"limit_end", s.limit_end},
+                 {"in_flight_max", s.in_flight_max},
+                 {"queue_max", s.queue_max},
+                 {"memory_max", s.memory_max},
+                 {"crashes", s.crashes},
+                 {"completed", s.completed},
+                 {"dispatch_p50_ms", to_millis(s.dispatch.quantile(0.5))},
+                 {"dispatch_p99_ms", to_millis(s.dispatch.quantile(0.99))},
+                 {"refused", refused}};
+    if (spec.replicas && spec.replicas->hedge) item["hedging"] = hedging_json(s);
+    if (s.messages.offered > 0) item["messages"] = messages_json(s.messages);
+    list.push_back(std::move(item));
   }
   return list;
 }

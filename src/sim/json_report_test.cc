@@ -25,6 +25,16 @@ TEST(JsonReport, SaysWhatTheRunCameTo) {
   EXPECT_FALSE(json.contains("series"));
 }
 
+TEST(JsonReport, HedgesAndMessagesBelongToTheirService) {
+  const Scenario s = scenario_of(kHedgedAndSent);
+  const auto json = nlohmann::json::parse(json_report(s, run_scenario(s), false));
+  const auto& api = json["services"][0];
+  EXPECT_GT(api["hedging"]["hedges"], 0);
+  EXPECT_GT(api["hedging"]["not_sent"]["not_needed"], 100);
+  EXPECT_GT(api["messages"]["offered"], 100);
+  EXPECT_FALSE(json["services"][1].contains("hedging"));
+}
+
 TEST(JsonReport, WithoutAClockItIsTheSameEveryTime) {
   const Scenario s = scenario_of(kPlain);
   const std::string first = json_report(s, run_scenario(s), true);

@@ -43,6 +43,12 @@ void read_distribution_table(NodeReader& reader, Distribution& out) {
                  "one of constant, uniform, exponential, lognormal, bimodal, pareto, "
                  "empirical");
   if (!reader.choice("kind", out.kind, kKinds)) return reader.skip_rest();
+  reader.table("stragglers", [&out](NodeReader& r) {
+    r.require("share", "0 to 1");
+    r.number("share", out.straggler_share, 0.0, 1.0);
+    r.require("factor", "0.01 to 10000");
+    r.number("factor", out.straggler_factor, 0.01, 10000.0);
+  });
   const auto need = [&reader](std::string_view key, Duration& value) {
     reader.duration(key, value);
     reader.require(key, "a duration such as \"10ms\"");
@@ -228,16 +234,22 @@ void read_rate_points(NodeReader& reader, std::string_view key, std::string_view
   });
 }
 
-void read_caller(NodeReader& reader, CallerSpec& out) {
+void read_link(NodeReader& reader, LinkSpec& out) {
   reader.table("link", [&out](NodeReader& r) {
-    read_distribution(r, "delay", out.link.delay);
-    r.number("loss", out.link.loss, 0.0, 1.0);
+    read_distribution(r, "delay", out.delay);
+    r.number("loss", out.loss, 0.0, 1.0);
+    r.duration("retransmit", out.retransmit);
   });
+}
+
+void read_caller(NodeReader& reader, CallerSpec& out) {
+  read_link(reader, out.link);
   reader.duration("timeout", out.timeout);
   reader.boolean("cancels", out.cancels);
   reader.boolean("sends_deadline", out.sends_deadline);
   reader.table("retry", [&out](NodeReader& r) { read_retry(r, out.retry); });
-  if (out.link.loss > 0 && out.timeout.count() == 0) {
+  const bool lost_for_ever = out.link.loss > 0 && out.link.retransmit.count() == 0;
+  if (lost_for_ever && out.timeout.count() == 0) {
     reader.fault("timeout", "missing", "a duration, since a lost message is noticed only by it");
   }
   if (out.sends_deadline && out.timeout.count() == 0) {
@@ -260,6 +272,12 @@ void read_load(NodeReader& reader, const ScenarioNames& names, const FileSource&
   if (reader.has("time")) read_distribution(reader, "time", out.time.emplace());
   read_arrivals(reader, files, out);
   read_caller(reader, out.caller);
+  if (!reader.has("sender")) return;
+  read_reference(reader, "sender", names.senders, out.sender.emplace());
+  reader.duration("expires", out.expires);
+  if (out.caller.retry.kind != RetryKind::kNone) {
+    reader.fault("retry", "beside sender", "none for messages of a sender");
+  }
 }
 
 }  // namespace weir::inline v0::sim

@@ -125,5 +125,28 @@ TEST(Mutation, AReplicaRuleThatIsOffIsCaught) {
   }
 }
 
+// And for hedging.
+TEST(Mutation, AHedgingRuleThatIsOffIsCaught) {
+  struct Row {
+    const char* scenario;
+    const char* set;
+  };
+  const Row rows[] = {{"hedge-slow-of-three", "service.api.replicas.hedge.enabled=false"},
+                      {"hedge-slow-of-three", "service.api.replicas.balance=round_robin"},
+                      {"hedge-gc-pause", "service.hedged.replicas.hedge.enabled=false"},
+                      {"hedge-latency-table", "service.hedged.replicas.hedge.enabled=false"},
+                      {"hedge-stragglers", "service.hedged.replicas.hedge.quantile=0.99"},
+                      {"hedge-five-percent-slow", "service.poor.replicas.hedge.budget_pct=0.1"},
+                      {"hedge-all-slow", "service.api.replicas.hedge.budget_pct=0.2"},
+                      {"hedge-all-slow", "service.api.replicas.hedge.max_delay_ms=1000"},
+                      {"outgoing-slow-datacenter", "sender.manager.shared=true"}};
+  for (const Row& row : rows) {
+    SCOPED_TRACE(std::string(row.scenario) + " " + row.set);
+    const std::string text = scenario_file(row.scenario);
+    EXPECT_EQ(failures(run_scenario(scenario_of(text))), "");
+    EXPECT_NE(failures(run_scenario(scenario_of(text, {row.set}))), "");
+  }
+}
+
 }  // namespace
 }  // namespace weir::sim

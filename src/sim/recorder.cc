@@ -12,14 +12,31 @@ void CallTotals::merge(const CallTotals& other) noexcept {
   attempts += other.attempts;
   arrived += other.arrived;
   refused += other.refused;
+  absent += other.absent;
   for (std::size_t i = 0; i < kCallEndCount; ++i) ended[i] += other.ended[i];
   latency.merge(other.latency);
 }
 
 void CallTotals::clear() noexcept {
-  offered = attempts = arrived = refused = 0;
+  offered = attempts = arrived = refused = absent = 0;
   ended = {};
   latency.clear();
+}
+
+void HedgeTotals::merge(const HedgeTotals& later) noexcept {
+  sent += later.sent;
+  won += later.won;
+  lost += later.lost;
+  failed += later.failed;
+  for (std::size_t i = 0; i < not_sent.size(); ++i) not_sent[i] += later.not_sent[i];
+}
+
+void MessageTotals::merge(const MessageTotals& later) noexcept {
+  offered += later.offered;
+  dropped += later.dropped;
+  refused += later.refused;
+  expired += later.expired;
+  queued_max = std::max(queued_max, later.queued_max);
 }
 
 void ServiceTotals::merge(const ServiceTotals& later) noexcept {
@@ -27,6 +44,8 @@ void ServiceTotals::merge(const ServiceTotals& later) noexcept {
   completed += later.completed;
   dispatched += later.dispatched;
   replica_tries += later.replica_tries;
+  hedges.merge(later.hedges);
+  messages.merge(later.messages);
   ejections += later.ejections;
   suspicions += later.suspicions;
   crashes += later.crashes;
@@ -52,6 +71,8 @@ void ServiceTotals::clear() noexcept {
   refused = {};
   completed = crashes = 0;
   dispatched = replica_tries = ejections = suspicions = 0;
+  hedges = {};
+  messages = {};
   busy_ns = wasted_ns = 0;
   limit_min = limit_max = limit_end;
   in_flight_max = in_flight_end;

@@ -9,6 +9,7 @@
 #include "weir/policy/reason.h"
 
 #include "latency_histogram.h"
+#include "policy/hedge_decision.h"
 #include "scenario.h"
 
 namespace weir::inline v0::sim {
@@ -24,6 +25,7 @@ struct CallTotals {
   std::uint64_t arrived = 0;                         // reached a service
   std::uint64_t refused = 0;                         // of those
   std::array<std::uint64_t, kCallEndCount> ended{};  // by CallEnd
+  std::uint64_t absent = 0;                          // of those that succeeded: "not found"
   LatencyHistogram latency{};                        // of those that succeeded
 
   [[nodiscard]] std::uint64_t ended_all() const noexcept {
@@ -34,12 +36,36 @@ struct CallTotals {
   void clear() noexcept;
 };
 
+/// The hedges of a gateway.
+struct HedgeTotals {
+  std::uint64_t sent = 0;
+  std::uint64_t won = 0;                                        // the hedge answered the call
+  std::uint64_t lost = 0;                                       // the first attempt did
+  std::uint64_t failed = 0;                                     // none did
+  std::array<std::uint64_t, policy::kNoHedgeCount> not_sent{};  // calls, by reason
+
+  void merge(const HedgeTotals& later) noexcept;
+};
+
+/// The messages to a destination, from all senders.
+struct MessageTotals {
+  std::uint64_t offered = 0;
+  std::uint64_t dropped = 0;
+  std::uint64_t refused = 0;
+  std::uint64_t expired = 0;
+  std::uint32_t queued_max = 0;
+
+  void merge(const MessageTotals& later) noexcept;
+};
+
 /// Counts of one service in a span of time.
 struct ServiceTotals {
   std::array<std::uint64_t, kReasonCount> refused{};
   std::uint64_t completed = 0;
   std::uint64_t dispatched = 0;
   std::uint64_t replica_tries = 0;  // attempts at replicas
+  HedgeTotals hedges{};
+  MessageTotals messages{};
   std::uint64_t ejections = 0;
   std::uint64_t suspicions = 0;
   std::uint64_t crashes = 0;

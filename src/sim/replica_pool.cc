@@ -68,11 +68,46 @@ bool ReplicaPool::other_open(std::span<const std::uint32_t> tried) const {
   return false;
 }
 
+ReplicaCandidates ReplicaPool::candidates(std::span<const std::uint32_t> tried, TimePoint now) {
+  ReplicaCandidates found;
+  std::vector<std::uint32_t> used(tried.begin(), tried.end());
+  const auto add = [&](std::uint32_t i) {
+    const policy::ReplicaView view = View{*this, now}.view(i);
+    found.targets[found.count].target = {.openness = view.openness,
+                                         .in_flight = view.in_flight,
+                                         .in_flight_max = view.in_flight_max};
+    found.targets[found.count].budget = &replicas_[i].budget;
+    found.replicas[found.count++] = i;
+    used.push_back(i);
+  };
+  const auto fresh = [&used](std::uint32_t i) { return std::ranges::find(used, i) == used.end(); };
+  while (found.count < found.targets.size()) {
+    const policy::Choice choice = choose(used, now);
+    if (!choice.found() || !fresh(choice.index)) break;
+    add(choice.index);
+  }
+  // None can be used: one of the others says why.
+  for (std::uint32_t i = 0; i < replicas_.size() && found.count == 0; ++i) {
+    if (fresh(i)) add(i);
+  }
+  return found;
+}
+
+bool ReplicaPool::caught_in_silence(std::uint32_t replica, TimePoint sent_at,
+                                    TimePoint now) const noexcept {
+  const Replica& one = replicas_[replica];
+  return policy::caught_in_silence(sent_at, silent(one) ? now : one.suspected_until);
+}
+
 void ReplicaPool::sent(std::uint32_t replica, TimePoint now) {
+  replicas_[replica].budget.deposit();
+  sent_again(replica, now);
+}
+
+void ReplicaPool::sent_again(std::uint32_t replica, TimePoint now) {
   Replica& to = replicas_[replica];
   ++to.in_flight;
   to.unanswered.push_back(now);
-  to.budget.deposit();
   if (to.health.openness() == policy::Openness::kTrial) apply(to, HealthEvent::kTrialStarted, now);
 }
 
@@ -82,7 +117,7 @@ void ReplicaPool::ended(std::uint32_t replica, ReplicaEnd end, TimePoint sent_at
   const auto mine = std::ranges::find(from.unanswered, sent_at);
   if (mine != from.unanswered.end()) from.unanswered.erase(mine);
   learn(from, end, sent_at, now);
-  if (end != ReplicaEnd::kCancelled) {
+  if (end != ReplicaEnd::kCancelled && end != ReplicaEnd::kBeaten) {
     note_health(from, end, now);
   } else if (!silent(from) && policy::missing_answer(now - sent_at, latency_.p99, {})) {
     apply(from, HealthEvent::kBadAnswer, now);
@@ -98,7 +133,8 @@ void ReplicaPool::learn(Replica& replica, ReplicaEnd end, TimePoint sent_at, Tim
   if (policy::caught_in_silence(sent_at, silent(replica) ? now : replica.suspected_until)) return;
   const Duration latency = now - sent_at;
   policy::LatencySample sample{.latency = latency};
-  sample.censored = end == ReplicaEnd::kCancelled;
+  sample.beaten = end == ReplicaEnd::kBeaten;
+  sample.censored = end == ReplicaEnd::kCancelled || sample.beaten;
   sample.error = end != ReplicaEnd::kOk && !sample.censored;
   replica.score = policy::with_sample(replica.score, sample, latency_, {}, now);
   if (end != ReplicaEnd::kOk) return;

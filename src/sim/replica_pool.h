@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -9,6 +11,7 @@
 #include "weir/base/rng.h"
 #include "weir/base/time.h"
 
+#include "control/hedge_executor.h"
 #include "control/redundancy_budget.h"
 #include "latency_histogram.h"
 #include "policy/endpoint_health.h"
@@ -28,11 +31,19 @@ enum class ReplicaEnd : std::uint8_t {
   kConnectRefused,  // there was none
   kTimedOut,
   kCancelled,  // by the gateway or its client; says nothing about the replica
+  kBeaten,     // by the gateway, because an attempt that began later was answered before it
 };
 
 struct ReplicaCounts {
   std::uint64_t ejections = 0;   // by failures, latency or checks
   std::uint64_t suspicions = 0;  // available -> suspect
+};
+
+/// Where the next attempt of a read could be sent, best first.
+struct ReplicaCandidates {
+  std::array<control::HedgeCandidate, control::HedgeExecutor::kCandidatesMax> targets{};
+  std::array<std::uint32_t, control::HedgeExecutor::kCandidatesMax> replicas{};
+  std::size_t count = 0;
 };
 
 /// What a gateway knows of the replicas of a service, and decides about them with the policies of
@@ -52,11 +63,23 @@ class ReplicaPool {
   /// Whether a replica that was not tried is open.
   [[nodiscard]] bool other_open(std::span<const std::uint32_t> tried) const;
   void sent(std::uint32_t replica, TimePoint now);
+  /// The same for a hedge: it deposits nothing.
+  void sent_again(std::uint32_t replica, TimePoint now);
   void ended(std::uint32_t replica, ReplicaEnd end, TimePoint sent_at, TimePoint now);
   /// A request waits because no replica can be used.
   void wanted(TimePoint now);
   /// Takes a token for another attempt after one at `replica` failed.
   [[nodiscard]] bool take_budget(std::uint32_t replica) noexcept;
+
+  /// For control::HedgeExecutor: the budgets, and where an attempt could go, best first.
+  [[nodiscard]] control::RedundancyBudget& budget() noexcept { return shared_budget_; }
+  [[nodiscard]] control::RedundancyBudget& budget(std::uint32_t replica) noexcept {
+    return replicas_[replica].budget;
+  }
+  [[nodiscard]] ReplicaCandidates candidates(std::span<const std::uint32_t> tried, TimePoint now);
+  /// The latency of an attempt says nothing: the replica was silent meanwhile.
+  [[nodiscard]] bool caught_in_silence(std::uint32_t replica, TimePoint sent_at,
+                                       TimePoint now) const noexcept;
 
   /// Time passes. `alive(i)`: replica i would answer a probe. Returns the replicas that have become
   /// suspect or hung: attempts at them may be sent elsewhere.

@@ -1,3 +1,4 @@
+#include <chrono>
 #include <string>
 #include <utility>
 
@@ -8,6 +9,8 @@
 namespace weir::inline v0::sim {
 namespace {
 
+constexpr Duration kRetransmit = std::chrono::milliseconds(200);  // the shortest of Linux
+
 void read_rules(NodeReader& reader, ReplicasSpec& out) {
   reader.choice("balance", out.balance, policy::kBalanceNames);
   reader.whole("attempts", out.attempts_max, 1U, 10U);
@@ -17,8 +20,11 @@ void read_rules(NodeReader& reader, ReplicasSpec& out) {
   reader.boolean("silence", out.silence);
   reader.boolean("probes", out.probes);
   reader.boolean("ejection", out.ejection);
-  double pct = 0.10;
-  std::uint32_t tokens = 100;
+  reader.boolean("cancel", out.cancel);
+  reader.table("hedge", [&out](NodeReader& r) { read_hedge(r, out.hedge.emplace()); });
+  const policy::HedgeConfig hedge = out.hedge.value_or(policy::HedgeConfig{});
+  double pct = hedge.budget_pct;
+  std::uint32_t tokens = hedge.max_budget_tokens;
   reader.number("budget_pct", pct, 0.0, 1.0);
   reader.whole("budget_tokens", tokens, 0U, 1'000'000U);
   out.budget = policy::redundancy_budget_rules(pct, tokens);
@@ -33,7 +39,12 @@ void read_replica(NodeReader& reader, ReplicasSpec& out) {
   if (reader.has("time")) read_distribution(reader, "time", replica.time.emplace());
   if (reader.has("workers")) reader.whole("workers", replica.workers, 1U, 1'000'000U);
   reader.number("weight", replica.weight, 0.01, 1000.0);
-  reader.table("link", [&](NodeReader& r) { read_distribution(r, "delay", replica.link.delay); });
+  replica.link.retransmit = kRetransmit;
+  read_link(reader, replica.link);
+  const bool lost_for_ever = replica.link.loss > 0 && replica.link.retransmit.count() == 0;
+  if (lost_for_ever && out.timeout.count() == 0) {
+    reader.fault("link", "loss without retransmit", "only with a timeout in [service.replicas]");
+  }
 }
 
 ServiceSpec replica_of(const ServiceSpec& service, std::uint32_t number) {
@@ -47,6 +58,7 @@ ServiceSpec replica_of(const ServiceSpec& service, std::uint32_t number) {
   replica.queue_max = service.queue_max;
   replica.memory = service.memory;
   for (const FaultSpec& fault : service.faults) {
+    if (fault.kind == FaultKind::kStall) continue;
     if (fault.replica == 0 || fault.replica == number) replica.faults.push_back(fault);
   }
   return replica;
@@ -88,7 +100,7 @@ void add_replicas(Scenario& scenario) {
     gateway.time = {};
     gateway.contention = 0;
     gateway.holds_worker = false;
-    gateway.faults.clear();
+    std::erase_if(gateway.faults, [](const FaultSpec& f) { return f.kind != FaultKind::kStall; });
     gateway.memory.reset();
   }
 }

@@ -141,6 +141,19 @@ CallTotals select(const SpanTotals& span, const std::vector<Cohort>& cohorts,
   return all;
 }
 
+// The value of one load, divided by that of the other.
+static std::optional<double> compared(const VerdictSpec& verdict, const Recorder& recorder,
+                                      const Balance& balance) {
+  VerdictSpec own = verdict;
+  own.against.reset();
+  VerdictSpec other = own;
+  other.load = verdict.against;
+  const std::optional<double> value = measure(own, recorder, balance);
+  const std::optional<double> base = measure(other, recorder, balance);
+  if (!value || !base || *base == 0) return std::nullopt;
+  return *value / *base;
+}
+
 std::optional<double> measure(const VerdictSpec& verdict, const Recorder& recorder,
                               const Balance& balance) {
   const SpanTotals& span = recorder.span({verdict.from, verdict.to});
@@ -154,6 +167,10 @@ std::optional<double> measure(const VerdictSpec& verdict, const Recorder& record
   if (verdict.measure == Measure::kRefused) {
     return static_cast<double>(service.refused[verdict.reason]);
   }
+  if (verdict.measure == Measure::kNoHedge) {
+    return static_cast<double>(service.hedges.not_sent[verdict.reason]);
+  }
+  if (verdict.against) return compared(verdict, recorder, balance);
   const CallTotals calls = select(span, recorder.cohorts(), verdict.priority, verdict.load);
   const MeasureFacts& facts = facts_of(verdict.measure);
   const bool latency = facts.of == MeasureOf::kCalls && facts.unit == MeasureUnit::kMillis;

@@ -73,6 +73,46 @@ TEST(Run, AVerdictHoldsWithinItsBoundsAndOnlyThere) {
   }
 }
 
+TEST(Run, AVerdictCanCompareTwoLoads) {
+  const char* const two = R"(
+duration = "20s"
+[[service]]
+name = "api"
+workers = 1000
+time = "10ms"
+[[load]]
+name = "once"
+to = "api"
+rate = 100
+[[load]]
+name = "thrice"
+to = "api"
+rate = 300
+time = "20ms"
+[[verdict]]
+measure = "latency_p50"
+load = "thrice"
+against = "once"
+min = 1.9
+max = 2.1
+[[verdict]]
+measure = "goodput"
+load = "once"
+against = "thrice"
+max = 0.4
+[[verdict]]
+measure = "shed_ratio"
+load = "once"
+against = "thrice"
+max = 1
+)";
+  const Scenario s = scenario_of(two);
+  const RunResult result = run_scenario(s);
+  EXPECT_TRUE(result.verdicts[0].holds) << result.verdicts[0].value;
+  EXPECT_NEAR(result.verdicts[1].value, 1.0 / 3, 0.03);
+  EXPECT_FALSE(result.verdicts[2].known) << "nothing is divided by zero";
+}
+
 TEST(Run, RecoveryIsTheTimeUntilGoodputStays) {
   Scenario s = scenario_of(kFixed);
   FaultSpec crash;

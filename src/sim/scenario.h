@@ -8,6 +8,8 @@
 
 #include "weir/base/time.h"
 #include "weir/control/admission_config.h"
+#include "weir/control/outgoing_config.h"
+#include "weir/policy/hedge_config.h"
 #include "weir/policy/priority.h"
 
 #include "distribution.h"
@@ -20,10 +22,13 @@ namespace weir::inline v0::sim {
 
 // The contents of a scenario file as plain data. scenario_reader.h creates it, World runs it.
 
-/// The link to a service: how long one direction takes, and how often a message is lost.
+/// The path to a service: how long one direction takes, and how often a message is lost. A lost
+/// message is sent again after `retransmit`, and each further time after twice as long, as TCP
+/// does; zero: it is lost for ever, as a datagram is.
 struct LinkSpec {
   Distribution delay{};
   double loss = 0;
+  Duration retransmit{};
 };
 
 enum class RetryKind : std::uint8_t { kNone, kImmediate, kBackoff, kHint };
@@ -64,6 +69,8 @@ struct LoadSpec {
   std::string name{};
   std::uint32_t to = 0;      // index of a service
   std::uint32_t spread = 1;  // calls go to one of this many services, `to` and those after it
+  std::optional<std::uint32_t> sender{};  // calls are messages of this sender
+  Duration expires{};  // a message is not sent after this time in the queue; zero: none
   Priority priority = Priority::kNormal;
   ArrivalKind arrivals = ArrivalKind::kPoisson;
   std::vector<RatePoint> rate{};  // calls per second (poisson, constant)
@@ -92,7 +99,9 @@ enum class FaultKind : std::uint8_t {
   kErrors,
   kWorkers,
   kGateways,
-  kBaseline
+  kBaseline,
+  kAbsent,
+  kStall
 };
 
 /// A fault of a service.
@@ -103,10 +112,13 @@ enum class FaultKind : std::uint8_t {
 ///   workers  `workers` of them from now on
 ///   gateways only the first `gateways` of its gateways get calls for `lasts`
 ///   baseline the gateway `gateway` tells the others its baseline × factor for `lasts`
+///   absent   a share `factor` is answered "not found" for `lasts`: a replica that lags behind
+///   stall    the gateway before the replicas does nothing for `lasts`
 struct FaultSpec {
   Duration at{};
   FaultKind kind = FaultKind::kPause;
   Duration lasts{};
+  Duration every{};  // again after this time, and so on; zero: once
   double factor = 1;
   Duration time{};
   std::uint32_t workers = 0;
@@ -148,6 +160,15 @@ struct ReplicasSpec {
   bool ejection = true;    // slow replicas are ejected
   policy::RedundancyBudgetRules budget{};
   Duration hold_max = std::chrono::seconds(2);  // a request without a replica waits this long
+  bool cancel = true;  // a loser leaves its replica at once; false: it is worked off
+  std::optional<policy::HedgeConfig> hedge{};  // unset: no hedging
+};
+
+/// Sends the messages of its loads through queues to their destinations, one queue for each.
+struct SenderSpec {
+  std::string name{};
+  OutgoingConfig queues{};
+  bool shared = false;  // one queue for all destinations: what the queues are compared with
 };
 
 struct ServiceSpec {
@@ -182,16 +203,22 @@ struct VerdictSpec {
   std::uint32_t service = 0;            // for measures of a service
   std::uint32_t first_gateway = 0;      // of that service, if it has several
   std::uint32_t gateways = 0;
-  std::uint32_t reason = 0;  // for refused: index of a Reason
+  std::uint32_t reason = 0;  // for refused: index of a Reason; for no_hedge: of a NoHedge
   Duration from{};
-  Duration to{};     // zero: the end of the run
-  Duration after{};  // for recovery_time
-  Duration above{};  // for slow_ratio
-  double level = 0;  // for recovery_time, calls per second
+  Duration to{};                           // zero: the end of the run
+  Duration after{};                        // for recovery_time
+  Duration above{};                        // for slow_ratio
+  std::optional<std::uint32_t> against{};  // the value is divided by that of this load
+  double level = 0;                        // for recovery_time, calls per second
   Duration hold = std::chrono::seconds(1);
   std::optional<double> min{};
   std::optional<double> max{};
 };
+
+/// The unit of its value and bounds.
+[[nodiscard]] inline MeasureUnit unit_of(const VerdictSpec& verdict) noexcept {
+  return verdict.against ? MeasureUnit::kRatio : facts_of(verdict.measure).unit;
+}
 
 /// A part of the run in which load and service stay as they are, so that there is one best fixed
 /// limit (the oracle). Reading a scenario turns it into verdicts:
@@ -221,6 +248,7 @@ struct Scenario {
   bool stationary = false;  // the load and the service do not change: compared with a fixed limit
   std::vector<ServiceSpec> services{};
   std::vector<LoadSpec> loads{};
+  std::vector<SenderSpec> senders{};
   std::vector<PhaseSpec> phases{};
   std::vector<VerdictSpec> verdicts{};  // those of the phases included
 

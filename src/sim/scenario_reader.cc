@@ -5,6 +5,8 @@
 
 #include "weir/policy/reason.h"
 
+#include "policy/hedge_decision.h"
+
 namespace weir::inline v0::sim {
 namespace {
 
@@ -131,6 +133,9 @@ void read_verdict(NodeReader& reader, const ScenarioNames& names, const Scenario
       out.load = 0;
       read_reference(reader, "load", names.loads, *out.load);
     }
+    if (reader.has("against")) {
+      read_reference(reader, "against", names.loads, out.against.emplace());
+    }
   } else if (facts.of == MeasureOf::kService) {
     read_reference(reader, "service", names.services, out.service);
     if (out.service < scenario.services.size()) {
@@ -145,6 +150,11 @@ void read_verdict(NodeReader& reader, const ScenarioNames& names, const Scenario
     std::size_t index = index_of(Reason::kOverload);
     reader.choice("reason", index, reasons);
     out.reason = static_cast<std::uint32_t>(index);
+  }
+  if (out.measure == Measure::kNoHedge) {
+    auto reason = policy::NoHedge::kBudget;
+    reader.choice("reason", reason, policy::kNoHedgeNames);
+    out.reason = static_cast<std::uint32_t>(reason);
   }
   if (out.measure == Measure::kRecoveryTime) {
     reader.require("after", "the instant from which to count");
@@ -164,8 +174,8 @@ void read_verdict(NodeReader& reader, const ScenarioNames& names, const Scenario
     reader.fault("from", "the part of the run looked at is empty or beyond its end",
                  "from < to ≤ duration");
   }
-  read_bound(reader, "min", facts.unit, out.min);
-  read_bound(reader, "max", facts.unit, out.max);
+  read_bound(reader, "min", unit_of(out), out.min);
+  read_bound(reader, "max", unit_of(out), out.max);
   if (!reader.has("min") && !reader.has("max")) reader.fault("min", "missing", "min, max or both");
 }
 
@@ -183,9 +193,11 @@ Result<Scenario, ConfigErrors> read_scenario(const ConfigNode& root, const std::
   reader.duration("settle", scenario.settle);
   reader.duration("bucket", scenario.bucket);
   reader.boolean("stationary", scenario.stationary);
-  ScenarioNames names{names_in(root, "service"), names_in(root, "load")};
+  ScenarioNames names{names_in(root, "service"), names_in(root, "load"), names_in(root, "sender")};
   check_names(reader, "service", names.services);
   check_names(reader, "load", names.loads);
+  check_names(reader, "sender", names.senders);
+  reader.each("sender", [&](NodeReader& r) { read_sender(r, scenario.senders.emplace_back()); });
   reader.each("service", [&](NodeReader& r) {
     read_service(r, names, files, scenario.services.emplace_back());
   });

@@ -40,6 +40,7 @@ using FileSource = std::function<std::optional<std::string>(const std::string& p
 struct ScenarioNames {
   std::vector<std::string> services{};
   std::vector<std::string> loads{};
+  std::vector<std::string> senders{};
 };
 
 void read_distribution(NodeReader& reader, std::string_view key, Distribution& out);
@@ -47,7 +48,9 @@ void read_rate_points(NodeReader& reader, std::string_view key, std::string_view
                       std::vector<RatePoint>& out);
 void read_reference(NodeReader& reader, std::string_view key, const std::vector<std::string>& names,
                     std::uint32_t& out);
+void read_link(NodeReader& reader, LinkSpec& out);
 void read_caller(NodeReader& reader, CallerSpec& out);
+void read_sender(NodeReader& reader, SenderSpec& out);
 void read_load(NodeReader& reader, const ScenarioNames& names, const FileSource& files,
                LoadSpec& out);
 void read_service(NodeReader& reader, const ScenarioNames& names, const FileSource& files,
@@ -56,6 +59,7 @@ void read_replicas(NodeReader& reader, ServiceSpec& out);
 /// Puts the replicas of services (`[service.replicas]`) behind them, as services of their own.
 void add_replicas(Scenario& scenario);
 void read_admission(NodeReader& reader, AdmissionConfig& out);
+void read_hedge(NodeReader& reader, policy::HedgeConfig& out);
 void read_verdict(NodeReader& reader, const ScenarioNames& names, const Scenario& scenario,
                   VerdictSpec& out);
 /// Puts the gateways that services ask for (`gateways = N`) before them, as services of their own.

@@ -42,4 +42,36 @@ to = "api"
 rate = 1200
 )";
 
+/// A gateway that hedges, and a sender of messages to it.
+inline const char* const kHedgedAndSent = R"(
+duration = "5s"
+[[service]]
+name = "api"
+workers = 20
+time = { kind = "exponential", mean = "5ms" }
+[service.replicas]
+count = 2
+[service.replicas.hedge]
+[[sender]]
+name = "node"
+[[load]]
+name = "l"
+to = "api"
+rate = 100
+[[load]]
+name = "m"
+sender = "node"
+to = "api"
+rate = 100
+[[verdict]]
+measure = "no_hedge"
+reason = "overload"
+max = 0
+[[verdict]]
+measure = "latency_p99"
+load = "l"
+against = "m"
+max = 2
+)";
+
 }  // namespace weir::inline v0::sim

@@ -11,17 +11,26 @@ namespace weir::inline v0::sim {
 namespace {
 
 void read_fault(NodeReader& reader, const ServiceSpec& service, FaultSpec& out) {
-  constexpr std::array<std::string_view, 7> kKinds = {"pause",   "slow",     "crash",   "errors",
-                                                      "workers", "gateways", "baseline"};
+  constexpr std::array<std::string_view, 9> kKinds = {
+      "pause", "slow", "crash", "errors", "workers", "gateways", "baseline", "absent", "stall"};
   const auto replicas =
       static_cast<std::uint32_t>(service.replicas ? service.replicas->each.size() : 0);
   reader.require("at", "an instant of the run, such as \"30s\"");
   reader.duration("at", out.at);
-  reader.require("kind", "one of pause, slow, crash, errors, workers, gateways, baseline");
+  reader.require("kind",
+                 "one of pause, slow, crash, errors, workers, gateways, baseline, absent, "
+                 "stall");
   reader.choice("kind", out.kind, kKinds);
   if (out.kind != FaultKind::kWorkers) reader.duration("lasts", out.lasts);
+  reader.duration("every", out.every);
+  if (out.every.count() > 0 && out.every <= out.lasts) {
+    reader.fault("every", "not longer than lasts", "longer than lasts");
+  }
   if (replicas > 0) reader.whole("replica", out.replica, 1U, replicas);
   switch (out.kind) {
+    case FaultKind::kStall:
+      if (replicas == 0) reader.fault("kind", "stall", "only with [service.replicas]");
+      [[fallthrough]];
     case FaultKind::kPause:
     case FaultKind::kCrash:
       reader.require("lasts", "how long, such as \"2s\"");
@@ -34,6 +43,10 @@ void read_fault(NodeReader& reader, const ServiceSpec& service, FaultSpec& out) 
       reader.require("share", "0 to 1");
       reader.number("share", out.factor, 0.0, 1.0);
       reader.duration("time", out.time);
+      break;
+    case FaultKind::kAbsent:
+      reader.require("share", "0 to 1");
+      reader.number("share", out.factor, 0.0, 1.0);
       break;
     case FaultKind::kWorkers:
       reader.require("workers", "1 to 1000000");
@@ -79,11 +92,17 @@ config::RawValue raw_of(const ConfigNode& node) {
   return {config::RawOther{name_of(node.kind)}};
 }
 
-// The admission part of a section of weir.toml: names, kinds and ranges come from the one table of
-// options.
-void read_section(NodeReader& reader, std::string_view section, config::Config& config) {
+/// A section of weir.toml, and where its options are in the configuration.
+struct Section {
+  std::string_view name;
+  std::string_view fields;
+};
+
+// Names, kinds and ranges come from the one table of options.
+void read_section(NodeReader& reader, const Section& section, config::Config& config) {
   for (const config::Option<config::Config>& option : config::config_options()) {
-    if (option.row.section != section || !option.row.field.starts_with("admission.")) continue;
+    if (option.row.section != section.name) continue;
+    if (!option.row.field.starts_with(section.fields)) continue;
     const ConfigNode* node = reader.raw(option.row.name);
     if (node == nullptr) continue;
     if (const config::Refusal refusal = option.assign(config, raw_of(*node), option.row)) {
@@ -97,12 +116,21 @@ void read_section(NodeReader& reader, std::string_view section, config::Config& 
 void read_admission(NodeReader& reader, AdmissionConfig& out) {
   config::Config config;
   config.admission = out;
-  read_section(reader, "admission", config);
+  constexpr std::string_view kFields = "admission.";
+  read_section(reader, {"admission", kFields}, config);
   for (const std::string_view part : {"limit", "actors", "priority", "memory"}) {
     const std::string section = part == "limit" ? "admission.limit" : std::string(part);
-    reader.table(part, [&](NodeReader& r) { read_section(r, section, config); });
+    reader.table(part, [&](NodeReader& r) { read_section(r, {section, kFields}, config); });
   }
   out = config.admission;
+  reader.adopt(out.validate());
+}
+
+void read_hedge(NodeReader& reader, policy::HedgeConfig& out) {
+  config::Config config;
+  config.hedge = out;
+  read_section(reader, {"hedge", "hedge."}, config);
+  out = config.hedge;
   reader.adopt(out.validate());
 }
 
@@ -118,6 +146,8 @@ void read_config_file(NodeReader& reader, const FileSource& files, ServiceSpec& 
     reader.fault("config", config::to_text(error), "a valid weir.toml; see weir check");
   }
   out.admission = loaded.config.admission;
+  if (!out.replicas || out.replicas->hedge || !loaded.config.hedge.enabled) return;
+  out.replicas->hedge = loaded.config.hedge;
 }
 
 void read_service(NodeReader& reader, const ScenarioNames& names, const FileSource& files,

@@ -1,11 +1,13 @@
 #include "weir/experimental/sim/simulate.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <optional>
 #include <ostream>
 #include <sstream>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -57,6 +59,9 @@ class Session {
         return bad("--compare: unknown limiter '" + name + "'" + meant + "; allowed: " + allowed);
       }
     }
+    if (options_.files.size() == 1 && std::filesystem::is_directory(options_.files[0])) {
+      return list(options_.files[0]);
+    }
     std::vector<Scenario> scenarios;
     for (const std::string& file : options_.files) {
       auto scenario = load(file);
@@ -94,6 +99,23 @@ class Session {
       return std::nullopt;
     }
     return std::move(scenario).value();
+  }
+
+  // What there is to run in a folder.
+  int list(const std::string& folder) {
+    std::vector<std::string> files;
+    std::error_code failed;
+    for (const auto& entry : std::filesystem::directory_iterator(folder, failed)) {
+      if (entry.path().extension() == ".toml") files.push_back(entry.path().string());
+    }
+    if (files.empty()) return bad(folder + ": no scenario (*.toml) in it");
+    std::sort(files.begin(), files.end());
+    for (const std::string& file : files) {
+      const auto scenario = load(file);
+      if (!scenario) return kBadInput;
+      shell_.out << fmt::format("{:<48} {}\n", file, scenario->name);
+    }
+    return kPassed;
   }
 
   int one(const Scenario& scenario) {

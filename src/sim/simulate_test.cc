@@ -1,5 +1,6 @@
 #include "weir/experimental/sim/simulate.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -60,6 +61,19 @@ TEST_F(Simulate, ZeroWhenAllVerdictsHoldOneWhenOneFails) {
   EXPECT_EQ(failed.status, 1);
   EXPECT_NE(failed.out.find("FAIL much"), std::string::npos);
   EXPECT_NE(failed.out.find("weir simulate " + bad + " --set seed=9"), std::string::npos);
+}
+
+TEST_F(Simulate, AFolderIsListed) {
+  const std::string b = write("b.toml", "name = \"Bees\"\n" + kGood);
+  const std::string a = write("a.toml", "name = \"Ants\"\n" + kBad);
+  write("notes.txt", "no scenario");
+  const Outcome3 listed = run({.files = {folder_.string()}});
+  EXPECT_EQ(listed.status, 0) << listed.err;
+  EXPECT_LT(listed.out.find("Ants"), listed.out.find("Bees"));
+  EXPECT_NE(listed.out.find(a), std::string::npos);
+  EXPECT_EQ(std::count(listed.out.begin(), listed.out.end(), '\n'), 2);
+  std::filesystem::create_directories(folder_ / "empty");
+  EXPECT_EQ(run({.files = {(folder_ / "empty").string()}}).status, 2);
 }
 
 TEST_F(Simulate, TwoForBadInputWithFileLineKeyAndAllowedValues) {

@@ -1,5 +1,6 @@
 #include <array>
 #include <iterator>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -72,13 +73,54 @@ void add_services(Out out, const Scenario& scenario, const RunResult& result) {
   }
 }
 
+/// Where reads are hedged: how many, how often they won, and why others were not sent.
+void add_hedges(Out out, const Scenario& scenario, const RunResult& result) {
+  const SpanTotals& span = result.recorder.spans().front();
+  bool titled = false;
+  for (std::size_t i = 0; i < span.services.size(); ++i) {
+    const ServiceSpec& spec = scenario.services[i];
+    if (!spec.replicas || !spec.replicas->hedge) continue;
+    if (!std::exchange(titled, true)) {
+      fmt::format_to(out, "  {:<20} {:>10} {:>10} {:>10} {:>10} {:>10}  {}\n", "hedging",
+                     "requests", "hedges", "more load", "won", "p99 ms", "not sent");
+    }
+    const ServiceTotals& s = span.services[i];
+    std::string reasons;
+    for (std::size_t r = 0; r < policy::kNoHedgeCount; ++r) {
+      if (s.hedges.not_sent[r] == 0 || r == static_cast<std::size_t>(policy::NoHedge::kNotNeeded)) {
+        continue;
+      }
+      reasons += fmt::format("{}{} {}", reasons.empty() ? "" : ", ", policy::kNoHedgeNames[r],
+                             s.hedges.not_sent[r]);
+    }
+    fmt::format_to(out, "  {:<20} {:>10} {:>10} {:>9.2f}% {:>9.1f}% {:>10.2f}  {}\n", spec.name,
+                   s.dispatched, s.hedges.sent, percent(s.hedges.sent, s.dispatched),
+                   percent(s.hedges.won, s.hedges.sent), to_millis(s.dispatch.quantile(0.99)),
+                   reasons.empty() ? "-" : reasons);
+  }
+}
+
+/// What became of messages, by destination.
+void add_messages(Out out, const Scenario& scenario, const RunResult& result) {
+  const SpanTotals& span = result.recorder.spans().front();
+  if (scenario.senders.empty()) return;
+  fmt::format_to(out, "  {:<20} {:>10} {:>10} {:>10} {:>10} {:>10}\n", "messages to", "offered",
+                 "dropped", "refused", "expired", "queued");
+  for (std::size_t i = 0; i < span.services.size(); ++i) {
+    const MessageTotals& m = span.services[i].messages;
+    if (m.offered == 0) continue;
+    fmt::format_to(out, "  {:<20} {:>10} {:>10} {:>10} {:>10} {:>10}\n", scenario.services[i].name,
+                   m.offered, m.dropped, m.refused, m.expired, m.queued_max);
+  }
+}
+
 }  // namespace
 
 std::string printed(const VerdictSpec& verdict, double value) {
   // In the order of MeasureUnit.
   constexpr std::array<const char*, 5> kFormats = {"{:.1f}/s", "{:.4f}", "{:.2f} ms", "{:.0f}",
                                                    "{:.2f} s"};
-  const auto unit = static_cast<std::size_t>(facts_of(verdict.measure).unit);
+  const auto unit = static_cast<std::size_t>(unit_of(verdict));
   return fmt::format(fmt::runtime(kFormats[unit]), value);
 }
 
@@ -88,6 +130,10 @@ std::string described(const Scenario& scenario, const VerdictSpec& verdict) {
   if (verdict.measure == Measure::kRefused) {
     text += fmt::format(" ({})", kReasonFacts[verdict.reason].name);
   }
+  if (verdict.measure == Measure::kNoHedge) {
+    text += fmt::format(" ({})", policy::kNoHedgeNames[verdict.reason]);
+  }
+  if (verdict.against) text += " / that of " + scenario.loads[*verdict.against].name;
   if (verdict.min && verdict.max) {
     text +=
         fmt::format(" {} to {}", printed(verdict, *verdict.min), printed(verdict, *verdict.max));
@@ -118,6 +164,8 @@ std::string text_report(const Scenario& scenario, const RunResult& result,
   add_story(text, scenario.story);
   add_calls(out, scenario, result);
   add_services(out, scenario, result);
+  add_hedges(out, scenario, result);
+  add_messages(out, scenario, result);
   text += "\n";
   bool failed = false;
   for (const VerdictResult& verdict : result.verdicts) {

@@ -28,6 +28,15 @@ TEST(TextReport, AFailureHasItsValueAndTheCommandThatShowsItAgain) {
   EXPECT_NE(text.find("see it again: weir simulate x.toml --set seed=7"), std::string::npos);
 }
 
+TEST(TextReport, HedgesAndMessagesHaveTheirTables) {
+  const Scenario s = scenario_of(kHedgedAndSent);
+  const std::string report = text_report(s, run_scenario(s), "");
+  for (const char* part : {"hedging  ", "more load", "messages to", "expired",
+                           "[no_hedge (overload) ≤ 0", "[latency_p99 / that of m ≤ 2.0000"}) {
+    EXPECT_NE(report.find(part), std::string::npos) << part << "\n" << report;
+  }
+}
+
 TEST(TextReport, VerdictsAreDescribedInFull) {
   Scenario s = scenario_of(kPlain);
   VerdictSpec v;

@@ -57,6 +57,7 @@ World::~World() {
 void World::build(const PolicyMaker& make_policy) {
   Rng root(scenario_.seed);
   for (std::uint32_t i = 0; i < services_.size(); ++i) build_service(i, root, make_policy);
+  build_senders();
   for (std::uint32_t i = 0; i < loads_.size(); ++i) build_load(i, root);
   schedule(TimePoint(recorder_.bucket()), Kind::kBucket, 0);
 }
@@ -94,6 +95,7 @@ void World::build_service(std::uint32_t index, Rng& root, const PolicyMaker& mak
   if (service.spec->gateways > 1) build_gateways(service);
   if (service.spec->admission || service.spec->memory) schedule(now_, Kind::kTick, index);
   for (std::uint32_t i = 0; i < service.spec->faults.size(); ++i) {
+    stalls_ = stalls_ || service.spec->faults[i].kind == FaultKind::kStall;
     schedule(TimePoint(service.spec->faults[i].at), Kind::kFault, index, i);
   }
 }
@@ -139,6 +141,11 @@ void World::run_until(TimePoint until) {
 }
 
 void World::handle(const SimEvent& event) {
+  if (stalls_) {
+    if (const auto later = after_stall(event)) {
+      return schedule(*later, static_cast<Kind>(event.kind), event.subject, event.token);
+    }
+  }
   switch (static_cast<Kind>(event.kind)) {
     case Kind::kArrival:
       if (event.token == 0) return arrive(event.subject);
@@ -151,7 +158,10 @@ void World::handle(const SimEvent& event) {
     case Kind::kAnswered:
     case Kind::kRetry:
     case Kind::kReplicaRetry:
+    case Kind::kHedgeDue:
       return handle_attempt(event);
+    case Kind::kSenderTick:
+      return tick_sender(event.subject);
     case Kind::kReplicaTick:
       return tick_replicas(services_[event.subject]);
     case Kind::kTimeouts:
@@ -192,6 +202,8 @@ void World::handle_attempt(const SimEvent& event) {
       return send(attempt);
     case Kind::kReplicaRetry:
       return send_to_replica(attempt);
+    case Kind::kHedgeDue:
+      return hedge_due(attempt);
     default:
       WEIR_UNREACHABLE();
   }

@@ -14,8 +14,11 @@
 
 #include "attempt.h"
 #include "event_queue.h"
+#include "message_sender.h"
 #include "policy/shared_baseline.h"
 #include "processor_sharing.h"
+#include "read_latencies.h"
+#include "read_race.h"
 #include "recorder.h"
 #include "replica_pool.h"
 #include "scenario.h"
@@ -80,6 +83,8 @@ class World {
     kFaultEnd,
     kReplicaRetry,  // a request of a gateway is sent to a replica again
     kReplicaTick,   // a gateway: health of its replicas
+    kHedgeDue,      // a request of a gateway: its answer is late
+    kSenderTick,    // a sender: messages expire
     kShared,        // a service that divides its workers: a request has ended
     kExchange,      // a gateway: what it and others know of the service behind them
     kBucket,
@@ -129,8 +134,11 @@ class World {
     AttemptList running{};                    // a worker serves it, or it is blocked on a call
     std::unique_ptr<ReplicaPool> replicas{};  // of a gateway
     ReplicaCounts replicas_seen{};
-    std::uint32_t held = 0;        // requests without a replica
-    ProcessorSharing processor{};  // if it divides its workers among all requests
+    std::unique_ptr<ReadRaces> races{};      // if its reads may be hedged
+    std::unique_ptr<ReadLatencies> reads{};  // likewise
+    TimePoint stalled_until{};               // its loop does nothing
+    std::uint32_t held = 0;                  // requests without a replica
+    ProcessorSharing processor{};            // if it divides its workers among all requests
     std::uint32_t shared_token = 0;
     TimeoutLane late{};
     std::unique_ptr<policy::SharedBaseline> baseline{};  // of its gateways
@@ -142,6 +150,20 @@ class World {
     double slow = 1;
     double error_share = 0;
     Duration error_time{};
+    double absent_share = 0;
+  };
+
+  struct Sender {
+    explicit Sender(const SenderSpec& spec) : messages(spec) {}
+    MessageSender messages;
+    bool pumping = false;
+  };
+
+  /// An attempt that a race begins.
+  struct RaceBegin {
+    std::uint32_t replica = 0;
+    control::AttemptNumber number = 0;
+    bool hedge = false;
   };
 
   // ---- world.cc
@@ -163,8 +185,9 @@ class World {
   void schedule_arrival(std::uint32_t index);
   void arrive(std::uint32_t index);
   void start_call(std::uint32_t index, const TraceRow* row);
-  void start_inner_call(Attempt& parent);
+  void start_inner_call(Attempt& parent, std::uint32_t* place = nullptr);
   void send(Attempt& attempt);
+  [[nodiscard]] std::optional<Duration> link_time(Caller& caller);
   void answered(Attempt& attempt);
   void attempt_failed(Attempt& attempt, CallEnd end);
   void end_call(Attempt& attempt, CallEnd end);
@@ -181,7 +204,7 @@ class World {
   void begin_service(Attempt& attempt);
   [[nodiscard]] const Distribution& work_of(const Attempt& attempt) const noexcept;
   void served(Attempt& attempt);
-  void inner_call_ended(Attempt& parent, CallEnd end);
+  void inner_call_ended(Attempt& parent, std::uint32_t child, CallEnd end);
   void complete(Attempt& attempt, Outcome outcome, CallEnd end);
   void answer(Attempt& attempt, CallEnd end);
   void leave_service(Service& service, Attempt& attempt);
@@ -212,6 +235,37 @@ class World {
   void rescue_from(Service& service, std::uint32_t replica);
   void tick_replicas(Service& service);
 
+  // ---- world_races.cc
+  void build_races(Service& service);
+  [[nodiscard]] ReadRace& race_of(const Attempt& parent) noexcept;
+  void leave_race(Attempt& parent);
+  [[nodiscard]] ReplicaCandidates candidates(const Attempt& parent);
+  [[nodiscard]] control::HedgeMoment moment(const Attempt& parent,
+                                            const ReplicaCandidates& found) const;
+  void hedge_due(Attempt& parent);
+  void race_attempt_ended(Attempt& parent, std::uint32_t child, CallEnd end);
+  void attempt_over(Service& service, const ReadRace::Place& place, ReplicaEnd how);
+  void follow(Attempt& parent, const control::HedgeStep& step, const ReplicaCandidates& found,
+              ReplicaEnd how);
+  void begin_in_race(Attempt& parent, const RaceBegin& begin);
+  void next_in_race(Attempt& parent, std::uint32_t replica);
+  void begin_later(Attempt& parent, const control::HedgeStep& step, ReplicaEnd how);
+  void lose(Attempt& parent, ReadRace::Place& place, ReplicaEnd how);
+  void cancel_race(Attempt& parent);
+  [[nodiscard]] bool may_move(const Attempt& parent, const ReadRace::Place& place);
+  void rescue_in_race(Attempt& parent, std::uint32_t replica);
+  void arm_race(Attempt& parent);
+  void note_step(Attempt& parent, const control::HedgeStep& step);
+
+  // ---- world_senders.cc
+  void build_senders();
+  void put_message(Attempt& attempt);
+  [[nodiscard]] Sender& sender_of(const Attempt& attempt) noexcept;
+  void pump(Sender& sender);
+  void message_ended(Attempt& attempt, CallEnd end);
+  void settle_messages(Sender& sender);
+  void tick_sender(std::uint32_t index);
+
   // ---- world_sharing.cc
   void share(Service& service, Attempt& attempt, Duration work);
   void reshare(Service& service);
@@ -224,6 +278,7 @@ class World {
   void exchange(Service& gateway, std::uint32_t token);
 
   // ---- world_faults.cc
+  [[nodiscard]] std::optional<TimePoint> after_stall(const SimEvent& event) const;
   void begin_fault(Service& service, std::uint32_t index);
   void end_fault(Service& service, std::uint32_t index);
   void crash(Service& service, Duration lasts);
@@ -241,9 +296,11 @@ class World {
   std::vector<Caller> callers_;
   std::vector<Load> loads_;
   std::vector<Service> services_;
+  std::vector<std::unique_ptr<Sender>> senders_;
   AttemptPool attempts_;
   std::vector<std::uint32_t> ready_;  // waiters that were granted or refused
   bool collecting_ = false;
+  bool stalls_ = false;  // a gateway stalls at some time
   Balance balance_;
 };
 

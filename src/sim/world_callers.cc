@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "world.h"
@@ -8,6 +9,7 @@
 namespace weir::inline v0::sim {
 // Without delays, an answer arrives at the instant of its request; a retry must still come later.
 constexpr Duration kRetryMin = std::chrono::microseconds(1);
+constexpr Duration kRetransmitMax = std::chrono::seconds(120);  // as Linux
 
 void World::schedule_arrival(std::uint32_t index) {
   Load& load = loads_[index];
@@ -77,10 +79,12 @@ void World::start_call(std::uint32_t index, const TraceRow* row) {
   if (spec.peers > 0) attempt.peer = turn % spec.peers;
   ++balance_.started;
   ++recorder_.calls(attempt.cohort).offered;
+  if (spec.sender) return put_message(attempt);
   send(attempt);
 }
 
-void World::start_inner_call(Attempt& parent) {
+// `place`: where a race keeps the attempt.
+void World::start_inner_call(Attempt& parent, std::uint32_t* place) {
   const Service& service = services_[parent.service];
   Attempt& child = attempts_.take();
   child.priority = parent.priority;
@@ -88,7 +92,7 @@ void World::start_inner_call(Attempt& parent) {
   child.service = service.spec->calls[parent.call_at].to;
   child.parent = parent.index;
   child.called_at = now_;
-  parent.child = child.index;
+  (place != nullptr ? *place : parent.child) = child.index;
   if (service.spec->is_gateway) {
     child.load = parent.load;
     child.width = parent.width;
@@ -105,19 +109,35 @@ void World::send(Attempt& attempt) {
   attempt.state = AttemptState::kToService;
   attempt.lost = false;
   attempt.call_at = 0;
-  attempt.fails = attempt.turned_away = false;
+  attempt.fails = attempt.turned_away = attempt.absent = false;
   if (attempt.cohort != kNoAttempt) ++recorder_.calls(attempt.cohort).attempts;
   if (spec.timeout.count() > 0) {
     add_timeout(caller.lane, attempt, spec.timeout, Kind::kTimeouts, attempt.caller);
     if (spec.sends_deadline) attempt.deadline = now_ + spec.timeout;
   }
-  if (spec.link.loss > 0 && caller.rng.chance(spec.link.loss)) {
+  const std::optional<Duration> time = link_time(caller);
+  if (!time) {
     attempt.lost = true;
     ++attempt.token;
     return;
   }
-  if (spec.link.delay.is_zero()) return reach(attempt);
-  schedule(attempt, spec.link.delay.draw(caller.rng), Kind::kReach);
+  if (time->count() == 0 && !stalls_) return reach(attempt);
+  schedule(attempt, *time, Kind::kReach);
+}
+
+// How long one message is on the way; nullopt: it is lost for ever.
+std::optional<Duration> World::link_time(Caller& caller) {
+  const LinkSpec& link = caller.spec->link;
+  Duration waited{};
+  if (link.loss > 0) {
+    Duration wait = link.retransmit;
+    while (caller.rng.chance(link.loss)) {
+      if (wait.count() == 0) return std::nullopt;
+      waited += wait;
+      wait = std::min(2 * wait, kRetransmitMax);
+    }
+  }
+  return link.delay.is_zero() ? waited : waited + link.delay.draw(caller.rng);
 }
 
 void World::answered(Attempt& attempt) {
@@ -156,16 +176,21 @@ void World::end_call(Attempt& attempt, CallEnd end) {
     CallTotals& totals = recorder_.calls(attempt.cohort);
     ++totals.ended[static_cast<std::size_t>(end)];
     if (end == CallEnd::kOk) totals.latency.add(now_ - attempt.called_at);
+    if (end == CallEnd::kOk && attempt.absent) ++totals.absent;
     ++balance_.ended[static_cast<std::size_t>(end)];
   }
   const bool turned_away = attempt.turned_away;
   const bool error_answer = attempt.fails;
+  const bool absent = attempt.absent;
+  const std::uint32_t index = attempt.index;
+  if (attempt.message != kNoAttempt) message_ended(attempt, end);
   attempts_.give_back(attempt);
   if (parent != kNoAttempt) {
     attempts_[parent].child = kNoAttempt;
     attempts_[parent].replica.turned_away = turned_away;
     attempts_[parent].replica.error_answer = error_answer;
-    return inner_call_ended(attempts_[parent], end);
+    attempts_[parent].replica.absent = absent;
+    return inner_call_ended(attempts_[parent], index, end);
   }
   if (load != kNoAttempt && loads_[load].spec->arrivals == ArrivalKind::kClosed) {
     Load& from = loads_[load];

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <optional>
 
 #include "world.h"
 
@@ -8,9 +9,29 @@ namespace weir::inline v0::sim {
 constexpr Duration kTickEvery = std::chrono::milliseconds(50);
 constexpr std::uint32_t kTicksPerMemoryRead = 10;
 
+// A loop that was stalled runs its timers first, then reads what has arrived; the health of the
+// replicas is judged afterwards. So each of these kinds comes a nanosecond after the one before.
+std::optional<TimePoint> World::after_stall(const SimEvent& event) const {
+  const auto kind = static_cast<Kind>(event.kind);
+  const auto until = [this](std::uint32_t service, int turn) -> std::optional<TimePoint> {
+    const TimePoint end = services_[service].stalled_until;
+    return now_ < end ? std::optional(end + Duration(turn)) : std::nullopt;
+  };
+  if (kind == Kind::kReplicaTick) return until(event.subject, 2);
+  const bool timer = kind == Kind::kHedgeDue || kind == Kind::kReplicaRetry;
+  if (!timer && kind != Kind::kReach && kind != Kind::kAnswered) return std::nullopt;
+  const Attempt& attempt = attempts_[event.subject];
+  if (attempt.token != event.token) return std::nullopt;  // cancelled
+  if (timer) return until(attempt.service, 0);
+  if (kind == Kind::kReach) return until(attempt.service, 1);
+  if (attempt.parent == kNoAttempt) return std::nullopt;
+  return until(attempts_[attempt.parent].service, 1);
+}
+
 void World::begin_fault(Service& service, std::uint32_t index) {
   const FaultSpec& fault = service.spec->faults[index];
   service.active[index] = true;
+  if (fault.every.count() > 0) schedule(now_ + fault.every, Kind::kFault, service.index, index);
   if (fault.lasts.count() > 0) {
     schedule(now_ + fault.lasts, Kind::kFaultEnd, service.index, index);
   }
@@ -28,7 +49,11 @@ void World::begin_fault(Service& service, std::uint32_t index) {
       break;
     case FaultKind::kSlow:
     case FaultKind::kErrors:
+    case FaultKind::kAbsent:
       refresh_faults(service);
+      break;
+    case FaultKind::kStall:
+      service.stalled_until = now_ + fault.lasts;
       break;
     case FaultKind::kGateways:
       refresh_gateways(service);
@@ -49,7 +74,7 @@ void World::end_fault(Service& service, std::uint32_t index) {
 
 void World::refresh_faults(Service& service) {
   service.slow = 1;
-  service.error_share = 0;
+  service.error_share = service.absent_share = 0;
   for (std::size_t i = 0; i < service.active.size(); ++i) {
     if (!service.active[i]) continue;
     const FaultSpec& fault = service.spec->faults[i];
@@ -57,6 +82,9 @@ void World::refresh_faults(Service& service) {
     if (fault.kind == FaultKind::kErrors) {
       service.error_share = std::max(service.error_share, fault.factor);
       service.error_time = fault.time;
+    }
+    if (fault.kind == FaultKind::kAbsent) {
+      service.absent_share = std::max(service.absent_share, fault.factor);
     }
   }
 }

@@ -8,6 +8,7 @@
 
 #include "policy/retry_backoff.h"
 #include "policy/send_again.h"
+#include "replica_ends.h"
 #include "world.h"
 
 // The replicas behind a gateway: choice, another attempt after a failure, and what the gateway does
@@ -18,38 +19,19 @@ namespace {
 
 constexpr std::uint32_t kHeldMax = 1024;  // hold_requests_max of an upstream
 
-policy::AttemptFailure failure_of(ReplicaEnd end) noexcept {
-  switch (end) {
-    case ReplicaEnd::kConnectRefused:
-      return policy::AttemptFailure::kConnectFailed;
-    case ReplicaEnd::kTimedOut:
-      return policy::AttemptFailure::kTimeout;
-    case ReplicaEnd::kBadAnswer:
-      return policy::AttemptFailure::kStatus;
-    case ReplicaEnd::kCancelled:  // by the gateway, because the replica is silent
-      return policy::AttemptFailure::kSilent;
-    case ReplicaEnd::kOk:
-    case ReplicaEnd::kLost:
-      break;
-  }
-  return policy::AttemptFailure::kConnectionLost;
-}
-
-Outcome outcome_of(ReplicaEnd end) noexcept {
-  const bool late = end == ReplicaEnd::kTimedOut || end == ReplicaEnd::kConnectRefused;
-  return late ? Outcome::kOverload : Outcome::kError;
-}
-
 }  // namespace
 
 void World::build_replicas(Service& service, Rng& root) {
   service.replicas = std::make_unique<ReplicaPool>(*service.spec->replicas, root.fork());
+  build_races(service);
   schedule(now_, Kind::kReplicaTick, service.index);
 }
 
 void World::begin_replica_call(Attempt& parent) {
+  Service& service = services_[parent.service];
   parent.replica = {};
-  services_[parent.service].replicas->deposit();
+  service.replicas->deposit();
+  if (service.races) parent.race = service.races->take();
   send_to_replica(parent);
 }
 
@@ -60,6 +42,7 @@ void World::send_to_replica(Attempt& parent) {
   const policy::Choice choice = service.replicas->choose(call.tried_ones(), now_);
   if (!choice.found()) return hold_for_replica(parent);
   leave_hold(parent);
+  if (parent.race != kNoAttempt) return next_in_race(parent, choice.index);
   call.note_sent(choice.index, now_);
   service.replicas->sent(choice.index, now_);
   ++recorder_.service(service.index).replica_tries;
@@ -108,13 +91,10 @@ void World::leave_hold(Attempt& parent) noexcept {
 void World::replica_call_ended(Attempt& parent, CallEnd end) {
   Service& service = services_[parent.service];
   ReplicaCall& call = parent.replica;
-  ReplicaEnd how = ReplicaEnd::kLost;
-  if (end == CallEnd::kOk) how = ReplicaEnd::kOk;
-  if (end == CallEnd::kTimedOut) how = ReplicaEnd::kTimedOut;
-  if (end == CallEnd::kFailed && call.turned_away) how = ReplicaEnd::kConnectRefused;
-  if (end == CallEnd::kFailed && call.error_answer) how = ReplicaEnd::kBadAnswer;
+  const ReplicaEnd how = replica_end(call, end);
   call.in_flight = false;
   service.replicas->ended(call.current, how, call.sent_at, now_);
+  parent.absent = call.absent;
   if (how == ReplicaEnd::kOk) return complete(parent, Outcome::kOk, CallEnd::kOk);
   if (const auto wait = wait_to_resend(parent, how)) return resend(parent, *wait);
   complete(parent, outcome_of(how), CallEnd::kFailed);
@@ -168,10 +148,15 @@ void World::rescue_from(Service& service, std::uint32_t replica) {
   std::vector<std::uint32_t> stuck;
   for (std::uint32_t at = service.running.first; at != kNoAttempt; at = attempts_[at].next) {
     const ReplicaCall& call = attempts_[at].replica;
-    if (call.in_flight && call.current == replica) stuck.push_back(at);
+    const bool racing = attempts_[at].race != kNoAttempt;
+    if (racing || (call.in_flight && call.current == replica)) stuck.push_back(at);
   }
   for (const std::uint32_t at : stuck) {
     Attempt& parent = attempts_[at];
+    if (parent.race != kNoAttempt) {
+      rescue_in_race(parent, replica);
+      continue;
+    }
     if (!service.replicas->other_open(parent.replica.tried_ones())) continue;
     const auto wait = wait_to_resend(parent, ReplicaEnd::kCancelled);
     if (!wait) continue;
@@ -195,6 +180,7 @@ void World::tick_replicas(Service& service) {
   totals.ejections += pool.counts().ejections - service.replicas_seen.ejections;
   totals.suspicions += pool.counts().suspicions - service.replicas_seen.suspicions;
   service.replicas_seen = pool.counts();
+  if (service.reads) service.reads->tick(now_);
   collect_ready();
   if (now_ < end_) schedule(now_ + ReplicaPool::kTickEvery, Kind::kReplicaTick, service.index);
 }

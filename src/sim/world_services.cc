@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "weir/base/assert.h"
@@ -132,6 +133,7 @@ void World::begin_service(Attempt& attempt) {
   attempt.serving_from = now_;
   attempt.paused_before = attempt.paused_at_start = service.paused_total;
   recorder_.service(service.index).queue.add(now_ - attempt.dispatched_at);
+  if (service.absent_share > 0) attempt.absent = service.rng.chance(service.absent_share);
   Duration time{};
   if (service.error_share > 0 && service.rng.chance(service.error_share)) {
     attempt.fails = true;
@@ -181,9 +183,10 @@ void World::served(Attempt& attempt) {
   start_inner_call(attempt);
 }
 
-void World::inner_call_ended(Attempt& parent, CallEnd end) {
+void World::inner_call_ended(Attempt& parent, std::uint32_t child, CallEnd end) {
   WEIR_ASSERT(parent.state == AttemptState::kCalling);
   const Service& service = services_[parent.service];
+  if (parent.race != kNoAttempt) return race_attempt_ended(parent, child, end);
   if (service.replicas) return replica_call_ended(parent, end);
   if (end == CallEnd::kOk) {
     if (++parent.call_at < service.spec->calls.size()) return start_inner_call(parent);
@@ -198,6 +201,7 @@ void World::inner_call_ended(Attempt& parent, CallEnd end) {
 void World::leave_service(Service& service, Attempt& attempt) {
   ++attempt.token;
   leave_hold(attempt);
+  leave_race(attempt);
   if (attempt.state == AttemptState::kTurnedAway) return;
   --service.inside;
   if (attempt.state == AttemptState::kQueued) {
@@ -250,12 +254,13 @@ void World::answer(Attempt& attempt, CallEnd end) {
   Caller& caller = callers_[attempt.caller];
   attempt.state = AttemptState::kToCaller;
   attempt.end = end;
-  if (caller.spec->link.loss > 0 && caller.rng.chance(caller.spec->link.loss)) {
+  const std::optional<Duration> time = link_time(caller);
+  if (!time) {
     ++attempt.token;
     return;  // only the caller's timeout ends it
   }
-  if (caller.spec->link.delay.is_zero()) return answered(attempt);
-  schedule(attempt, caller.spec->link.delay.draw(caller.rng), Kind::kAnswered);
+  if (time->count() == 0 && !stalls_) return answered(attempt);
+  schedule(attempt, *time, Kind::kAnswered);
 }
 
 void World::pull(Service& service) {
@@ -276,7 +281,12 @@ Attempt& World::detach_caller(Attempt& attempt) {
   Attempt& heir = attempts_.take();
   heir.inherit(attempt);
   heir.state = AttemptState::kToCaller;
-  if (heir.parent != kNoAttempt) attempts_[heir.parent].child = heir.index;
+  if (heir.parent != kNoAttempt) {
+    Attempt& parent = attempts_[heir.parent];
+    const bool racing = parent.race != kNoAttempt;
+    (racing ? race_of(parent).with_attempt(attempt.index).attempt : parent.child) = heir.index;
+  }
+  attempt.message = kNoAttempt;
   attempt.has_caller = false;
   attempt.parent = kNoAttempt;
   ++attempt.life;
@@ -312,6 +322,7 @@ void World::abandon(Attempt& attempt) {
 
 // The same for the call that an attempt is blocked on.
 void World::abandon_child(Attempt& parent) {
+  if (parent.race != kNoAttempt) return cancel_race(parent);
   if (parent.replica.in_flight) cancel_replica_call(parent);
   if (parent.child == kNoAttempt) return;
   Attempt& child = attempts_[parent.child];

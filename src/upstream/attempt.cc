@@ -219,21 +219,28 @@ void Attempt::note_good() noexcept {
 // minute.
 void Attempt::teach(Duration latency, bool error) noexcept {
   const TimePoint now = dispatcher_->now();
+  if (policy::caught_in_silence(sent_at_, endpoint_->shared->suspected_until(now))) return;
+  endpoint_->counters.latency.record(latency);
+  teach_score({.latency = latency, .error = error});
+}
+
+void Attempt::teach_score(const policy::LatencySample& sample) noexcept {
+  const TimePoint now = dispatcher_->now();
   Endpoint& endpoint = *endpoint_->shared;
   if (policy::caught_in_silence(sent_at_, endpoint.suspected_until(now))) return;
-  endpoint_->counters.latency.record(latency);
-  endpoint.set_score(policy::with_sample(endpoint.score(), {.latency = latency, .error = error},
-                                         dispatcher_->upstream().published().latency, kScoreRules,
-                                         now));
+  endpoint.set_score(policy::with_sample(
+      endpoint.score(), sample, dispatcher_->upstream().published().latency, kScoreRules, now));
 }
 
 // Ended by our side before the answer: it would have taken longer than this. Otherwise an endpoint
 // whose answers are all later than the callers' deadlines would never look slow. A deadline that is
-// shorter than what the endpoint usually takes says nothing.
-void Attempt::teach_unanswered() noexcept {
+// shorter than what the endpoint usually takes says nothing; that a hedge was faster does.
+void Attempt::teach_unanswered(bool beaten) noexcept {
   if (state_ != State::kAwaiting || plan_.check) return;
   const Duration passed = dispatcher_->now() - sent_at_;
-  if (static_cast<double>(passed.count()) > endpoint_->shared->score().ns) teach(passed, false);
+  const bool news = static_cast<double>(passed.count()) > endpoint_->shared->score().ns;
+  if (beaten) teach_score({.latency = passed, .censored = true, .beaten = true});
+  if (news) teach(passed, false);
 }
 
 /// For the hedge delay of reads. A hang says nothing about it, as for the score.
@@ -314,16 +321,16 @@ void Attempt::end() noexcept {
   dispatcher_->unpin(*endpoint_);
 }
 
-void Attempt::note_cancelled() noexcept {
-  teach_unanswered();
+void Attempt::note_cancelled(bool beaten) noexcept {
+  teach_unanswered(beaten);
   if (state_ == State::kAwaiting) record(control::AttemptEnd::kCancelled);
   const bool answered = state_ == State::kReceiving && error_answer_;
   count(answered ? AttemptOutcome::kError : AttemptOutcome::kCancelled);
 }
 
-std::optional<policy::LoserEnd> Attempt::lose() noexcept {
+std::optional<policy::LoserEnd> Attempt::lose(bool beaten) noexcept {
   if (!active()) return std::nullopt;
-  note_cancelled();
+  note_cancelled(beaten);
   std::optional<policy::LoserEnd> how;
   if (ClientStream* stream = std::exchange(stream_, nullptr)) how = stream->lose();
   end();
@@ -332,7 +339,7 @@ std::optional<policy::LoserEnd> Attempt::lose() noexcept {
 
 ClientStream& Attempt::let_finish() noexcept {
   WEIR_ASSERT(awaiting());
-  note_cancelled();
+  note_cancelled(true);
   ClientStream& stream = *std::exchange(stream_, nullptr);
   end();
   return stream;

@@ -53,12 +53,12 @@ void Call::leave_race() noexcept {
   Attempt* keep = attempt_;
   if (!awaits(*keep) && awaits(other_than(*keep))) keep = &other_than(*keep);
   static_cast<void>(race_->on_cancelled());
-  lose(other_than(*keep), false);
+  lose(other_than(*keep));
   attempt_ = keep;
   rearm();
 }
 
-void Call::lose(Attempt& attempt, bool to_hedge) noexcept {
+void Call::lose(Attempt& attempt, bool beaten) noexcept {
   CallCounters& counters = dispatcher_->upstream().counters(dispatcher_->loop_index());
   const bool sent = attempt.active() && attempt.request_sent();
   if (sent) {
@@ -66,12 +66,12 @@ void Call::lose(Attempt& attempt, bool to_hedge) noexcept {
         static_cast<std::uint64_t>((dispatcher_->now() - attempt.sent_at()).count()));
   }
   std::optional<policy::LoserEnd> how;
-  if (to_hedge && attempt.awaiting() && dispatcher_->losers().wants_next()) {
+  if (beaten && attempt.awaiting() && dispatcher_->losers().wants_next()) {
     PoolEndpoint& endpoint = attempt.endpoint();
     dispatcher_->losers().begin(endpoint, attempt.let_finish());
     how = policy::LoserEnd::kFinish;
   } else {
-    how = attempt.lose();
+    how = attempt.lose(beaten);
   }
   if (how) counters.losers[static_cast<std::size_t>(*how)].add();
 }
@@ -166,8 +166,9 @@ UpstreamFailure Call::follow(HedgeStep step, HedgeCandidates& found,
                              StreamFailure failure) noexcept {
   for (;;) {
     note_step(step);
-    const bool to_hedge = step.kind == HedgeStep::Kind::kComplete && step.hedge;
-    for (const control::AttemptNumber loser : step.losers()) lose(attempt_with(loser), to_hedge);
+    for (const control::AttemptNumber loser : step.losers()) {
+      lose(attempt_with(loser), step.kind == HedgeStep::Kind::kComplete && step.attempt > loser);
+    }
     attempts_made_ = race_->attempts();
     switch (step.kind) {
       case HedgeStep::Kind::kWait:

@@ -125,6 +125,31 @@ TEST_F(CallRaceTest, ThePrimaryCanStillWin) {
   EXPECT_EQ(asked.seen.ends, 1);
 }
 
+// Otherwise the hedges would make a slow endpoint look fast, and it would be chosen for that.
+TEST_F(CallRaceTest, AnEndpointThatIsBeatenByAHedgeCountsAsSlower) {
+  make_two(soon());
+  const double before = give_scores(std::chrono::seconds(10));
+  Asked asked;
+  FakeOrigin& late = start(asked);
+  FakeOrigin& replica = other_than(late);
+  replica.read_head(loop);
+  replica.write(kOk);
+  run_until([&] { return asked.seen.complete && late.ended(); });
+  EXPECT_GT(endpoint_of(late).score().ns, before);
+}
+
+TEST_F(CallRaceTest, AHedgeThatThePrimaryBeatsSaysNothingAboutItsEndpoint) {
+  make_two(soon());
+  const double before = give_scores(std::chrono::seconds(10));
+  Asked asked;
+  FakeOrigin& primary = start(asked);
+  FakeOrigin& hedge = other_than(primary);
+  hedge.read_head(loop);
+  primary.write(kOk);
+  run_until([&] { return asked.seen.complete && hedge.ended(); });
+  EXPECT_EQ(endpoint_of(hedge).score().ns, before);
+}
+
 TEST_F(CallRaceTest, OnlyReadsAreSentTwice) {
   struct Case {
     Request request;
@@ -211,6 +236,7 @@ TEST_F(CallRaceTest, WhatForbidsAHedgeIsAskedWhenItIsDue) {
            NoHedge::kBudget},
       Case{[this](FakeOrigin& replica) {
              while (endpoint_of(other_than(replica)).budget().try_take()) continue;
+             while (upstream->budget().may_lend()) static_cast<void>(upstream->budget().try_take());
            },
            NoHedge::kDestinationBudget},
       Case{[this](FakeOrigin&) {

@@ -86,6 +86,16 @@ class CallRaceTest : public DispatcherTest {
     return upstream->sum(
         [&](const CallCounters& c) { return c.losers[static_cast<std::size_t>(how)].get(); });
   }
+  /// Both endpoints have this score; the usual answer takes a fifth of it. Returns it in ns.
+  double give_scores(Duration score) {
+    Upstream::Published published = upstream->published();
+    published.latency.median = score / 5;
+    upstream->publish(published);
+    const auto ns = static_cast<double>(score.count());
+    const TimePoint then = loop.now() - std::chrono::milliseconds(100);
+    for (const std::size_t i : {0U, 1U}) endpoint(i).set_score({.ns = ns, .updated_at = then});
+    return ns;
+  }
   /// Left in the budget of the upstream.
   [[nodiscard]] std::uint32_t tokens() const {
     return upstream->budget().balance_millitokens() / policy::kRedundancyToken;

@@ -9,7 +9,7 @@ namespace weir::inline v0::sim {
 
 /// The command line of `weir simulate`.
 struct SimulateOptions {
-  std::vector<std::string> files{};        // scenarios, TOML
+  std::vector<std::string> files{};        // scenarios, TOML; or one folder: it is listed
   std::vector<std::string> assignments{};  // --set key=value
   std::vector<std::string> compare{};      // limiters to use in place of each scenario's own
   std::string plot{};                      // write a diagram to this file
