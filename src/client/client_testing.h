@@ -2,6 +2,7 @@
 
 // Replicas on real sockets whose answers a test decides, and a client of them.
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -217,35 +218,37 @@ inline Client hedging_client(const std::vector<const Replica*>& replicas, Durati
   return client;
 }
 
-/// Answers by callback, in the order of their arrival.
+/// Answers by callback, in the order of their arrival. Callbacks may outlive it.
 class Answers {
  public:
   [[nodiscard]] Client::OnAnswer next() {
-    return [this](Client::Answer answer) {
-      const std::scoped_lock lock(mutex_);
-      all_.push_back(std::move(answer));
+    return [all = all_](Client::Answer answer) {
+      const std::scoped_lock lock(all->mutex);
+      all->answers.push_back(std::move(answer));
     };
   }
   [[nodiscard]] std::size_t count() const {
-    const std::scoped_lock lock(mutex_);
-    return all_.size();
+    return count_if([](const Client::Answer&) { return true; });
   }
   [[nodiscard]] std::size_t count(ClientErrorKind kind) const {
-    const std::scoped_lock lock(mutex_);
-    std::size_t n = 0;
-    for (const Client::Answer& one : all_) n += !one && one.error().kind == kind ? 1U : 0U;
-    return n;
+    return count_if([&](const Client::Answer& one) { return !one && one.error().kind == kind; });
   }
   [[nodiscard]] std::size_t count(std::uint16_t status) const {
-    const std::scoped_lock lock(mutex_);
-    std::size_t n = 0;
-    for (const Client::Answer& one : all_) n += one && one->status == status ? 1U : 0U;
-    return n;
+    return count_if([&](const Client::Answer& one) { return one && one->status == status; });
   }
 
  private:
-  mutable std::mutex mutex_;
-  std::vector<Client::Answer> all_;
+  struct All {
+    std::mutex mutex;
+    std::vector<Client::Answer> answers;  // under mutex
+  };
+  template <class What>
+  [[nodiscard]] std::size_t count_if(What what) const {
+    const std::scoped_lock lock(all_->mutex);
+    return static_cast<std::size_t>(
+        std::count_if(all_->answers.begin(), all_->answers.end(), what));
+  }
+  std::shared_ptr<All> all_ = std::make_shared<All>();
 };
 
 }  // namespace weir::inline v0::inline client::testkit
