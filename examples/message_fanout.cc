@@ -4,9 +4,10 @@
 //   message_fanout [--seconds N] [--rate N]      RATE messages a second to each destination
 //
 // The destinations are sockets on loopback that a second thread answers for: each message is
-// acknowledged by its number. The dead one never answers, the slow one after 300 ms. A message is
-// sent when its queue says so (at most 64 to one destination are not acknowledged yet), fails
-// without an acknowledgement within a second, and is useless after three seconds in the queue.
+// acknowledged by its number. The sender is in datagram_sender.h. The dead one never answers, the
+// slow one after 300 ms. A message is sent when its queue says so (at most 64 to one destination
+// are not acknowledged yet), fails without an acknowledgement within a second, and is useless after
+// three seconds in the queue.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -16,26 +17,23 @@
 #include <cstdint>
 #include <cstdio>
 #include <deque>
-#include <memory>
 #include <string_view>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
 
-#include "weir/base/intrusive_list.h"
 #include "weir/control/outgoing_queues.h"
 #include "weir/embed/clock.h"
 #include "weir/experimental/io/fd.h"
 
+#include "datagram_sender.h"
+
 namespace {
 
 using std::chrono::milliseconds;
-using weir::OutgoingEnd;
-using weir::OutgoingItem;
 using weir::TimePoint;
 using weir::io::Fd;
 
@@ -43,20 +41,6 @@ constexpr std::size_t kDestinations = 100;
 constexpr std::size_t kDead = 0;
 constexpr std::size_t kSlow = 1;
 constexpr weir::Duration kSlowBy = milliseconds(300);
-constexpr weir::Duration kAckTimeout = std::chrono::seconds(1);
-constexpr weir::Duration kUseless = std::chrono::seconds(3);
-
-Fd bound_socket(sockaddr_in& name) {
-  Fd socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  name.sin_family = AF_INET;
-  name.sin_port = 0;
-  name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof name;
-  auto* const address = reinterpret_cast<sockaddr*>(&name);
-  const bool ok =
-      ::bind(socket.get(), address, size) == 0 && ::getsockname(socket.get(), address, &size) == 0;
-  return ok ? std::move(socket) : Fd();
-}
 
 // ---- the other side
 
@@ -65,7 +49,7 @@ class Destinations {
  public:
   [[nodiscard]] bool open() {
     for (std::size_t i = 0; i < kDestinations; ++i) {
-      sockets_[i] = bound_socket(names[i]);
+      sockets_[i] = datagram_socket(names[i]);
       if (!sockets_[i]) return false;
     }
     return true;
@@ -124,162 +108,45 @@ class Destinations {
   std::deque<Late> late_;
 };
 
-// ---- the sender
+// ---- what it shows
 
-class Sender;
-
-/// A message; the queues hold nothing but the item in it.
-struct Message {
-  explicit Message(Sender& owner) : item(&Message::on_end, this), sender(owner) {}
-  static void on_end(OutgoingItem& ended, OutgoingEnd how) noexcept;
-
-  OutgoingItem item;
-  Sender& sender;
-  std::size_t destination = 0;
-  std::uint64_t number = 0;
-  TimePoint made_at{};
-  TimePoint sent_at{};
-  weir::ListHook<Message> hook;  // free, or not acknowledged
-};
-
-class Sender {
- public:
-  explicit Sender(const Destinations& others) : queues_(directory_) {
-    // As many as queues and windows can hold: making a message never allocates.
-    const weir::OutgoingConfig& config = directory_.config();
-    const std::size_t each = config.queue_size + config.overflow_size + config.in_flight_max + 1;
-    for (std::size_t i = 0; i < kDestinations * each; ++i) {
-      messages_.push_back(std::make_unique<Message>(*this));
-      free_.push_back(*messages_.back());
-    }
-    for (std::size_t i = 0; i < kDestinations; ++i) {
-      sockaddr_in own{};
-      sockets_[i] = bound_socket(own);
-      ::connect(sockets_[i].get(), reinterpret_cast<const sockaddr*>(&others.names[i]),
-                sizeof others.names[i]);
-    }
-  }
-
-  // [fan out]
-  /// Offers one message; the queue never blocks and says what to do next.
-  weir::OutgoingPut offer(std::size_t destination, TimePoint now) {
-    Message& message = *free_.front();
-    free_.remove(message);
-    message.destination = destination;
-    message.number = next_number_++;
-    message.made_at = now;
-    message.item.bytes = sizeof message.number;
-    message.item.deadline = now + kUseless;
-    const weir::OutgoingPut put = queues_.put(destination, message.item, now);
-    worst_[destination] = std::max(worst_[destination], put.state);
-    if (!put.accepted()) free_.push_back(message);  // it has ended already
-    return put;
-  }
-
-  /// Sends what the queues allow: a destination with a full window is passed over.
-  void pump(TimePoint now) {
-    queues_.expire(now);
-    while (OutgoingItem* item = queues_.next(now)) {
-      Message& message = *static_cast<Message*>(item->context());
-      message.sent_at = now;
-      ::send(sockets_[message.destination].get(), &message.number, sizeof message.number, 0);
-      unanswered_[message.destination].push_back(message);
-    }
-  }
-  // [end]
-
-  /// Ends messages that were acknowledged, or not in time.
-  void take_answers(TimePoint now) {
-    for (std::size_t i = 0; i < kDestinations; ++i) {
-      std::uint64_t number = 0;
-      while (::recv(sockets_[i].get(), &number, sizeof number, 0) == sizeof number) {
-        acknowledged(i, number, now);
-      }
-      while (Message* oldest = unanswered_[i].front()) {
-        if (oldest->sent_at + kAckTimeout > now) break;
-        unanswered_[i].remove(*oldest);
-        queues_.finish(oldest->item, OutgoingEnd::kFailed);
-      }
-    }
-  }
-  void close() {
-    queues_.close();
-    for (auto& messages : unanswered_) {
-      while (Message* message = messages.front()) {
-        messages.remove(*message);
-        queues_.finish(message->item, OutgoingEnd::kFailed);
-      }
-    }
-  }
-  [[nodiscard]] bool idle() const {
-    const weir::OutgoingStats stats = queues_.stats();
-    return stats.queued + stats.in_flight == 0;
-  }
-  void ended(Message& message) noexcept { free_.push_back(message); }
-  void print() const;
-
- private:
-  void acknowledged(std::size_t from, std::uint64_t number, TimePoint now) {
-    for (Message& message : unanswered_[from]) {
-      if (message.number != number) continue;
-      unanswered_[from].remove(message);
-      if (from > kSlow) took_.push_back(now - message.made_at);
-      queues_.finish(message.item, OutgoingEnd::kSent);
-      return;
-    }
-  }
-
-  weir::OutgoingDirectory directory_{weir::OutgoingConfig{}};
-  weir::OutgoingQueues queues_;
-  using Messages = weir::IntrusiveList<Message, &Message::hook>;
-  std::vector<std::unique_ptr<Message>> messages_;
-  Messages free_;
-  std::array<Messages, kDestinations> unanswered_;  // oldest first
-  std::array<Fd, kDestinations> sockets_;
-  std::array<weir::OutgoingState, kDestinations> worst_{};
-  std::vector<weir::Duration> took_;  // by the others
-  std::uint64_t next_number_ = 0;
-};
-
-void Message::on_end(OutgoingItem& ended, OutgoingEnd) noexcept {
-  Message& message = *static_cast<Message*>(ended.context());
-  message.sender.ended(message);
-}
-
-void print_row(const char* name, weir::OutgoingState state, const weir::OutgoingStats& s) {
+void print_row(const char* name, weir::OutgoingState worst, const weir::OutgoingStats& s) {
   const auto n = [](std::uint64_t value) { return static_cast<unsigned long long>(value); };
-  std::printf("%-6s %-10s %8llu %8llu %8llu %8llu %8llu %8llu\n", name, name_of(state).data(),
+  std::printf("%-6s %-10s %8llu %8llu %8llu %8llu %8llu %8llu\n", name, name_of(worst).data(),
               n(s.offered), n(s.sent), n(s.failed), n(s.dropped), n(s.refused), n(s.expired));
 }
 
-void Sender::print() const {
-  std::printf("%-6s %-10s %8s %8s %8s %8s %8s %8s\n", "to", "worst", "offered", "sent", "failed",
-              "dropped", "refused", "expired");
-  weir::OutgoingStats others;
-  auto worst = weir::OutgoingState::kHealthy;
-  for (std::size_t i = 0; i < kDestinations; ++i) {
-    const weir::OutgoingStats stats = queues_.find(i)->stats();
-    if (i <= kSlow) {
-      print_row(i == kDead ? "dead" : "slow", worst_[i], stats);
-      continue;
-    }
-    worst = std::max(worst, worst_[i]);
-    others.offered += stats.offered;
-    others.sent += stats.sent;
-    others.failed += stats.failed;
-    others.dropped += stats.dropped;
-    others.refused += stats.refused;
-    others.expired += stats.expired;
-  }
-  print_row("others", worst, others);
-  std::vector<weir::Duration> sorted = took_;
-  std::sort(sorted.begin(), sorted.end());
+void print_times(std::vector<weir::Duration>& took) {
+  std::sort(took.begin(), took.end());
   const auto at = [&](std::size_t percent) {
-    if (sorted.empty()) return 0.0;
-    const weir::Duration took = sorted[(sorted.size() - 1) * percent / 100];
-    return std::chrono::duration<double, std::milli>(took).count();
+    if (took.empty()) return 0.0;
+    const weir::Duration one = took[(took.size() - 1) * percent / 100];
+    return std::chrono::duration<double, std::milli>(one).count();
   };
   std::printf("others acknowledged after: p50 %.3f ms, p99 %.3f ms\n", at(50), at(99));
+}
+
+void print(const DatagramSender& sender) {
+  std::printf("%-6s %-10s %8s %8s %8s %8s %8s %8s\n", "to", "worst", "offered", "sent", "failed",
+              "dropped", "refused", "expired");
+  print_row("dead", sender.seen(kDead).worst, sender.stats(kDead));
+  print_row("slow", sender.seen(kSlow).worst, sender.stats(kSlow));
+  weir::OutgoingStats sum;
+  auto worst = weir::OutgoingState::kHealthy;
+  std::vector<weir::Duration> took;
+  for (std::size_t i = kSlow + 1; i < kDestinations; ++i) {
+    const weir::OutgoingStats stats = sender.stats(i);
+    sum.offered += stats.offered;
+    sum.sent += stats.sent;
+    sum.failed += stats.failed;
+    sum.dropped += stats.dropped;
+    sum.refused += stats.refused;
+    sum.expired += stats.expired;
+    worst = std::max(worst, sender.seen(i).worst);
+    took.insert(took.end(), sender.seen(i).took.begin(), sender.seen(i).took.end());
+  }
+  print_row("others", worst, sum);
+  print_times(took);
 }
 
 struct Options {
@@ -301,25 +168,22 @@ bool read_options(int argc, char** argv, Options& options) {
   return argc % 2 == 1;
 }
 
-void wait_a_millisecond() {
-  ::poll(nullptr, 0, 1);
-}
-
 /// RATE messages a second to each destination, in turn; then what is under way may finish.
-void run(Sender& sender, const Options& options) {
+void run(DatagramSender& sender, const Options& options) {
   const TimePoint begin = weir::embed::now();
   const TimePoint end = begin + std::chrono::seconds(options.seconds);
   const weir::Duration between = weir::Duration(std::chrono::seconds(1)) / options.rate;
-  const TimePoint last_call = end + 2 * kAckTimeout;
+  const TimePoint last_call = end + std::chrono::seconds(2);
   TimePoint due = begin;
   for (TimePoint now = begin; now < last_call; now = weir::embed::now()) {
     for (; due <= std::min(now, end); due += between) {
-      for (std::size_t i = 0; i < kDestinations; ++i) static_cast<void>(sender.offer(i, now));
+      for (std::size_t i = 0; i < kDestinations; ++i) {
+        static_cast<void>(sender.offer(i, weir::Priority::kNormal, now));
+      }
     }
     sender.pump(now);
-    sender.take_answers(now);
+    sender.take_answers();
     if (now >= end && sender.idle()) break;
-    wait_a_millisecond();
   }
   sender.close();
 }
@@ -338,10 +202,10 @@ int main(int argc, char** argv) {
     return 1;
   }
   std::thread other_side([&] { destinations.run(); });
-  Sender sender(destinations);
+  DatagramSender sender({destinations.names.begin(), destinations.names.end()}, {});
   run(sender, options);
   destinations.stop = true;
   other_side.join();
-  sender.print();
+  print(sender);
   return 0;
 }
