@@ -1,8 +1,8 @@
 """Messages to destinations of which one is slow and loses datagrams, over real sockets.
 
 Loss is made by a rule of nftables in a network namespace of its own (loopback only), delay by a
-proxy with a bounded buffer. Where namespaces or nft are not allowed, nothing is lost on the way, and
-the test says so. What is judged are counts."""
+proxy with a bounded buffer. Where namespaces or nft are not allowed, nothing is lost on the way,
+and the test says so. What is judged are counts."""
 
 import json
 import os
@@ -15,6 +15,7 @@ from destinations_testing import Destinations
 INSIDE = "WEIR_TEST_NAMESPACE"
 LOSSY = "127.0.0.2"
 LOSS_PERCENT = 10
+DELAY_S = 0.3
 PROGRAM = os.path.join(os.environ["WEIR_BUILD"], "tests/integration/weir_test_fanout")
 ENDS = ("sent", "failed", "dropped", "refused", "expired")
 RULES = f"""table ip loss {{
@@ -57,6 +58,11 @@ def send(names, **options):
     return rows
 
 
+def windows(seconds):
+    """The most messages that a destination can acknowledge: 64 are on the way for 300 ms."""
+    return 64 * (int(seconds / DELAY_S) + 1)
+
+
 class DestinationsTest(unittest.TestCase):
     def assert_each_ends_once(self, rows):
         for row in rows:
@@ -64,16 +70,16 @@ class DestinationsTest(unittest.TestCase):
 
     def test_a_slow_and_lossy_destination_delays_no_other(self):
         lossy = INSIDE in os.environ
-        with Destinations(10, delayed=0.3, host=LOSSY if lossy else "127.0.0.1") as others:
-            rows = send(others.names, rate=300, seconds=4)
+        with Destinations(6, delayed=DELAY_S, host=LOSSY if lossy else "127.0.0.1") as others:
+            rows = send(others.names, rate=500, seconds=4, ack_ms=2000)
         self.assert_each_ends_once(rows)
         slow, fast = rows[0], rows[1:]
         for row in fast:
             self.assertEqual(row["sent"], row["offered"], row)
-            self.assertEqual(row["worst"], "healthy", row)
-        # A window of 64 every 300 ms: less than it is offered, and far more than one at a time.
+        self.assertIn(slow["worst"], ("overflow", "saturated"))
+        # A window every 300 ms: less than it is offered, and far more than one at a time.
         self.assertGreater(slow["sent"], 100)
-        self.assertLess(slow["sent"], slow["offered"])
+        self.assertLessEqual(slow["sent"], windows(4 + 2))
         if lossy:
             self.assertGreater(slow["failed"], 0, "lost on the way")
             self.assertGreater(slow["sent"], slow["failed"])
@@ -89,7 +95,7 @@ class DestinationsTest(unittest.TestCase):
         self.assertEqual(numbers, list(range(500)) + list(range(1900, 2000)))
 
     def test_10000_updates_a_second_shed_low_and_keep_critical(self):
-        with Destinations(1, delayed=0.3) as one:
+        with Destinations(1, delayed=DELAY_S) as one:
             rows = send(one.names, rate=10000, seconds=3, low=99, critical_every=500, ack_ms=10000,
                         drain_s=10)
         self.assert_each_ends_once(rows)
@@ -97,7 +103,7 @@ class DestinationsTest(unittest.TestCase):
         self.assertEqual(row["worst"], "saturated")
         offered, acknowledged = row["low"]
         self.assertGreater(offered, 29000)
-        self.assertLess(acknowledged, offered // 4, "a destination of about 213 a second")
+        self.assertLessEqual(acknowledged, windows(3 + 10))
         self.assertEqual(row["critical_refused"], 0)
         self.assertEqual(row["critical"], [60, 60], "each one offered was acknowledged")
         # Normal ones are 100 a second, within what the destination takes: low ones make way.

@@ -59,6 +59,7 @@ def delay(front, behind, seconds, capacity, stop):
                 front.sendto(data, sender)
         while held and held[0][0] <= time.monotonic():
             back.send(held.popleft()[1])
+    back.close()
 
 
 class Destinations:
@@ -70,7 +71,7 @@ class Destinations:
         self.sockets = [bound() for _ in range(count)]
         self.names = [name_of(sock) for sock in self.sockets]
         self.processes = [multiprocessing.Process(
-            target=echo, args=(self.sockets, self.received, self.stop))]
+            target=echo, args=(list(self.sockets), self.received, self.stop))]
         if delayed is not None:
             front = bound(host)
             self.names[0] = name_of(front)
