@@ -35,8 +35,8 @@ by_find_package() {
 by_find_package all weir::weir
 expect_ok "$scratch/all/loop"
 expect_ok "$scratch/all/client"
-by_find_package client weir::client COMPONENTS client
-expect_ok "$scratch/client/client"
+by_find_package only_client weir::client COMPONENTS client
+expect_ok "$scratch/only_client/client"
 by_find_package some weir::control COMPONENTS control
 by_find_package embed weir::embed COMPONENTS embed
 out=$("$scratch/embed/in_your_server")
