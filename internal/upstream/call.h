@@ -112,6 +112,7 @@ class Call {
     bool forwards_deadline = false;     // the time left is sent along
     bool idempotent = false;            // the route says so; safe methods are
     bool hedge = true;                  // false: the route does not want it
+    bool repeats = false;               // the same request was started before: it has deposited
     std::uint64_t hash = 0;             // for the balance by hash
     PoolEndpoint* only = nullptr;       // a check of this endpoint: one attempt, nothing is counted
   };

@@ -109,6 +109,17 @@ TEST(ClientBounds, ARequestThatWaitsTooLongInTheQueueIsNotSent) {
   EXPECT_EQ(replica.requests(), 2);
 }
 
+TEST(ClientBounds, ADeadlineInThePastSendsNothing) {
+  const Replica replica(always({}));
+  Client client = client_of(config_for({&replica}));
+  const Client::Answer late = client.request({.deadline = io::monotonic_now() - seconds(1)});
+  ASSERT_FALSE(late);
+  EXPECT_EQ(late.error().kind, ClientErrorKind::kDeadline);
+  EXPECT_EQ(replica.requests(), 0);
+  EXPECT_TRUE(client.request({.timeout = Duration::max()})) << "as long as allowed";
+  EXPECT_TRUE(client.close(Duration::max()));
+}
+
 TEST(ClientBounds, ALargerResponseIsAnError) {
   for (const char* scheme : kSchemes) {
     for (const bool unknown : {false, true}) {

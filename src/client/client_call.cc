@@ -83,15 +83,17 @@ void ClientCall::arrive() {
 }
 
 void ClientCall::queue() {
+  if (deadline_ <= home_.loop().now()) {
+    return end(unexpected(ClientError{.kind = ClientErrorKind::kDeadline}));
+  }
   state_ = State::kQueued;
   home_.loop().arm(timer_, deadline_);
   home_.add_queued(*this);
 }
 
-void ClientCall::on_timer(TimePoint now) {
+void ClientCall::on_timer(TimePoint) {
   home_.remove(*this);
-  if (now < deadline_) return queue();  // the back-off is over
-  end(unexpected(ClientError{.kind = ClientErrorKind::kDeadline}));
+  queue();  // the back-off is over, or the deadline is reached
 }
 
 void ClientCall::begin() {
@@ -121,6 +123,7 @@ Result<void, UpstreamFailure> ClientCall::start() {
                                                              .forwards_deadline = true,
                                                              .idempotent = request_.idempotent,
                                                              .hedge = request_.hedge && read,
+                                                             .repeats = attempts_ > 0,
                                                              .hash = siphash64(kSharedKey, key)});
   if (!started) return started;
   body_passed_ = request_.body.empty();

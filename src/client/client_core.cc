@@ -19,6 +19,7 @@ namespace weir::inline v0::inline client {
 namespace {
 
 constexpr Duration kTick = std::chrono::milliseconds(100);
+constexpr Duration kLongest = std::chrono::hours(24);
 
 void pause_briefly() {
   io::ThreadParker parker;
@@ -87,7 +88,10 @@ void ClientCore::find_endpoints() {
           if (!resolver_) resolver_ = std::make_unique<io::DnsResolver>(first, config_.dns);
           return *resolver_;
         },
-        .on_error = [](const std::string&, const std::string&) {},
+        .on_error =
+            [this](const std::string& source, const std::string& error) {
+              if (config_.on_source_error) config_.on_source_error(source, error);
+            },
         .rng = rng_.fork()});
     discovery_->set_sources(upstream_.config().endpoints);
     first.arm(tick_, kTick);
@@ -115,7 +119,7 @@ bool ClientCore::close(Duration at_most) {
     const std::scoped_lock lock(mutex_);
     closed_ = true;
   }
-  wait_until_idle(io::monotonic_now() + at_most);
+  wait_until_idle(io::monotonic_now() + std::min(at_most, kLongest));
   drained_ = idle();
   for (std::uint32_t i = 0; i < loops_.size(); ++i) {
     threads_->at(i).call([&] { loops_[i]->close(); });
@@ -152,40 +156,41 @@ bool ClientCore::in_own_thread() const noexcept {
 
 TimePoint ClientCore::deadline_of(const ClientRequest& request, TimePoint now) const noexcept {
   const Duration timeout = request.timeout > Duration(0) ? request.timeout : config_.timeout;
-  const TimePoint own = now + timeout;
+  const TimePoint own = now + std::min(timeout, kLongest);
   return request.deadline == TimePoint{} ? own : std::min(own, request.deadline);
 }
 
 Result<QueueAdvice, ClientError> ClientCore::send(ClientRequest& request,
                                                   Client::OnAnswer& on_answer) {
-  if (const std::optional<ClientErrorKind> objection = objection_to(request, config_)) {
-    const std::scoped_lock lock(mutex_);
-    ++counted_.refused;
-    return unexpected(ClientError{.kind = *objection});
-  }
-  const TimePoint deadline = deadline_of(request, io::monotonic_now());
-  const Priority priority = request.priority;
-  const std::scoped_lock lock(mutex_);
-  const bool critical = priority == Priority::kCritical;
-  const bool full =
-      critical ? critical_ >= ClientConfig::kCriticalMax : ordinary_ >= ordinary_places(config_);
-  if (closed_ || full) {
-    ++counted_.refused;
-    const ClientErrorKind why = closed_    ? ClientErrorKind::kClosed
-                                : critical ? ClientErrorKind::kCriticalFull
-                                           : ClientErrorKind::kQueueFull;
-    return unexpected(
-        ClientError{.kind = why, .retry_after = closed_ ? Duration(0) : advice_now().delay});
-  }
+  const std::optional<ClientErrorKind> objection = objection_to(request, config_);
   for (ClientHeader& header : request.headers) header.name = to_lower(header.name);  // for HTTP/2
-  ++(critical ? critical_ : ordinary_);
+  const TimePoint deadline = deadline_of(request, io::monotonic_now());
+  const std::scoped_lock lock(mutex_);
+  const std::optional<ClientError> refused =
+      objection ? ClientError{.kind = *objection} : refusal(request.priority);
+  if (refused) {
+    ++counted_.refused;
+    return unexpected(*refused);
+  }
   ++counted_.sent;
+  ++(request.priority == Priority::kCritical ? critical_ : ordinary_);
   judge();
   ClientLoop& home = least_loaded();
   ClientCall& call =
       *calls_.get(calls_.acquire(home, std::move(request), std::move(on_answer), deadline));
   home.loop().post(call.arrival());
   return advice_now();
+}
+
+std::optional<ClientError> ClientCore::refusal(Priority priority) {
+  if (closed_) return ClientError{.kind = ClientErrorKind::kClosed};
+  const Duration wait = advice_now().delay;
+  if (priority == Priority::kCritical) {
+    if (critical_ < ClientConfig::kCriticalMax) return std::nullopt;
+    return ClientError{.kind = ClientErrorKind::kCriticalFull, .retry_after = wait};
+  }
+  if (ordinary_ < ordinary_places(config_)) return std::nullopt;
+  return ClientError{.kind = ClientErrorKind::kQueueFull, .retry_after = wait};
 }
 
 ClientLoop& ClientCore::least_loaded() noexcept {
@@ -196,11 +201,8 @@ ClientLoop& ClientCore::least_loaded() noexcept {
 
 void ClientCore::release(ClientCall& call, bool answered) {
   const Priority priority = call.priority();
-  const ClientLoop* home = &call.home();
   const std::scoped_lock lock(mutex_);
-  for (std::size_t i = 0; i < loops_.size(); ++i) {
-    if (loops_[i].get() == home) --load_[i];
-  }
+  --load_[call.home().index()];
   ++(answered ? counted_.answered : counted_.failed);
   --(priority == Priority::kCritical ? critical_ : ordinary_);
   judge();

@@ -77,6 +77,7 @@ class ClientCore {
   [[nodiscard]] bool idle() const;
   void wait_until_idle(TimePoint end) const;
   // Under mutex_:
+  [[nodiscard]] std::optional<ClientError> refusal(Priority priority);
   [[nodiscard]] ClientLoop& least_loaded() noexcept;
   void judge() noexcept;
   [[nodiscard]] QueueAdvice advice_now() const noexcept;

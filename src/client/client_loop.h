@@ -41,6 +41,7 @@ class ClientLoop {
 
   // For requests.
   [[nodiscard]] io::Loop& loop() noexcept { return loop_; }
+  [[nodiscard]] std::uint32_t index() const noexcept { return dispatcher_.loop_index(); }
   [[nodiscard]] upstream::Dispatcher& dispatcher() noexcept { return dispatcher_; }
   [[nodiscard]] Rng& rng() noexcept { return rng_; }
   [[nodiscard]] std::string_view authority() const noexcept;

@@ -151,6 +151,19 @@ TEST(ClientRetry, WithoutATokenTheAnswerIsReturned) {
   EXPECT_EQ(replica.requests(), 4) << "three, and one retry";
 }
 
+TEST(ClientRetry, EachRequestDepositsOnce) {
+  Refusing refusing{.times = 100};
+  const Replica replica(refusing.decide());
+  ClientConfig config = config_for({&replica});
+  config.hedge.budget_pct = 0.5;
+  config.hedge.max_budget_tokens = 1;
+  Client client = client_of(config);
+  std::string attempts;
+  for (int i = 0; i < 4; ++i) attempts += std::to_string(client.get("/")->attempts);
+  EXPECT_EQ(attempts, "2121") << "a retry does not pay for the next one";
+  EXPECT_EQ(replica.requests(), 6);
+}
+
 TEST(ClientRetry, AnOverloadedServiceGetsAtMostTenPercentMore) {
   Refusing refusing{.times = 1'000'000};
   const Replica a(refusing.decide());

@@ -118,6 +118,25 @@ TEST(Client, FindsItsEndpointsInAFile) {
   EXPECT_EQ(replica.asked().at(0).header("host"), "items.example");
 }
 
+TEST(Client, SaysWhyASourceHasNoEndpoints) {
+  std::atomic<int> errors{0};
+  ClientConfig config;
+  config.endpoints = {"file:/nowhere/at/all"};
+  config.timeout = milliseconds(50);
+  config.on_source_error = [&](const std::string& source, const std::string& error) {
+    EXPECT_EQ(source, "file:/nowhere/at/all");
+    EXPECT_FALSE(error.empty());
+    ++errors;
+  };
+  Client client = client_of(config);
+  EXPECT_GE(errors, 1);
+  const Client::Answer answer = client.get("/");
+  ASSERT_FALSE(answer);
+  EXPECT_TRUE(answer.error().kind == ClientErrorKind::kNoEndpoint ||
+              answer.error().kind == ClientErrorKind::kDeadline)
+      << name_of(answer.error().kind);
+}
+
 TEST(Client, ACallbackMaySendTheNextRequest) {
   const Replica replica(always({}));
   Client client = client_of(config_for({&replica}));

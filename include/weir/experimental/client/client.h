@@ -53,7 +53,7 @@ struct ClientStats {
 /// What is not idempotent is never processed twice because of the client. Holds at most
 /// ClientConfig::worst_case_bytes().
 /// Thread-safety: any member, any thread. A callback runs on a thread of the client: it may send()
-/// and must not block, call request() or get(), or close or destroy the client.
+/// and must not block, throw, call request() or get(), or close or destroy the client.
 /// Cost: a lock and a wake-up to send; allocates for the response.
 /// Lifetime: the destructor is close(0). No other call may be in progress then, except those that
 /// wait for an answer: they get kClosed.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,9 @@ struct ClientConfig {
   policy::Balance balance = policy::Balance::kPeakEwma;
   io::TlsClientConfig tls;  // for https
   io::DnsConfig dns;
+  /// A name cannot be resolved, or a file not be read; an empty error: it works again. Called on a
+  /// thread of the client. Endpoints that are known stay.
+  std::function<void(const std::string& source, const std::string& error)> on_source_error;
   /// Reads that are late are sent to a second endpoint. The budget holds for retries as well.
   policy::HedgeConfig hedge;
 

@@ -38,6 +38,7 @@ struct ClientRequest {
 /// The answer to a request: the last one, if it was sent several times.
 ///
 /// An answer that reports overload (503, 429) is a response, too: it comes after the retries.
+/// Redirects are not followed. Trailers are not kept.
 struct ClientResponse {
   std::uint16_t status = 0;
   std::vector<ClientHeader>
