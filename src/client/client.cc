@@ -21,19 +21,19 @@ struct Waiting {
 
   [[nodiscard]] Client::Answer wait() {
     // The request has a deadline, and close() ends it earlier.
-    while (!done.load(std::memory_order_acquire)) {
+    while (!done_.load(std::memory_order_acquire)) {
       parker.park_until(io::monotonic_now() + std::chrono::hours(1));
     }
     return std::move(*answer);
   }
   void set(Client::Answer given) {
     answer.emplace(std::move(given));
-    done.store(true, std::memory_order_release);
+    done_.store(true, std::memory_order_release);
     parker.unpark();
   }
 
  private:
-  std::atomic<bool> done{false};
+  std::atomic<bool> done_{false};
 };
 
 Result<io::TlsContext::Ptr, ConfigError> tls_of(const upstream::UpstreamConfig& upstream) {

@@ -40,18 +40,19 @@ ClientCore::ClientCore(const Setup& setup)
       limits_(limits_of(setup.config)),
       rng_(io::random_seed()),
       memory_(memory_shape(setup.config, setup.upstream)),
-      upstream_({.config = setup.upstream,
-                 .loops = setup.config.loops,
-                 .reserved = ClientConfig::kCriticalMax,
-                 .rng = rng_.fork(),
-                 .observer = nullptr,
-                 .tls = setup.tls},
-                {}, io::monotonic_now()),
+      upstream_(std::make_unique<upstream::Upstream>(
+          upstream::Upstream::Setup{.config = setup.upstream,
+                                    .loops = setup.config.loops,
+                                    .reserved = ClientConfig::kCriticalMax,
+                                    .rng = rng_.fork(),
+                                    .observer = nullptr,
+                                    .tls = setup.tls},
+          std::vector<upstream::DiscoveredEndpoint>{}, io::monotonic_now())),
       tick_(io::Timer::Fired::to<&ClientCore::on_tick>(*this)),
       calls_(ordinary_places(setup.config) + ClientConfig::kCriticalMax),
       load_(setup.config.loops, 0),
       refusal_rng_(rng_.fork()) {
-  upstream_.set_hedge(config_.hedge);
+  upstream_->set_hedge(config_.hedge);
 }
 
 ClientCore::~ClientCore() {
@@ -83,7 +84,7 @@ void ClientCore::find_endpoints() {
   first.call([&] {
     discovery_ = std::make_unique<upstream::Discovery>(upstream::Discovery::Setup{
         .loop = first,
-        .upstream = upstream_,
+        .upstream = *upstream_,
         .resolver = [this, &first]() -> io::DnsResolver& {
           if (!resolver_) resolver_ = std::make_unique<io::DnsResolver>(first, config_.dns);
           return *resolver_;
@@ -93,7 +94,7 @@ void ClientCore::find_endpoints() {
               if (config_.on_source_error) config_.on_source_error(source, error);
             },
         .rng = rng_.fork()});
-    discovery_->set_sources(upstream_.config().endpoints);
+    discovery_->set_sources(upstream_->config().endpoints);
     first.arm(tick_, kTick);
   });
   for (bool settled = false; !settled;) {
@@ -215,8 +216,8 @@ void ClientCore::judge() noexcept {
   const std::uint32_t in_flight = std::min(ordinary_, config_.max_in_flight);
   state_ = policy::outgoing_state(
       state_, {.primary = ordinary_ - in_flight, .primary_max = config_.queue_max, .bytes_max = 1});
-  upstream_.set_overloaded(state_ != policy::OutgoingState::kHealthy ||
-                           answers_overloaded_.load(std::memory_order_relaxed));
+  upstream_->set_overloaded(state_ != policy::OutgoingState::kHealthy ||
+                            answers_overloaded_.load(std::memory_order_relaxed));
 }
 
 QueueAdvice ClientCore::advice_now() const noexcept {
@@ -251,7 +252,7 @@ void ClientCore::note_answer(bool overloaded) noexcept {
 void ClientCore::on_tick(TimePoint now) {
   answers_.add({.good = good_.exchange(0), .overloaded = overloaded_.exchange(0)});
   answers_overloaded_.store(answers_.overloaded(), std::memory_order_relaxed);
-  if (upstream_.all_failing()) discovery_->refresh();
+  if (upstream_->all_failing()) discovery_->refresh();
   {
     const std::scoped_lock lock(mutex_);
     judge();
@@ -269,12 +270,12 @@ ClientStats ClientCore::stats() {
   }
   using Counters = upstream::CallCounters;
   stats.retries = retries_.load(std::memory_order_relaxed);
-  stats.hedges = upstream_.sum([](const Counters& c) { return c.hedges.get(); });
-  stats.hedges_won = upstream_.sum([](const Counters& c) { return c.hedges_won.get(); });
-  stats.budget = upstream_.budget().balance_millitokens() / policy::kRedundancyToken;
-  stats.endpoints = static_cast<std::uint32_t>(upstream_.endpoints()->members.size());
-  stats.connections = upstream_.connections();
-  stats.idle_connections = static_cast<std::uint32_t>(upstream_.idle());
+  stats.hedges = upstream_->sum([](const Counters& c) { return c.hedges.get(); });
+  stats.hedges_won = upstream_->sum([](const Counters& c) { return c.hedges_won.get(); });
+  stats.budget = upstream_->budget().balance_millitokens() / policy::kRedundancyToken;
+  stats.endpoints = static_cast<std::uint32_t>(upstream_->endpoints()->members.size());
+  stats.connections = upstream_->connections();
+  stats.idle_connections = static_cast<std::uint32_t>(upstream_->idle());
   return stats;
 }
 

@@ -63,7 +63,7 @@ class ClientCore {
   // For loops and requests.
   [[nodiscard]] const ClientConfig& config() const noexcept { return config_; }
   [[nodiscard]] std::string_view authority() const noexcept { return authority_; }
-  [[nodiscard]] upstream::Upstream& upstream() noexcept { return upstream_; }
+  [[nodiscard]] upstream::Upstream& upstream() noexcept { return *upstream_; }
   [[nodiscard]] upstream::UpstreamMemory& memory() noexcept { return memory_; }
   [[nodiscard]] const http::HttpLimits& response_limits() const noexcept { return limits_; }
   [[nodiscard]] QueueAdvice advice() const;
@@ -87,7 +87,7 @@ class ClientCore {
   http::HttpLimits limits_;
   Rng rng_;
   upstream::UpstreamMemory memory_;
-  upstream::Upstream upstream_;
+  std::unique_ptr<upstream::Upstream> upstream_;
   std::unique_ptr<io::LoopThreads> threads_;
   std::vector<std::unique_ptr<ClientLoop>> loops_;
   std::unique_ptr<io::DnsResolver> resolver_;
