@@ -44,7 +44,7 @@ std::optional<NetAddress> address_in(const std::string& text, const char* option
 bool apply_to(config::Config& config, const std::vector<std::string>& to) {
   const auto upstream = config::upstream_from(to);
   if (!upstream) {
-    std::cerr << "weir run: " << upstream.error() << "\n";
+    std::cerr << "weir run: --to " << upstream.error() << "\n";
     return false;
   }
   gateway::RouteConfig route;

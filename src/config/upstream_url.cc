@@ -61,7 +61,7 @@ Result<upstream::UpstreamConfig, std::string> upstream_from(std::span<const std:
   for (const std::string& url : urls) {
     const auto wrong = [&url](std::string_view why) {
       return unexpected(
-          "--to " + url + ": " + std::string(why) + "; allowed are http://HOST:PORT, " +
+          url + ": " + std::string(why) + "; allowed are http://HOST:PORT, " +
           "https://HOST:PORT, h2c://HOST:PORT and " + std::string(upstream::kSourceSyntax));
     };
     const Scheme& scheme = scheme_of(url);

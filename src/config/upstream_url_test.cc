@@ -55,10 +55,10 @@ TEST(UpstreamUrl, SeveralAreReplicas) {
 }
 
 TEST(UpstreamUrl, FaultsNameTheUrlAndTheReason) {
-  EXPECT_THAT(from({"ftp://a"}).error(), HasSubstr("--to ftp://a: its scheme is not known"));
+  EXPECT_THAT(from({"ftp://a"}).error(), HasSubstr("ftp://a: its scheme is not known"));
   EXPECT_THAT(from({"http://a/path"}).error(), HasSubstr("it has a path"));
   EXPECT_THAT(from({"https://me@a"}).error(), HasSubstr("it has a user name"));
-  EXPECT_THAT(from({"app"}).error(), HasSubstr("--to app: it has no port; allowed are http://"));
+  EXPECT_THAT(from({"app"}).error(), HasSubstr("app: it has no port; allowed are http://"));
   EXPECT_THAT(from({"http://"}).error(), HasSubstr("it has no host"));
   EXPECT_THAT(from({"https://a", "http://a"}).error(), HasSubstr("in the same way"));
 }

@@ -82,8 +82,9 @@ Result<void, UpstreamFailure> Call::start(const Start& start) noexcept {
                    .keep_max = head_.upgrade ? 0 : upstream.config().retry_body_max})) {
     failure = UpstreamFailure::kNoBuffer;
   }
+  deposited_ = start.repeats;
   if (start.only == nullptr) {
-    dispatcher_->upstream().budget().deposit();
+    if (!start.repeats) dispatcher_->upstream().budget().deposit();
     enter_race();
   }
   if (failure == UpstreamFailure::kNone) failure = next_attempt();

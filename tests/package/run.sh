@@ -34,6 +34,9 @@ by_find_package() {
 }
 by_find_package all weir::weir
 expect_ok "$scratch/all/loop"
+expect_ok "$scratch/all/client"
+by_find_package only_client weir::client COMPONENTS client
+expect_ok "$scratch/only_client/client"
 by_find_package some weir::control COMPONENTS control
 by_find_package embed weir::embed COMPONENTS embed
 out=$("$scratch/embed/in_your_server")
@@ -42,7 +45,7 @@ out=$("$scratch/embed/in_your_server")
 step "pkg-config --static weir"
 PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name weir.pc)")
 export PKG_CONFIG_PATH
-for program in main loop; do
+for program in main loop client; do
   # The flags are words.
   # shellcheck disable=SC2046
   "$compiler" $(pkg-config --cflags weir) "$here/consumer/$program.cc" -o "$scratch/$program" \

@@ -4,7 +4,7 @@ import dataclasses
 import re
 
 ALL = frozenset({"base", "policy", "control", "config", "metrics", "http", "io", "server",
-                 "upstream", "gateway", "sim", "grpc", "embed", "apps", "examples"})
+                 "upstream", "client", "gateway", "sim", "grpc", "embed", "apps", "examples"})
 # What may read the clock and the system's randomness.
 CLOCKS = frozenset({"io", "embed"})
 # Layers whose tests run in virtual time as well.

@@ -14,6 +14,7 @@ DIRECT = {
     "io": ("base",),
     "server": ("io", "http", "policy"),
     "upstream": ("io", "http", "control", "metrics"),
+    "client": ("upstream", "config"),
     "gateway": ("server", "upstream", "config", "metrics"),
     "sim": ("control", "config"),
     "grpc": ("control",),
@@ -40,7 +41,8 @@ PACKAGES = {
 TEST_PACKAGES = ("gtest/", "gmock/")
 BENCH_PACKAGES = ("benchmark/",)
 # Test programs that need a real peer may link the layer that provides one.
-TEST_DIRECT = {"upstream": ("server",), "control": ("config",), "http": (), "io": ()}
+TEST_DIRECT = {"upstream": ("server",), "client": ("server",), "control": ("config",),
+               "http": (), "io": ()}
 SYSTEM_LAYERS = {"io", "server", "upstream", "gateway", "apps"}
 
 

@@ -8,7 +8,7 @@ _BLAND_NAMES = {"util", "utils", "common", "helper", "helpers", "misc"}
 _BARE_NOLINT = re.compile(r"\bNOLINT(?:NEXTLINE|BEGIN|END)?\b(?!\()")
 _NAMESPACE = re.compile(r"^namespace\s+(weir\b[^{;=]*?)\s*\{", re.MULTILINE)
 # What embedders use: inline, so that weir::Name works too.
-_INLINE_LAYERS = ("policy", "control", "server")
+_INLINE_LAYERS = ("policy", "control", "server", "client")
 # clang refuses an inline namespace that is opened again without the word; g++ does not.
 _NOT_INLINE = re.compile(r"^namespace\s+weir::(?:inline v0::)?(%s)\b" % "|".join(_INLINE_LAYERS),
                          re.MULTILINE)

@@ -8,7 +8,8 @@
 
 namespace weir::inline v0::config {
 
-/// The upstream "app" of `weir run --to URL…`. Each URL is one source of endpoints:
+/// The upstream "app" of `weir run --to URL…` and of weir::Client. Each URL is one source of
+/// endpoints:
 ///
 ///   HOST:PORT, PORT        HTTP/1.1; PORT alone is on 127.0.0.1
 ///   http://HOST[:PORT]     the same; port 80 if there is none
