@@ -170,10 +170,10 @@ void Scrape::admission() {
   });
   per_scope(kAdmissionVegasQueueEstimate, &Scope::queue_estimate);
   page_.family(kAdmissionLimitChanges);
-  for (std::size_t i = 0; i < scopes_.size(); ++i) {
-    const OperatorLog::Moves moves = view_.log.moves(scopes_[i].name);
-    page_.sample({scopes_[i].name, "up"}, moves.up);
-    page_.sample({scopes_[i].name, "down"}, moves.down);
+  for (const Scope& scope : scopes_) {
+    const OperatorLog::Moves moves = view_.log.moves(scope.name);
+    page_.sample({scope.name, "up"}, moves.up);
+    page_.sample({scope.name, "down"}, moves.down);
   }
   per_counter(kAdmissionOutcomes, count(), &UpstreamCounters::outcomes, 0,
               [](std::size_t k) { return kOutcomeNames[k]; });

@@ -11,7 +11,6 @@ namespace weir::inline v0::upstream {
 
 using control::OutgoingEnd;
 using control::OutgoingItem;
-using control::OutgoingQueue;
 
 void ConnectionWaiter::on_item_end(OutgoingItem& item, OutgoingEnd how) noexcept {
   auto& waiter = *static_cast<ConnectionWaiter*>(item.context());
