@@ -22,9 +22,9 @@ std::vector<policy::HashRing::Member> ring_members(const ReplicasSpec& spec) {
 }  // namespace
 
 ReplicaPool::ReplicaPool(const ReplicasSpec& spec, Rng rng)
-    : spec_(spec),
+    : shared_budget_(spec.budget),
+      spec_(spec),
       rng_(rng),
-      shared_budget_(spec.budget),
       replicas_(spec.each.size()),
       ring_(ring_members(spec)),
       slow_(spec.each.size()),

@@ -95,10 +95,10 @@ class ReplicaPool {
 
  private:
   struct Replica {
+    control::RedundancyBudget budget{};
     double weight = 1;
     policy::EndpointHealth health{TimePoint{}};
     policy::PeakEwma score{};
-    control::RedundancyBudget budget{};
     std::uint32_t in_flight = 0;
     std::deque<TimePoint> unanswered{};  // when they were sent, oldest first
     TimePoint last_heard{};
@@ -129,10 +129,10 @@ class ReplicaPool {
   [[nodiscard]] double effective_weight(const Replica& replica, TimePoint now) const noexcept;
   [[nodiscard]] TimePoint others_heard(std::uint32_t index) const noexcept;
 
+  control::RedundancyBudget shared_budget_;
   const ReplicasSpec& spec_;
   Rng rng_;
   policy::EndpointHealthRules health_rules_{};
-  control::RedundancyBudget shared_budget_;
   std::vector<Replica> replicas_;
   policy::HashRing ring_;
   policy::Cohort cohort_{};
