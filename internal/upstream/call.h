@@ -114,8 +114,8 @@ class Call {
     std::uint32_t caller_attempt = 1;  // x-weir-attempt of the caller
     bool forwards_deadline = false;    // the time left is sent along
     bool idempotent = false;           // the route says so; safe methods are
-    bool repeats = false;              // the same request was started before: it has deposited
     bool hedge = true;                 // false: the route does not want it
+    bool repeats = false;              // the same request was started before: it has deposited
     std::uint64_t hash = 0;            // for the balance by hash
     ReadClass reads = 0;               // at most the last class of the upstream is used
     PoolEndpoint* only = nullptr;      // a check of this endpoint: one attempt, nothing is counted

@@ -119,6 +119,7 @@ Result<void, UpstreamFailure> ClientCall::start() {
       request_.hash_key.empty() ? path.substr(0, path.find('?')) : request_.hash_key;
   const bool read = head.method == http::Method::kGet || head.method == http::Method::kHead;
   const Result<void, UpstreamFailure> started = call_.start({.deadline = deadline_,
+                                                             .priority = request_.priority,
                                                              .caller_attempt = attempts_ + 1,
                                                              .forwards_deadline = true,
                                                              .idempotent = request_.idempotent,
