@@ -111,6 +111,7 @@ class Call {
     std::optional<Duration> overall{};  // unset: the upstream's; 0: none
     std::uint32_t caller_attempt = 1;   // x-weir-attempt of the caller
     bool forwards_deadline = false;     // the time left is sent along
+    bool grpc_timeout = false;          // the same as grpc-timeout
     bool idempotent = false;            // the route says so; safe methods are
     bool hedge = true;                  // false: the route does not want it
     std::uint64_t hash = 0;             // for the balance by hash
@@ -132,6 +133,8 @@ class Call {
   void finish_alone(TimePoint until) noexcept;
   /// From here on no timeout ends it, however long it is silent: event streams, tunnels.
   void lift_deadlines() noexcept;
+  /// The same, but the caller's deadline still ends it.
+  void lift_timeouts() noexcept;
 
   [[nodiscard]] bool active() const noexcept { return dispatcher_ != nullptr; }
   [[nodiscard]] bool tunnel() const noexcept { return tunnel_; }
