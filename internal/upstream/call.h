@@ -113,6 +113,7 @@ class Call {
     Priority priority = Priority::kNormal;
     std::uint32_t caller_attempt = 1;  // x-weir-attempt of the caller
     bool forwards_deadline = false;    // the time left is sent along
+    bool grpc_timeout = false;         // the same as grpc-timeout
     bool idempotent = false;           // the route says so; safe methods are
     bool hedge = true;                 // false: the route does not want it
     bool repeats = false;              // the same request was started before: it has deposited
@@ -135,6 +136,8 @@ class Call {
   void finish_alone(TimePoint until) noexcept;
   /// From here on no timeout ends it, however long it is silent: event streams, tunnels.
   void lift_deadlines() noexcept;
+  /// The same, but the caller's deadline still ends it.
+  void lift_timeouts() noexcept;
 
   [[nodiscard]] bool active() const noexcept { return dispatcher_ != nullptr; }
   [[nodiscard]] bool tunnel() const noexcept { return tunnel_; }

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string_view>
 
+#include "weir/base/time.h"
 #include "weir/experimental/http/method.h"
 
 namespace weir::inline v0::upstream {
@@ -63,6 +64,7 @@ struct RequestHead {
 struct AttemptFields {
   std::uint32_t attempt = 1;                  // 1: not sent
   std::optional<std::uint64_t> time_left_ms;  // until the caller's deadline
+  std::optional<Duration> grpc_timeout{};     // the same, of a gRPC call
 };
 
 }  // namespace weir::inline v0::upstream

@@ -410,8 +410,9 @@ void Impl::step_limiter(Scope& scope, TimePoint now) noexcept {
 }
 
 // Records at most one sample per permit: at the response headers, or at the end if none were sent.
+// A stream can report overload after its headers (the trailers of gRPC): that counts, too.
 inline void Impl::record(Taken& taken, Outcome outcome, TimePoint now) noexcept {
-  if (taken.sampled) return;
+  if (taken.sampled && outcome != Outcome::kOverload) return;
   taken.sampled = true;
   Scope& scope = scope_at(taken.scope);
   bool look = false;

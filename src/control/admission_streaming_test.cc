@@ -126,5 +126,23 @@ TEST(AdmissionStreaming, TheLatencySampleIsTakenAtTheHeaders) {
   EXPECT_EQ(controller.scope_stats(ScopeId::kFirst, kStart).latency_avg, milliseconds(3));
 }
 
+// The status of a gRPC call comes in its trailers, after the headers of its response.
+TEST(AdmissionStreaming, OverloadThatIsReportedAtTheEndPullsTheLimitDown) {
+  const auto limit_after = [](Outcome outcome) {
+    AdmissionConfig config;
+    config.limit.initial_limit = 100;
+    AdmissionController controller(config, Rng(1));
+    for (int ms = 0; ms < 5000; ms += 2) {
+      Permit permit = controller.try_admit(request_of(Priority::kHigh), after_ms(ms)).value();
+      EXPECT_TRUE(permit.to_streaming(after_ms(ms + 1)));
+      std::move(permit).finish(outcome, after_ms(ms + 1));
+      controller.expire(after_ms(ms + 1));
+    }
+    return controller.scope_stats(ScopeId::kFirst, after_ms(5000)).limit;
+  };
+  EXPECT_GE(limit_after(Outcome::kOk), 100U);
+  EXPECT_LT(limit_after(Outcome::kOverload), 50U);
+}
+
 }  // namespace
 }  // namespace weir::inline v0::inline control

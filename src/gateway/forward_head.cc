@@ -123,13 +123,15 @@ Result<upstream::RequestHead, http::h1::WriteError> write_request_head(std::span
   const std::string_view authority =
       request.meta.authority.empty() ? plan.fallback_host : request.meta.authority;
 
+  const std::uint64_t rewritten =
+      plan.intent.grpc_timeout ? set_of(http::FieldId::kGrpcTimeout) : 0;
   http::h1::HeadWriter writer(out);
   writer.request(request.meta.method, request.meta.path);
   const std::size_t host_at = writer.size();
   writer.field("host", authority);
   const std::size_t fields_begin = writer.size();
   for (const http::HeaderView& field : headers) {
-    if (forwards(field, removed)) writer.field(field.name, field.value);
+    if (forwards(field, removed | rewritten)) writer.field(field.name, field.value);
   }
   writer.field("via", kPseudonyms[static_cast<std::size_t>(request.version)]);
   write_origin(writer, request, plan);

@@ -6,6 +6,7 @@
 #include "weir/experimental/io/clock.h"
 
 #include "forward_head.h"
+#include "grpc_call.h"
 #include "intent.h"
 #include "local_answer.h"
 
@@ -109,7 +110,16 @@ void GatewayLoop::on_headers(ServerStream& stream, const ServerRequest& request)
   if (route->config.max_body > 0 && request.body_length.value_or(0) > route->config.max_body) {
     return refuse_early(stream, request, caller, GatewayRefusal::kBodyTooLarge, &upstream);
   }
-  const Intent intent = read_intent(*request.headers, caller, *route);
+  Intent intent = read_intent(*request.headers, caller, *route);
+  if (is_grpc(request)) {
+    if (!upstream.served->upstream.config().may_speak_http2()) {
+      return refuse_early(stream, request, caller, GatewayRefusal::kGrpcNeedsHttp2, &upstream);
+    }
+    const Result<std::optional<Duration>, GatewayRefusal> timeout =
+        read_grpc_timeout(*request.headers);
+    if (!timeout) return refuse_early(stream, request, caller, timeout.error(), &upstream);
+    intent.grpc_timeout = *timeout;
+  }
   const bool critical = intent.priority == Priority::kCritical;
   stream.set_critical(critical);
   const PoolStats& places = proxied_.stats();
@@ -139,7 +149,7 @@ void GatewayLoop::refuse_early(ServerStream& stream, const ServerRequest& reques
   note.take_id(*request.headers, RequestId::draw(rng_).view());
   LocalAnswer answer = answer_for(refusal, hint);
   answer.request_id = note.request_id();
-  send_local(stream, answer, wanted_form(*request.headers));
+  send_local(stream, answer, wanted_form(request));
   time_refusal(request.received_at);
   if (!log_.on()) return;
   note.take(request, caller);

@@ -40,7 +40,7 @@ AdmissionRequest admission_request_for(const Route& route, const Intent& intent,
   ask.cost = route.config.cost;
   ask.hedge = intent.hedge();
   ask.route = static_cast<std::uint16_t>(route.index + 1);
-  if (intent.time_left) ask.deadline = facts.received_at + *intent.time_left;
+  if (const auto allowed = intent.allowed()) ask.deadline = facts.received_at + *allowed;
   return ask;
 }
 

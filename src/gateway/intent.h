@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 
@@ -18,6 +19,15 @@ struct Intent {
   Priority priority = Priority::kNormal;
   std::optional<Duration> time_left;  // x-weir-deadline-ms
   std::uint32_t attempt = 1;          // x-weir-attempt
+  /// A gRPC call with a grpc-timeout: what was left of it when the head arrived. Any client may set
+  /// it; the smaller of the two deadlines counts.
+  std::optional<Duration> grpc_timeout{};
+
+  /// The time that its caller gives it.
+  [[nodiscard]] std::optional<Duration> allowed() const noexcept {
+    if (!time_left || !grpc_timeout) return time_left ? time_left : grpc_timeout;
+    return std::min(*time_left, *grpc_timeout);
+  }
 
   /// A second attempt of a read, or a retry: admitted last.
   [[nodiscard]] bool hedge() const noexcept { return attempt > 1; }

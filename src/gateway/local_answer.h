@@ -9,6 +9,7 @@
 #include "weir/base/number_text.h"
 #include "weir/base/time.h"
 #include "weir/experimental/http/header_view.h"
+#include "weir/experimental/server/handler.h"
 #include "weir/experimental/server/stream.h"
 #include "weir/policy/reason.h"
 
@@ -29,6 +30,10 @@ namespace weir::inline v0::gateway {
   X(kSlowBody, "slow_body", 408, 8, false, false, "",                                             \
     "the body came too slowly while others waited")                                               \
   X(kHeadTooLarge, "head_too_large", 431, 8, false, false, "", "the request header does not fit") \
+  X(kBadGrpcTimeout, "bad_grpc_timeout", 400, 13, false, false, "",                               \
+    "grpc-timeout is given once: 1 to 8 digits, then H, M, S, m, u or n")                         \
+  X(kGrpcNeedsHttp2, "grpc_needs_http2", 501, 12, false, false, "",                               \
+    "this upstream does not speak HTTP/2, which gRPC needs: protocol = http2")                    \
   X(kNoPlace, "no_place", 503, 8, true, true, "", "too many requests are under way")
 // clang-format on
 
@@ -82,16 +87,21 @@ struct LocalAnswer {
   std::string_view sentence;            // for people
   std::optional<Duration> retry_after;  // a hint, if a retry makes sense
   std::string_view request_id{};        // empty: not sent
+  std::uint8_t grpc = 14;               // the status for a gRPC call
 };
 
 [[nodiscard]] LocalAnswer answer_for(GatewayReason refusal,
                                      std::optional<Duration> retry_after) noexcept;
 [[nodiscard]] LocalAnswer answer_for(upstream::UpstreamFailure failure) noexcept;
 
-/// The form of an answer's body.
-enum class AnswerForm : std::uint8_t { kText, kJson };
-/// JSON if Accept names it, otherwise text.
-[[nodiscard]] AnswerForm wanted_form(const http::HeaderList& headers) noexcept;
+/// A gRPC call: an HTTP/2 request with the content type of gRPC.
+[[nodiscard]] bool is_grpc(const ServerRequest& request) noexcept;
+
+/// The form of an answer. kGrpc: status 200 and no body; the fields tell what happened
+/// ("Trailers-Only"), since gRPC clients obey a retry hint in no other form.
+enum class AnswerForm : std::uint8_t { kText, kJson, kGrpc };
+/// That of gRPC for a gRPC call, JSON if Accept names it, otherwise text.
+[[nodiscard]] AnswerForm wanted_form(const ServerRequest& request) noexcept;
 
 /// Builds the header fields and the body of a local answer in place.
 class LocalAnswerText {
@@ -106,15 +116,18 @@ class LocalAnswerText {
   [[nodiscard]] std::string_view body() const noexcept { return {body_.data(), body_size_}; }
 
  private:
+  void write_grpc(const LocalAnswer& answer) noexcept;
+  void write_body(const LocalAnswer& answer, bool json) noexcept;
   void add_field(std::string_view name, std::string_view value) noexcept;
   void add_body(std::string_view text) noexcept;
 
-  std::array<ResponseField, 6> fields_;
+  std::array<ResponseField, 9> fields_;
   std::size_t field_count_ = 0;
   std::array<char, 256> body_;
   std::size_t body_size_ = 0;
   NumberText retry_ms_{0};
   NumberText retry_s_{0};
+  NumberText grpc_{0};
   std::uint16_t status_;
 };
 

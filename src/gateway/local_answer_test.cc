@@ -49,6 +49,33 @@ TEST(GatewayReason, StatusesAreThoseOfTheTable) {
   EXPECT_EQ(status(GatewayRefusal::kBodyTooLarge), 413);
 }
 
+TEST(LocalAnswer, OfAGrpcCallIsTrailersOnly) {
+  const LocalAnswerText text(answer_for(Reason::kOverload, milliseconds(150)), AnswerForm::kGrpc);
+  EXPECT_EQ(text.head().status, 200);
+  EXPECT_EQ(fields_of(text),
+            "content-type: application/grpc\nx-weir-reason: overload\nx-weir-retry-after-ms: 150\n"
+            "grpc-status: 8\ngrpc-message: overload: the service is at its limit\n"
+            "grpc-retry-pushback-ms: 150\ngrpc-retry-after-ms: 150\n");
+  EXPECT_EQ(text.body(), "");
+}
+
+TEST(LocalAnswer, TheMessageOfAGrpcCallIsPercentEncoded) {
+  const LocalAnswerText text(answer_for(GatewayRefusal::kAmbiguousPath, {}), AnswerForm::kGrpc);
+  EXPECT_THAT(fields_of(text), HasSubstr("//, %252F, ; and backslash"));
+  EXPECT_THAT(fields_of(text), HasSubstr("grpc-status: 3\n"));
+}
+
+TEST(LocalAnswer, EveryReasonFitsInEveryForm) {
+  for (std::size_t i = 1; i < GatewayReason::kCount; ++i) {
+    for (const AnswerForm form : {AnswerForm::kText, AnswerForm::kJson, AnswerForm::kGrpc}) {
+      LocalAnswer answer = answer_for(GatewayReason::at(i), milliseconds(4'000'000'000));
+      answer.request_id = "0123456789abcdef0123456789abcdef";
+      const LocalAnswerText text(answer, form);
+      EXPECT_GE(text.head().fields.size(), 2U);
+    }
+  }
+}
+
 TEST(LocalAnswer, CarriesTheReasonAndTheHint) {
   const LocalAnswerText text(answer_for(Reason::kOverload, milliseconds(1500)), AnswerForm::kText);
   EXPECT_EQ(text.head().status, 503);
@@ -94,7 +121,7 @@ TEST(LocalAnswer, EveryAnswerFitsInBothForms) {
 }
 
 TEST(LocalAnswer, AcceptDecidesTheForm) {
-  const auto form = [](const TestHead& head) { return wanted_form(head.list()); };
+  const auto form = [](const TestHead& head) { return wanted_form(head.request()); };
   EXPECT_EQ(form(TestHead{}), AnswerForm::kText);
   EXPECT_EQ(form(TestHead{{"Accept", "*/*"}}), AnswerForm::kText);
   EXPECT_EQ(form(TestHead{{"Accept", "application/json"}}), AnswerForm::kJson);

@@ -5,8 +5,10 @@
 
 #include "weir/base/assert.h"
 
+#include "answer_outcome.h"
 #include "forward_head.h"
 #include "gateway_loop.h"
+#include "grpc_call.h"
 #include "hash_key.h"
 #include "identity.h"
 #include "intent.h"
@@ -16,22 +18,6 @@
 
 namespace weir::inline v0::gateway {
 namespace {
-
-/// A refusal that its sender explains: by a Weir behind us, or with the time to wait. It protects
-/// itself already; our limit must not fall too.
-bool is_explained_refusal(const upstream::ResponseHead& head) noexcept {
-  if (head.status != 503 && head.status != 429) return false;
-  return head.headers.has(http::FieldId::kXWeirReason) ||
-         head.headers.has(http::FieldId::kRetryAfter) ||
-         head.headers.has(http::FieldId::kGrpcRetryPushbackMs);
-}
-
-/// The outcome that a response reports to the limiter.
-Outcome outcome_of(const upstream::ResponseHead& head) noexcept {
-  if (is_explained_refusal(head)) return Outcome::kIgnored;
-  if (head.status == 503) return Outcome::kOverload;
-  return head.status >= 500 ? Outcome::kError : Outcome::kOk;
-}
 
 bool is_event_stream(const upstream::ResponseHead& head) noexcept {
   constexpr std::string_view kType = "text/event-stream";
@@ -105,7 +91,7 @@ void ProxiedRequest::begin(const ServerRequest& request, const Route& route, con
   max_body_ = route.config.max_body;
   priority_ = intent.priority;
   has_body_ = request.body_length != std::optional<std::uint64_t>(0);
-  form_ = wanted_form(*request.headers);
+  form_ = wanted_form(request);
   upgrade_ = wants_tunnel(request);
   // Turns go by actor where there is one; uploads are always compared by address.
   if (uploads() || !actor.identity.present()) source_ = source_of(caller, core.controller);
@@ -124,6 +110,7 @@ void ProxiedRequest::begin(const ServerRequest& request, const Route& route, con
             .priority = priority_,
             .caller_attempt = intent.attempt,
             .forwards_deadline = intent.time_left.has_value(),
+            .grpc_timeout = intent.grpc_timeout.has_value(),
             .idempotent = route.config.idempotent,
             .hedge = route.config.hedge,
             .reads = route.reads};
@@ -334,6 +321,10 @@ bool ProxiedRequest::on_upstream_head(const upstream::ResponseHead& head) {
     end_linger(outcome);
     return true;
   }
+  if (grpc() && !is_grpc_answer(head)) {
+    translate(head);
+    return true;
+  }
   const bool ended = head.body.empty() && !head.tunnel;
   const SendResult sent = stream_->send_headers(
       {.status = static_cast<std::uint16_t>(head.status),
@@ -361,7 +352,7 @@ bool ProxiedRequest::on_upstream_head(const upstream::ResponseHead& head) {
 void ProxiedRequest::head_taken(const upstream::ResponseHead& head) {
   const TimePoint now = home_.now();
   status_ = static_cast<std::uint16_t>(head.status);
-  outcome_ = outcome_of(head);
+  outcome_ = grpc() && response_ended_ ? outcome_of_grpc(head.headers) : outcome_of(head);
   upstream_time_ = now - permit_.granted_at();
   to_.counters.latency.observe(to_seconds(upstream_time_));
   time_sample();
@@ -369,6 +360,7 @@ void ProxiedRequest::head_taken(const upstream::ResponseHead& head) {
   if (outcome_ == Outcome::kIgnored) permit_.skip_sample();  // its time is not that of the service
   if (outcome_ == Outcome::kOk) permit_.to_streaming(now);
   if (head.tunnel || is_event_stream(head)) call_.lift_deadlines();
+  if (grpc()) call_.lift_timeouts();  // a stream may be silent; its client's deadline holds
 }
 
 std::size_t ProxiedRequest::on_upstream_body(std::string_view bytes) {
@@ -379,6 +371,7 @@ std::size_t ProxiedRequest::on_upstream_body(std::string_view bytes) {
 }
 
 bool ProxiedRequest::on_upstream_trailers(const http::HeaderList& trailers) {
+  if (grpc()) outcome_ = outcome_of_grpc(trailers);
   std::size_t count = 0;
   const std::span<ResponseField> fields = home_.field_storage();
   for (const http::HeaderView& field : trailers) {

@@ -66,6 +66,7 @@ class ProxiedRequest final : public Handler, public upstream::CallEvents {
   [[nodiscard]] bool waits_for_its_client() const noexcept;
   /// Whether its body is to be read after its admission.
   [[nodiscard]] bool uploads() const noexcept { return has_body_ && !upgrade_; }
+  [[nodiscard]] bool grpc() const noexcept { return form_ == AnswerForm::kGrpc; }
   [[nodiscard]] Priority priority() const noexcept { return priority_; }
   [[nodiscard]] std::uint64_t source() const noexcept { return source_; }
   [[nodiscard]] UpstreamPlace& place() const noexcept;
@@ -109,6 +110,11 @@ class ProxiedRequest final : public Handler, public upstream::CallEvents {
   void fail(upstream::UpstreamFailure failure);
   [[nodiscard]] Duration advised_wait() const noexcept;
   void answer(LocalAnswer answer);
+  /// Tells a gRPC client in trailers how a response ended that had begun. False: they cannot be
+  /// sent now.
+  [[nodiscard]] bool end_with_status(const LocalAnswer& answer);
+  /// Answers for an endpoint whose answer is not gRPC.
+  void translate(const upstream::ResponseHead& head);
   void leave();
   [[nodiscard]] bool may_linger(CloseReason reason) const noexcept;
   void linger() noexcept;

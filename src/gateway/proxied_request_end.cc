@@ -2,7 +2,9 @@
 
 #include "weir/base/assert.h"
 
+#include "answer_outcome.h"
 #include "gateway_loop.h"
+#include "grpc_call.h"
 #include "proxied_request.h"
 #include "upstream/dispatcher.h"
 #include "upstream_answer.h"
@@ -56,7 +58,8 @@ void ProxiedRequest::fail(upstream::UpstreamFailure failure) {
   finish_permit(slow_ == EndedBy::kClient ? Outcome::kError : meaning_of(failure).outcome);
   if (stream_->response_started()) {
     call_.cancel();
-    return stream_->reset();  // on_abort ends it
+    if (grpc() && end_with_status(answer_for(failure))) return;  // on_finished ends it
+    return stream_->reset();                                     // on_abort ends it
   }
   LocalAnswer local = answer_for(failure);
   if (local.status == 503) local.retry_after = home_.retry_hint(scope(), advised_wait());
@@ -86,6 +89,30 @@ void ProxiedRequest::refuse(GatewayReason refusal) {
   home.time_refusal(from);
 }
 
+bool ProxiedRequest::end_with_status(const LocalAnswer& answer) {
+  if (response_ended_) return false;
+  const LocalAnswerText text(answer, AnswerForm::kGrpc);
+  std::array<ResponseField, 8> trailers;
+  std::size_t count = 0;
+  for (const ResponseField& field : text.head().fields) {
+    if (field.name != "content-type" && count < trailers.size()) trailers[count++] = field;
+  }
+  response_ended_ = stream_->send_trailers({trailers.data(), count}) == SendResult::kSent;
+  return response_ended_;
+}
+
+void ProxiedRequest::translate(const upstream::ResponseHead& head) {
+  const LocalAnswer local = grpc_answer_for(head);
+  status_ = local.status;
+  time_sample();
+  name_endpoint();
+  finish_permit(outcome_of(head));
+  to_.counters.answered[1].add();  // as 200, which every gRPC call has
+  to_.counters.duration.observe(to_seconds(home_.now() - received_at_));
+  log({.status = local.status, .reason = local.reason});
+  answer(local);
+}
+
 void ProxiedRequest::answer(LocalAnswer answer) {
   answer.request_id = note_.request_id();
   stream_->set_handler(home_.front_handler());
@@ -109,7 +136,8 @@ void ProxiedRequest::on_finished(ServerStream& stream) {
   to_.counters.answered[status_ / 100U - 1].add();
   to_.counters.duration.observe(to_seconds(home_.now() - received_at_));
   finish_permit(outcome_);
-  log({.status = status_});
+  const bool failed = failure_ != upstream::UpstreamFailure::kNone;
+  log({.status = status_, .reason = failed ? name_of(failure_) : std::string_view{}});
   static_cast<void>(stream);
   leave();
 }
@@ -136,7 +164,7 @@ void ProxiedRequest::on_abort(ServerStream& stream, CloseReason reason) {
 // client start the same work again at once.
 bool ProxiedRequest::may_linger(CloseReason reason) const noexcept {
   return ended_by(reason) == EndedBy::kClient && call_.active() && call_.under_way() &&
-         call_.request_sent_at() != TimePoint{} && status_ == 0 && !upgrade_ &&
+         call_.request_sent_at() != TimePoint{} && status_ == 0 && !upgrade_ && !grpc() &&
          failure_ == upstream::UpstreamFailure::kNone && home_.has_spare_places();
 }
 

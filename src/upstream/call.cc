@@ -95,6 +95,9 @@ Result<void, UpstreamFailure> Call::start(const Start& start) noexcept {
 
 AttemptFields Call::fields_for(std::uint32_t attempt) const noexcept {
   AttemptFields fields{.attempt = start_.caller_attempt + attempt - 1, .time_left_ms = {}};
+  if (start_.grpc_timeout && start_.deadline != TimePoint{}) {
+    fields.grpc_timeout = start_.deadline - dispatcher_->now();
+  }
   if (start_.forwards_deadline && start_.deadline != TimePoint{}) {
     const auto left =
         std::chrono::duration_cast<std::chrono::milliseconds>(start_.deadline - dispatcher_->now());
@@ -408,7 +411,12 @@ void Call::finish_alone(TimePoint until) noexcept {
 }
 
 void Call::lift_deadlines() noexcept {
-  deadline_ = TimePoint::max();
+  start_.deadline = {};
+  lift_timeouts();
+}
+
+void Call::lift_timeouts() noexcept {
+  deadline_ = start_.deadline != TimePoint{} ? start_.deadline : TimePoint::max();
   patient_ = true;
   rearm();
   attempt_->rearm();

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "weir/base/assert.h"
+#include "weir/experimental/http/grpc.h"
 
 #include "client_connection.h"
 #include "h2_wire.h"
@@ -71,6 +72,8 @@ void H2Stream::start(const RequestHead& head, const AttemptFields& fields,
       [&](std::string_view name, std::string_view value) { list.add(name, value); });
   if (fields.attempt > 1) list.add("x-weir-attempt", digits(attempt, fields.attempt));
   if (fields.time_left_ms) list.add("x-weir-deadline-ms", digits(time_left, *fields.time_left_ms));
+  const http::GrpcTimeoutText grpc_timeout(fields.grpc_timeout.value_or(Duration(0)));
+  if (fields.grpc_timeout) list.add("grpc-timeout", grpc_timeout.view());
   const Result<http::h2::StreamId, UpstreamFailure> opened =
       head.upgrade || list.overflowed()
           ? Result<http::h2::StreamId, UpstreamFailure>(unexpected(

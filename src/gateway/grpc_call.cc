@@ -1,0 +1,43 @@
+#include "grpc_call.h"
+
+#include "weir/base/number_text.h"
+#include "weir/experimental/http/grpc.h"
+
+namespace weir::inline v0::gateway {
+using http::FieldId;
+
+Result<std::optional<Duration>, GatewayRefusal> read_grpc_timeout(
+    const http::HeaderList& headers) noexcept {
+  std::optional<Duration> timeout;
+  for (const http::HeaderView& field : headers) {
+    if (field.id != FieldId::kGrpcTimeout) continue;
+    const std::optional<Duration> one = http::parse_grpc_timeout(field.value);
+    if (!one || timeout) return unexpected(GatewayRefusal::kBadGrpcTimeout);
+    timeout = one;
+  }
+  return timeout;
+}
+
+bool is_grpc_answer(const upstream::ResponseHead& head) noexcept {
+  return head.status == 200 &&
+         http::is_grpc_content_type(head.headers.value(FieldId::kContentType));
+}
+
+LocalAnswer grpc_answer_for(const upstream::ResponseHead& head) noexcept {
+  LocalAnswer answer{.status = static_cast<std::uint16_t>(head.status),
+                     .reason = "not_grpc",
+                     .sentence = "the answer of the upstream is not one of gRPC",
+                     .retry_after = {},
+                     .request_id = {},
+                     .grpc = static_cast<std::uint8_t>(http::grpc_status_of_http(head.status))};
+  if (const auto ms =
+          parse_number<std::uint32_t>(head.headers.value(FieldId::kXWeirRetryAfterMs))) {
+    answer.retry_after = std::chrono::milliseconds(*ms);
+  } else if (const auto seconds =
+                 parse_number<std::uint32_t>(head.headers.value(FieldId::kRetryAfter))) {
+    answer.retry_after = std::chrono::seconds(*seconds);
+  }
+  return answer;
+}
+
+}  // namespace weir::inline v0::gateway

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <optional>
+
+#include "weir/base/result.h"
+#include "weir/base/time.h"
+#include "weir/experimental/http/header_view.h"
+
+#include "local_answer.h"
+#include "upstream/response_head.h"
+
+namespace weir::inline v0::gateway {
+
+// What differs for gRPC calls.
+
+/// The time that the client gives the call; nullopt: no limit. It is given at most once.
+[[nodiscard]] Result<std::optional<Duration>, GatewayRefusal> read_grpc_timeout(
+    const http::HeaderList& headers) noexcept;
+
+/// Whether an answer is one of gRPC: 200 with its content type. Others come from something between
+/// us and the service, and are translated.
+[[nodiscard]] bool is_grpc_answer(const upstream::ResponseHead& head) noexcept;
+
+/// What a gRPC client is told instead of an answer that is not gRPC.
+[[nodiscard]] LocalAnswer grpc_answer_for(const upstream::ResponseHead& head) noexcept;
+
+}  // namespace weir::inline v0::gateway
