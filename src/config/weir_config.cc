@@ -83,7 +83,15 @@ void check_routes(ConfigErrors& errors, const Config& config) {
     const gateway::RouteConfig& route = config.routes[i];
     append_errors(errors, indexed("route", i), route.validate());
     if (route.upstream.empty()) continue;
-    if (std::find(names.begin(), names.end(), route.upstream) != names.end()) continue;
+    const auto named = std::find(names.begin(), names.end(), route.upstream);
+    if (named != names.end()) {
+      const upstream::UpstreamConfig& to = config.upstreams[static_cast<std::size_t>(named - names.begin())];
+      if (!route.grpc.empty() && !to.may_speak_http2()) {
+        add_error(errors, indexed("route", i) + "grpc", quoted_text(route.grpc),
+                  "led to an upstream that speaks HTTP/2: [[upstream]] protocol = \"http2\"");
+      }
+      continue;
+    }
     std::string allowed = "the name of an [[upstream]]";
     const std::string_view meant = nearest(route.upstream, names);
     if (!meant.empty()) allowed += "; did you mean " + std::string(meant) + "?";
@@ -101,7 +109,7 @@ void check_routes(ConfigErrors& errors, const Config& config) {
 
 bool same_match(const gateway::RouteConfig& a, const gateway::RouteConfig& b) {
   return a.host == b.host && a.path == b.path && a.path_prefix == b.path_prefix &&
-         a.methods == b.methods;
+         a.grpc == b.grpc && a.methods == b.methods;
 }
 
 void warn_of_routes(ConfigErrors& found, const Config& config) {

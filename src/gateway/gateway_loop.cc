@@ -118,7 +118,7 @@ void GatewayLoop::on_headers(ServerStream& stream, const ServerRequest& request)
     const Result<std::optional<Duration>, GatewayRefusal> timeout =
         read_grpc_timeout(*request.headers);
     if (!timeout) return refuse_early(stream, request, caller, timeout.error(), &upstream);
-    intent.grpc_timeout = *timeout;
+    intent.grpc_timeout = shorter(*timeout, route->config.overall_timeout);
   }
   const bool critical = intent.priority == Priority::kCritical;
   stream.set_critical(critical);

@@ -1,5 +1,7 @@
 #include "grpc_call.h"
 
+#include <algorithm>
+
 #include "weir/base/number_text.h"
 #include "weir/experimental/http/grpc.h"
 
@@ -16,6 +18,12 @@ Result<std::optional<Duration>, GatewayRefusal> read_grpc_timeout(
     timeout = one;
   }
   return timeout;
+}
+
+std::optional<Duration> shorter(std::optional<Duration> timeout,
+                                std::optional<Duration> overall) noexcept {
+  if (!overall || *overall == Duration(0)) return timeout;
+  return timeout ? std::min(*timeout, *overall) : overall;
 }
 
 bool is_grpc_answer(const upstream::ResponseHead& head) noexcept {

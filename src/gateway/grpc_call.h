@@ -17,6 +17,11 @@ namespace weir::inline v0::gateway {
 [[nodiscard]] Result<std::optional<Duration>, GatewayRefusal> read_grpc_timeout(
     const http::HeaderList& headers) noexcept;
 
+/// The shorter of the client's timeout and the route's overall_timeout, if that is above 0: the
+/// deadline of the method.
+[[nodiscard]] std::optional<Duration> shorter(std::optional<Duration> timeout,
+                                              std::optional<Duration> overall) noexcept;
+
 /// Whether an answer is one of gRPC: 200 with its content type. Others come from something between
 /// us and the service, and are translated.
 [[nodiscard]] bool is_grpc_answer(const upstream::ResponseHead& head) noexcept;

@@ -39,6 +39,15 @@ TEST(GrpcCall, HasATimeoutAtMostOnce) {
   }
 }
 
+TEST(GrpcCall, TheDeadlineOfAMethodIsTheLongest) {
+  EXPECT_EQ(shorter(std::nullopt, std::nullopt), std::nullopt);
+  EXPECT_EQ(shorter(seconds(5), std::nullopt), seconds(5));
+  EXPECT_EQ(shorter(seconds(5), Duration(0)), seconds(5)) << "0: no limit";
+  EXPECT_EQ(shorter(seconds(5), seconds(2)), seconds(2));
+  EXPECT_EQ(shorter(seconds(1), seconds(2)), seconds(1));
+  EXPECT_EQ(shorter(std::nullopt, seconds(2)), seconds(2));
+}
+
 TEST(GrpcCall, AnAnswerIsOneOfGrpcByStatusAndContentType) {
   const TestHead grpc{{"content-type", "application/grpc"}};
   const TestHead html{{"content-type", "text/html"}};

@@ -56,8 +56,11 @@ RouteTable::RouteTable(std::span<const RouteConfig> routes, std::span<const std:
       entry.host_kind = HostKind::kExact;
       entry.host = to_lower(host_of(config.host));
     }
-    const bool exact = !config.path.empty();
-    const std::string& path = exact ? config.path : config.path_prefix;
+    const bool method = config.grpc.find('/') != std::string::npos;
+    const bool exact = !config.path.empty() || method;
+    const std::string path = !config.grpc.empty() ? "/" + config.grpc
+                             : exact              ? config.path
+                                                  : config.path_prefix;
     if (path.size() > (exact ? 0U : 1U))
       entry.path_kind = exact ? PathKind::kExact : PathKind::kPrefix;
     for (std::size_t i = 0; i < kPathReadings.size(); ++i) {

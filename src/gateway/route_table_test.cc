@@ -80,6 +80,18 @@ TEST(RouteTable, APrefixIsMadeOfWholeSegments) {
   EXPECT_EQ(matched({all}, "x", "*"), 0);
 }
 
+TEST(RouteTable, AGrpcServiceHasAllItsMethodsAndAMethodOnlyItself) {
+  RouteConfig method = to("a");
+  method.grpc = "pkg.Service/Get";
+  RouteConfig service = to("b");
+  service.grpc = "pkg.Service";
+  EXPECT_EQ(matched({method, service}, "x", "/pkg.Service/Get", "POST"), 0);
+  EXPECT_EQ(matched({method, service}, "x", "/pkg.Service/Put", "POST"), 1);
+  EXPECT_EQ(matched({method, service}, "x", "/pkg.Service/GetMore", "POST"), 1);
+  EXPECT_EQ(matched({method, service}, "x", "/pkg.Service2/Get", "POST"), -1);
+  EXPECT_EQ(matched({method, service}, "x", "/pkg.service/Get", "POST"), -1);
+}
+
 TEST(RouteTable, APathIsExactAndHasNoQuery) {
   RouteConfig route = to("a");
   route.path = "/health";

@@ -37,6 +37,7 @@ struct RouteConfig {
   std::string host;                  // "example.com", "*.example.com"; empty: any
   std::string path;                  // this path exactly
   std::string path_prefix;           // or every path below it; both empty: any
+  std::string grpc;                  // or a gRPC service "pkg.Service", or "pkg.Service/Method"
   std::vector<std::string> methods;  // empty: any
   std::string upstream;
   std::optional<Priority> priority;  // unset: from trusted peers' headers, else normal
@@ -79,6 +80,16 @@ constexpr bool is_host_pattern(std::string_view host) noexcept {
   return !host.empty() && host.find_first_of("*/ \t\r\n?#@") == std::string_view::npos;
 }
 
+/// "pkg.Service" or "pkg.Service/Method".
+constexpr bool is_grpc_name(std::string_view text) noexcept {
+  const std::size_t slash = text.find('/');
+  const auto is_name = [](std::string_view part) {
+    return is_token(part) && part.find_first_of("!#$%&'*+-^`|~") == std::string_view::npos;
+  };
+  if (slash == std::string_view::npos) return is_name(text);
+  return is_name(text.substr(0, slash)) && is_name(text.substr(slash + 1));
+}
+
 }  // namespace route_detail
 
 inline ConfigErrors RouteConfig::validate() const {
@@ -92,6 +103,12 @@ inline ConfigErrors RouteConfig::validate() const {
   if (!path.empty() && path[0] != '/') add_error(errors, "path", path, "a path that starts with /");
   if (!path_prefix.empty() && path_prefix[0] != '/') {
     add_error(errors, "path_prefix", path_prefix, "a path that starts with /");
+  }
+  if (!grpc.empty() && !route_detail::is_grpc_name(grpc)) {
+    add_error(errors, "grpc", grpc, "a service, pkg.Service, or a method, pkg.Service/Method");
+  }
+  if (!grpc.empty() && !(path.empty() && path_prefix.empty())) {
+    add_error(errors, "grpc", grpc, "left out when path or path_prefix is given");
   }
   for (const std::string& method : methods) {
     if (!route_detail::is_token(method)) add_error(errors, "methods", method, "an HTTP method");
