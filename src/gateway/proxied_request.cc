@@ -92,6 +92,7 @@ void ProxiedRequest::begin(const ServerRequest& request, const Route& route, con
   priority_ = intent.priority;
   has_body_ = request.body_length != std::optional<std::uint64_t>(0);
   form_ = wanted_form(request);
+  if (grpc()) stream_->expect_silence();
   upgrade_ = wants_tunnel(request);
   // Turns go by actor where there is one; uploads are always compared by address.
   if (uploads() || !actor.identity.present()) source_ = source_of(caller, core.controller);
