@@ -92,7 +92,6 @@ void ProxiedRequest::begin(const ServerRequest& request, const Route& route, con
   priority_ = intent.priority;
   has_body_ = request.body_length != std::optional<std::uint64_t>(0);
   form_ = wanted_form(request);
-  if (grpc()) stream_->expect_silence();
   upgrade_ = wants_tunnel(request);
   // Turns go by actor where there is one; uploads are always compared by address.
   if (uploads() || !actor.identity.present()) source_ = source_of(caller, core.controller);
@@ -210,6 +209,7 @@ void ProxiedRequest::launch() {
   // Responses that nobody reads may hold the connections.
   if (!call_.under_way() && to_.served->upstream.full()) stream_->make_room();
   if (uploads()) home_.uploads().add(*this);
+  if (grpc()) stream_->expect_silence();
   // The body is requested after the head is sent: until then there is only room for the head.
   if (has_body_ && !call_.send_body({}, false)) {
     stream_->pause();
