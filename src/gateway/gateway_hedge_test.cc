@@ -24,6 +24,7 @@ using testkit::RunningGateway;
 class GatewayHedgeTest : public ::testing::Test {
  protected:
   GatewayHedgeTest() : config(gateway_config({a.address(), b.address()})) {
+    config.hedge.enabled = true;
     config.server.loops = 1;
     config.upstreams[0].warm_connections = 2;
   }
