@@ -35,6 +35,7 @@ class FakeStream final : public ServerStream {
 
   void pause() override { paused = true; }
   void resume() override { paused = false; }
+  void expect_silence() noexcept override {}
   SendResult send_headers(const ResponseHead& head, bool last) override {
     if (takes_head != SendResult::kSent) return takes_head;
     status = head.status;

@@ -205,9 +205,11 @@ inline void echo(ScriptedHandler& handler) {
   handler.aborted = [drop](ServerStream& stream, CloseReason) { drop(stream); };
 }
 
-/// One upstream "app" with these endpoints, one route for everything, two loops, small pools.
+/// One upstream "app" with these endpoints, one route for everything, two loops, small pools; no
+/// hedges, so that a slow machine does not send a request twice.
 inline config::Config gateway_config(const std::vector<std::string>& endpoints) {
   config::Config config;
+  config.hedge.enabled = false;
   config.server.listen = {"127.0.0.1:0"};
   config.server.loops = 2;
   config.server.max_connections = 256;

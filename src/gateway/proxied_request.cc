@@ -209,6 +209,7 @@ void ProxiedRequest::launch() {
   // Responses that nobody reads may hold the connections.
   if (!call_.under_way() && to_.served->upstream.full()) stream_->make_room();
   if (uploads()) home_.uploads().add(*this);
+  if (grpc()) stream_->expect_silence();
   // The body is requested after the head is sent: until then there is only room for the head.
   if (has_body_ && !call_.send_body({}, false)) {
     stream_->pause();

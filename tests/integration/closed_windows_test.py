@@ -6,12 +6,13 @@ import time
 import unittest
 
 import closed_window_clients as clients
+from bars import bar
 from processes import Nginx, Origin, ProcessTest, Weir, wait_until
 from stolen_time import StolenTime
 
 SECONDS = float(sys.argv.pop(1)) if len(sys.argv) > 1 else 9.0  # the second visit is after 8 s
 QUIET = '[admin]\naccess_log = "off"'
-BACK_WITHIN = 5.0
+BACK_WITHIN = bar(5.0, 15.0)
 
 
 class ClosedWindows(ProcessTest):
@@ -37,7 +38,7 @@ class ClosedWindows(ProcessTest):
               f"p99 {good.p99 * 1e3:.0f} ms", good.statuses(), f"sent {attack.sent_bytes}",
               f"limit {before} {during} {self.limit(gateway)}",
               f"ended {gateway.metric('weir_server_blocked_ended_total'):.0f}")
-        self.assertGreaterEqual(good.share, share - stolen.excuse)
+        self.assertGreaterEqual(good.share, bar(share, 0.85) - stolen.excuse)
         self.assertEqual(gateway.balance(), 0)
         stats = gateway.stats()
         self.assertEqual((stats["admission"]["in_flight"], stats["admission"]["streaming"]), (0, 0))

@@ -2,6 +2,7 @@
 
 import unittest
 
+from bars import bar
 from processes import Origin, ProcessTest, Weir, result_of, start_traffic
 
 WORKERS = 16
@@ -29,8 +30,8 @@ access_log = "off"
         asked = sum(classes[f"/modest{i}"]["offered"] - classes[f"/modest{i}"]["unsent"]
                     for i in range(20))
         print(served, asked, classes["/greedy"])
-        self.assertGreater(asked, 900)
-        self.assertGreaterEqual(served / asked, 0.99)
+        self.assertGreater(asked, bar(900, 500))
+        self.assertGreaterEqual(served / asked, bar(0.99, 0.90))
         top = classes["/greedy"]
         self.assertGreater(top["refused"], top["ok"])
         # Everybody, the greedy one too, gets at least 80 % of an equal share, or of what it asks.
@@ -38,7 +39,7 @@ access_log = "off"
         for name, one in classes.items():
             with self.subTest(name):
                 self.assertGreaterEqual(one["ok"],
-                                        0.8 * min(share, one["offered"] - one["unsent"]))
+                                        bar(0.8, 0.5) * min(share, one["offered"] - one["unsent"]))
         self.assertGreater(gateway.metric(
             'weir_admission_rejected_reason{scope="app",reason="actor_inflight"}'), 0)
         self.assertEqual(gateway.balance(), 0)

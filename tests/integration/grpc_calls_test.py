@@ -26,6 +26,7 @@ class Service:
     def __init__(self):
         self.metadata = []
         self.left = []
+        self.entered = threading.Event()
         self.cancelled = threading.Event()
         self.release = threading.Event()
         self.server = grpc.server(concurrent.futures.ThreadPoolExecutor(32), options=SIZES)
@@ -62,6 +63,7 @@ class Service:
 
     def wait(self, said, context):
         context.add_callback(self.cancelled.set)
+        self.entered.set()
         self.release.wait(20)
         return said
 
@@ -137,7 +139,7 @@ class GrpcCalls(ProcessTest):
 
     def test_a_cancel_reaches_the_service(self):
         call = self.unary("wait").future(b"x", timeout=20)
-        wait_until(lambda: self.gateway.stats()["upstreams"]["app"]["in_flight"] == 1)
+        self.assertTrue(self.service.entered.wait(10))
         call.cancel()
         self.assertTrue(self.service.cancelled.wait(10))
 
@@ -247,7 +249,10 @@ initial_limit = 1
                       ("truncated", "closed_early", "stream_reset"))
 
     def test_a_stream_may_be_silent_for_longer_than_every_timeout(self):
-        hasty = self.started(Weir(config=self.config(self.service.port, "", """
+        hasty = self.started(Weir(config=self.config(self.service.port, """
+[server]
+body_timeout_ms = 500
+""", """
 protocol = "http2"
 first_byte_timeout_ms = 500
 inactivity_timeout_ms = 500

@@ -5,6 +5,7 @@ import sys
 import time
 import unittest
 
+from bars import bar
 from open_loop import percentile
 from processes import SIGHUP, wait_until
 from replicas_testing import GETS, LIMIT, POSTS, ReplicasTest
@@ -66,12 +67,12 @@ class Hedging(ReplicasTest):
         without, with_hedges, won = self.compare([f"lag:{SLOW_MS}"] * 3)
         self.assertGreater(won, 0)
         self.assertGreater(without, 0.03, "one in 25")
-        self.assertLess(with_hedges, without / 2)
+        self.assertLess(with_hedges, without * bar(0.5, 0.75))
 
     def test_one_of_three_is_slower(self):
         # The choice avoids it, so hedges are few.
         without, with_hedges, _ = self.compare(["good", f"slow:{SLOW_MS + 2}", "good"])
-        self.assertLessEqual(with_hedges, max(without, 0.01))
+        self.assertLessEqual(with_hedges, max(without, bar(0.01, 0.05)))
 
     def test_all_replicas_are_slow(self):
         """Nobody can help: what hedging adds stays within the budget, and then it is off."""

@@ -6,6 +6,7 @@ import subprocess
 import time
 import unittest
 
+from bars import bar
 from processes import Origin, ProcessTest, Weir, get, result_of, start_traffic
 from stolen_time import StolenTime
 
@@ -63,18 +64,18 @@ class Round:
     def faults(self, excuse):
         """What was promised and not kept, if a share of `excuse` of everything may be late."""
         offered = sum(c["offered"] - c["unsent"] for c in self.classes.values())
-        if offered < CAPACITY * 10 * self.seconds * (0.8 - excuse):
+        if offered < CAPACITY * 10 * self.seconds * (bar(0.8, 0.5) - excuse):
             yield f"{offered} requests are not the load"
-        if self.origin["busy_share"] < 0.95 - excuse:
-            yield "goodput is below 95 % of what the service could do"
-        if self.origin["wasted"] > self.origin["served"] * (0.01 + excuse):
+        if self.origin["busy_share"] < bar(0.95, 0.80) - excuse:
+            yield "goodput is below what the service could do"
+        if self.origin["wasted"] > self.origin["served"] * (bar(0.01, 0.05) + excuse):
             yield "work was done for nobody"
         top = self.classes["/high"]
-        if top["ok"] < (0.99 - excuse) * (top["offered"] - top["unsent"]):
+        if top["ok"] < (bar(0.99, 0.95) - excuse) * (top["offered"] - top["unsent"]):
             yield "the high class is not served"
         if self.refusals < 1000:
             yield "there were no refusals"
-        if self.quick_refusals < (0.99 - excuse) * self.refusals:
+        if self.quick_refusals < (bar(0.99, 0.90) - excuse) * self.refusals:
             yield "refusals took more than a millisecond"
         for name, one in self.classes.items():
             if (one["broken"], one["other"]) != (0, 0):

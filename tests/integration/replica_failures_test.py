@@ -7,6 +7,7 @@ import sys
 import time
 import unittest
 
+from bars import bar
 from replicas_testing import JournalingNginx, ReplicasTest
 
 STOPPED_SECONDS = 2.0
@@ -49,7 +50,7 @@ class OneReplicaFails(ReplicasTest):
         self.assertGreater(after, before)
         # One trial when the first pause of a second is over; its request waits for the replica
         # or moves.
-        self.assertLessEqual(sent_while_hung, 5)
+        self.assertLessEqual(sent_while_hung, bar(5, 20))
 
     def answers_badly(self, manner):
         load = self.load()
@@ -79,7 +80,7 @@ class OneReplicaFails(ReplicasTest):
         cut = [o for o in outcomes if o.fault]
         print(f"reset within answers: {len(cut)} of {len(outcomes)} cut off")
         self.assertEqual({o.fault for o in cut}, {"connection closed without an answer"})
-        self.assertLessEqual(len(cut), 40)
+        self.assertLessEqual(len(cut), bar(40, 80))
         self.assertEqual([o for o in outcomes if not o.fault and o.status != 200], [])
         self.assert_at_rest()
 

@@ -5,6 +5,7 @@ import sys
 import time
 import unittest
 
+from bars import bar
 from open_loop import NOT_ANSWERED
 from replicas_testing import Http2Replica, JournalingNginx, ReplicasTest
 
@@ -98,7 +99,7 @@ class MoreThanMayBeHeld(ReplicasTest):
         self.assertEqual({o.status for o in refused}, {503})
         self.assertLessEqual(len(held), 256)
         at_once = sorted(o.seconds for o in refused)[len(refused) // 2]
-        self.assertLess(at_once, 0.5, "a refusal does not wait for the hold")
+        self.assertLess(at_once, bar(0.5, 0.9), "a refusal does not wait for the hold")
         self.assert_at_rest()
 
 

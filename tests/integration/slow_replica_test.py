@@ -6,6 +6,7 @@ import sys
 import time
 import unittest
 
+from bars import bar
 from open_loop import percentile
 from replicas_testing import GETS, ReplicasTest
 
@@ -32,7 +33,7 @@ class SlowReplica(ReplicasTest):
         p99, p99_healthy = percentile(slow, 0.99), percentile(healthy, 0.99)
         print(f"  p99 {p99:.1f} ms, three healthy {p99_healthy:.1f} ms; above 90 ms {share:.2%}, "
               f"healthy {healthy_share:.2%}; the slow replica got {used} requests; {self.state(1)}")
-        self.assertLess(share, 0.10, "round robin would have a third")
+        self.assertLess(share, bar(0.10, 0.20), "round robin would have a third")
         if SECONDS >= BAR_FROM:
             self.assertLessEqual(p99, 1.5 * max(p99_healthy, 1))
 

@@ -83,6 +83,7 @@ class H1Session final : public Session, public ServerStream, private ArenaWaiter
   // ServerStream
   void pause() override;
   void resume() override;
+  void expect_silence() noexcept override {}
   SendResult send_headers(const ResponseHead& head, bool last) override;
   std::size_t send_data(std::string_view bytes, bool last) override;
   SendResult send_trailers(std::span<const ResponseField> fields) override;

@@ -305,6 +305,30 @@ TEST(H2Request, ABodyThatDoesNotComeIsNotWaitedFor) {
       [](const ServerStats& s) { return s.streams.used == 0 && s.body_leases.used == 0; }));
 }
 
+TEST(H2Request, ABodyThatMayBeSilentIsWaitedFor) {
+  ServerConfig config = small_config();
+  config.body_timeout = std::chrono::milliseconds(50);
+  std::atomic<int> aborted{0};
+  RunningServer server(config, every_loop([&](ScriptedHandler& handler) {
+                         handler.headers = [](ServerStream& stream, const ServerRequest& request) {
+                           if (request.meta.path == "/silent") stream.expect_silence();
+                         };
+                         handler.complete = [](ServerStream& stream) {
+                           EXPECT_EQ(reply(stream, 200, "ok"), SendResult::kSent);
+                         };
+                         handler.aborted = [&](ServerStream&, CloseReason) { ++aborted; };
+                       }));
+  H2Client client(server.port());
+  const std::uint32_t silent = client.post("/silent");
+  client.send(wire::data(silent, "x"));
+  const std::uint32_t other = client.post("/");
+  client.send(wire::data(other, "x"));
+  EXPECT_EQ(client.finish(other).status, 408) << "so the time of the first has passed, too";
+  client.send(wire::data(silent, "y", true));
+  EXPECT_EQ(client.finish(silent).status, 200);
+  EXPECT_EQ(aborted, 1);
+}
+
 TEST(H2Request, ABodyUnlikeItsLengthIsReset) {
   std::promise<CloseReason> why;
   RunningServer server(small_config(), every_loop([&](ScriptedHandler& handler) {

@@ -178,6 +178,7 @@ SendResult H2Stream::send_trailers(std::span<const ResponseField> fields) {
   if (done != http::h2::SubmitStatus::kOk) return SendResult::kClosed;
   enter(Wire::kEnded);
   end_response();
+  session_.touch();
   return SendResult::kSent;
 }
 

@@ -321,6 +321,28 @@ TEST(H2Response, TrailersEndTheBody) {
   EXPECT_EQ(answer.trailers, (wire::Fields{{"grpc-status", "0"}}));
 }
 
+TEST(H2Response, TrailersThatComeAloneAreSentAtOnce) {
+  std::atomic<ServerStream*> open{nullptr};
+  RunningServer server(
+      small_config(), every_loop([&](ScriptedHandler& handler) {
+        handler.headers = [&](ServerStream& stream, const ServerRequest&) {
+          ASSERT_EQ(stream.send_headers({.status = 200, .fields = {}, .content_length = {}}),
+                    SendResult::kSent);
+          EXPECT_EQ(stream.send_data("hello", false), 5U);
+          open = &stream;
+        };
+      }));
+  H2Client client(server.port());
+  const std::uint32_t id = client.get("/");
+  ASSERT_TRUE(client.until(http::h2::FrameType::kData, id));
+  ASSERT_TRUE(client.in_step());
+  open.load()->loop().post([&] {
+    const ResponseField trailers[] = {{"grpc-status", "0"}};
+    EXPECT_EQ(open.load()->send_trailers(trailers), SendResult::kSent);
+  });
+  EXPECT_EQ(client.finish(id).trailers, (wire::Fields{{"grpc-status", "0"}}));
+}
+
 TEST(H2Response, InformationComesBeforeTheAnswer) {
   RunningServer server(
       small_config(), every_loop([](ScriptedHandler& handler) {

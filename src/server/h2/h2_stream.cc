@@ -150,11 +150,17 @@ bool H2Stream::proceed() {
     complete();
     did = true;
   }
-  if (body_open() && !held() && framing_ != Framing::kTunnel && !body_guard_.running()) {
+  const bool timed = framing_ != Framing::kTunnel && !may_be_silent_;
+  if (body_open() && !held() && timed && !body_guard_.running()) {
     body_guard_.start(session_.now(), body_rule(session_.shard().config()));
     session_.watch_deadline(body_guard_.deadline());
   }
   return did;
+}
+
+void H2Stream::expect_silence() noexcept {
+  may_be_silent_ = true;
+  body_guard_.stop();
 }
 
 void H2Stream::pause() {

@@ -65,6 +65,7 @@ class H2Stream final : public ServerStream, private ArenaWaiter::Owner {
   // ServerStream
   void pause() override;
   void resume() override;
+  void expect_silence() noexcept override;
   SendResult send_headers(const ResponseHead& head, bool last) override;
   std::size_t send_data(std::string_view bytes, bool last) override;
   SendResult send_trailers(std::span<const ResponseField> fields) override;
@@ -176,6 +177,7 @@ class H2Stream final : public ServerStream, private ArenaWaiter::Owner {
   const std::uint64_t id_;
   BodyLease lease_;
   RateGuard body_guard_;
+  bool may_be_silent_ = false;
   RateGuard write_guard_;         // runs while the stream is blocked on the peer's windows
   std::uint64_t put_before_ = 0;  // put_bytes() of the session when that began
   StreamArena arena_;

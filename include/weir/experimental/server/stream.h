@@ -68,6 +68,9 @@ class ServerStream {
   virtual void pause() = 0;
   /// Continues on_body, later in this turn.
   virtual void resume() = 0;
+  /// The request's body is a conversation (gRPC): its client may be silent, and body_timeout does
+  /// not end it. HTTP/2 only.
+  virtual void expect_silence() noexcept = 0;
 
   /// Any number of 1xx heads may be sent before the final one. With `last` there is no body.
   [[nodiscard]] virtual SendResult send_headers(const ResponseHead& head, bool last = false) = 0;
