@@ -85,7 +85,8 @@ void check_routes(ConfigErrors& errors, const Config& config) {
     if (route.upstream.empty()) continue;
     const auto named = std::find(names.begin(), names.end(), route.upstream);
     if (named != names.end()) {
-      const upstream::UpstreamConfig& to = config.upstreams[static_cast<std::size_t>(named - names.begin())];
+      const upstream::UpstreamConfig& to =
+          config.upstreams[static_cast<std::size_t>(named - names.begin())];
       if (!route.grpc.empty() && !to.may_speak_http2()) {
         add_error(errors, indexed("route", i) + "grpc", quoted_text(route.grpc),
                   "led to an upstream that speaks HTTP/2: [[upstream]] protocol = \"http2\"");

@@ -68,9 +68,9 @@ RouteTable::RouteTable(std::span<const RouteConfig> routes, std::span<const std:
       while (!exact && read.ends_with('/')) read.pop_back();
     }
     for (const std::string& token : config.methods) {
-      const http::Method method = http::method_of(token);
-      entry.methods |= bit_of(method);
-      if (method == http::Method::kOther) entry.method_tokens.push_back(token);
+      const http::Method one = http::method_of(token);
+      entry.methods |= bit_of(one);
+      if (one == http::Method::kOther) entry.method_tokens.push_back(token);
     }
     const auto at = std::find(upstreams.begin(), upstreams.end(), config.upstream);
     WEIR_ASSERT(at != upstreams.end());
