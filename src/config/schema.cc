@@ -127,7 +127,11 @@ std::string print_schema() {
   Json& all = schema["properties"];
   all["upstream"] =
       array_of(upstream_options(), upstream::UpstreamConfig().validate(LimitConfig()));
-  all["route"] = array_of(route_options(), gateway::RouteConfig().validate());
+  all["route"] = array_of(route_options(), {});
+  Json& ways = all["route"]["items"]["anyOf"];  // a route leads to an upstream, or answers
+  for (const char* key : {"upstream", "redirect", "respond"}) {
+    ways.push_back({{"required", Json::array({key})}});
+  }
   return schema.dump(2) + "\n";
 }
 

@@ -110,7 +110,7 @@ void check_routes(ConfigErrors& errors, const Config& config) {
 
 bool same_match(const gateway::RouteConfig& a, const gateway::RouteConfig& b) {
   return a.host == b.host && a.path == b.path && a.path_prefix == b.path_prefix &&
-         a.grpc == b.grpc && a.methods == b.methods;
+         a.grpc == b.grpc && a.methods == b.methods && a.headers == b.headers;
 }
 
 void warn_of_routes(ConfigErrors& found, const Config& config) {
@@ -197,7 +197,10 @@ ConfigErrors Config::validate() const {
 ConfigErrors Config::warnings() const {
   ConfigErrors found;
   take(found, "server", server.warnings());
-  if (upstreams.empty()) add_error(found, "upstream", "none", "given, or nothing can be forwarded");
+  const bool answers = std::any_of(routes.begin(), routes.end(),
+                                   [](const auto& route) { return route.answer.given(); });
+  if (upstreams.empty() && !answers)
+    add_error(found, "upstream", "none", "given, or nothing can be forwarded");
   if (admin.listen && !is_loopback(*admin.listen)) {
     add_error(found, "admin.listen", quoted_text(to_string(*admin.listen)),
               "a loopback address, because the admin endpoint asks nobody for a password");

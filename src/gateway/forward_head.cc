@@ -120,18 +120,24 @@ Result<upstream::RequestHead, http::h1::WriteError> write_request_head(std::span
   const http::HeaderList& headers = *request.headers;
   const bool keeps_origin = plan.caller.proxy && plan.forwarded != Forwarded::kOff;
   const std::uint64_t removed = kRewritten | (keeps_origin ? 0 : kOrigin);
-  const std::string_view authority =
-      request.meta.authority.empty() ? plan.fallback_host : request.meta.authority;
+  const std::string_view authority = !plan.edits.host().empty()       ? plan.edits.host()
+                                     : request.meta.authority.empty() ? plan.fallback_host
+                                                                      : request.meta.authority;
 
   const std::uint64_t rewritten =
       plan.intent.grpc_timeout ? set_of(http::FieldId::kGrpcTimeout) : 0;
   http::h1::HeadWriter writer(out);
-  writer.request(request.meta.method, request.meta.path);
+  writer.request(request.meta.method, plan.path);
   const std::size_t host_at = writer.size();
   writer.field("host", authority);
   const std::size_t fields_begin = writer.size();
   for (const http::HeaderView& field : headers) {
-    if (forwards(field, removed | rewritten)) writer.field(field.name, field.value);
+    if (forwards(field, removed | rewritten) && !plan.edits.removes_from_request(field.name)) {
+      writer.field(field.name, field.value);
+    }
+  }
+  for (const RouteEdits::Field& field : plan.edits.request_add()) {
+    writer.field(field.name, field.value);
   }
   writer.field("via", kPseudonyms[static_cast<std::size_t>(request.version)]);
   write_origin(writer, request, plan);
@@ -155,7 +161,7 @@ Result<upstream::RequestHead, http::h1::WriteError> write_request_head(std::span
   return upstream::RequestHead{
       .text = out.data(),
       .method_size = static_cast<std::uint32_t>(request.meta.method.size()),
-      .path_size = static_cast<std::uint32_t>(request.meta.path.size()),
+      .path_size = static_cast<std::uint32_t>(plan.path.size()),
       .authority_begin = static_cast<std::uint32_t>(host_at + kHostColon),
       .authority_size = static_cast<std::uint32_t>(authority.size()),
       .fields_begin = static_cast<std::uint32_t>(fields_begin),
@@ -170,12 +176,16 @@ Result<upstream::RequestHead, http::h1::WriteError> write_request_head(std::span
 }
 
 std::span<const ResponseField> response_fields(const upstream::ResponseHead& head,
-                                               std::string_view request_id,
+                                               std::string_view request_id, const RouteEdits& edits,
                                                std::span<ResponseField> storage) {
   WEIR_ASSERT(storage.size() >= head.headers.size() + kResponseFieldsAdded);
   std::size_t count = 0;
   for (const http::HeaderView& field : head.headers) {
     if (field.hop_by_hop || field.id == http::FieldId::kContentLength) continue;
+    if (edits.removes_from_response(field.name)) continue;
+    storage[count++] = {.name = field.name, .value = field.value};
+  }
+  for (const RouteEdits::Field& field : edits.response_add()) {
     storage[count++] = {.name = field.name, .value = field.value};
   }
   const std::size_t version = head.protocol == upstream::WireProtocol::kHttp2 ? 2

@@ -13,6 +13,7 @@
 #include "weir/experimental/server/stream.h"
 
 #include "intent.h"
+#include "route_edits.h"
 #include "trust.h"
 #include "upstream/request_head.h"
 #include "upstream/response_head.h"
@@ -34,6 +35,8 @@ class RequestId {
 struct ForwardPlan {
   const Caller& caller;
   const Intent& intent;
+  const RouteEdits& edits;
+  std::string_view path{};  // as edits.path_for() has it
   Forwarded forwarded = Forwarded::kSet;
   std::string_view request_id{};     // written if the request has none
   std::string_view fallback_host{};  // for an HTTP/1.0 request without Host
@@ -47,6 +50,7 @@ struct ForwardPlan {
 ///              because many applications cannot tell them apart
 ///   written    Host, the framing that the body has, Via, x-forwarded-for and -proto, x-request-id,
 ///              and the x-weir fields whose values are trusted
+///   edited     path, host and fields, as the route says
 ///   unchanged  everything else, in order
 ///
 /// Promises: the output parses as exactly one head (HeadWriter). No allocation.
@@ -64,8 +68,9 @@ inline constexpr std::size_t kForwardHeadRoom = 512;
 /// unless that is empty. `storage` has at least head.headers.size() + kResponseFieldsAdded entries.
 [[nodiscard]] std::span<const ResponseField> response_fields(const upstream::ResponseHead& head,
                                                              std::string_view request_id,
+                                                             const RouteEdits& edits,
                                                              std::span<ResponseField> storage);
-inline constexpr std::size_t kResponseFieldsAdded = 3;
+inline constexpr std::size_t kResponseFieldsAdded = 3 + RouteRewrite::kFieldsMax;
 
 /// Trailers that may be forwarded, in either direction.
 [[nodiscard]] bool may_forward_trailer(const http::HeaderView& field) noexcept;

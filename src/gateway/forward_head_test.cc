@@ -20,6 +20,7 @@ struct Given {
   Forwarded forwarded = Forwarded::kSet;
   Intent intent{};
   bool upgrade = false;
+  RouteConfig route{};
 };
 
 std::string written(const ServerRequest& request, const Given& given = {}) {
@@ -28,9 +29,15 @@ std::string written(const ServerRequest& request, const Given& given = {}) {
   caller.peer = given.peer;
   caller.proxy = given.proxy;
   std::string out(8192, '\0');
+  const RouteEdits edits(given.route);
+  std::array<char, 256> scratch{};
+  const auto path = edits.path_for(request.meta.path, scratch);
+  if (!path) return "refused";
   const auto head = write_request_head(out, request,
                                        {.caller = caller,
                                         .intent = given.intent,
+                                        .edits = edits,
+                                        .path = *path,
                                         .forwarded = given.forwarded,
                                         .request_id = "generated-id",
                                         .fallback_host = "app",
@@ -140,8 +147,14 @@ TEST(ForwardHead, ThePartsOfTheHeadAreMarkedForOtherProtocols) {
   const Caller caller;
   ServerRequest request = head.request("GET");
   request.body_length = std::nullopt;
-  const auto parts = write_request_head(
-      out, request, {.caller = caller, .intent = {}, .request_id = "id", .upgrade = true});
+  const RouteEdits edits;
+  const auto parts = write_request_head(out, request,
+                                        {.caller = caller,
+                                         .intent = {},
+                                         .edits = edits,
+                                         .path = request.meta.path,
+                                         .request_id = "id",
+                                         .upgrade = true});
   ASSERT_TRUE(parts);
   EXPECT_EQ(parts->method_text(), "GET");
   EXPECT_EQ(parts->path(), request.meta.path);
@@ -218,9 +231,26 @@ TEST(ForwardHead, WhatDoesNotFitIsAnError) {
   const TestHead head;
   const Caller caller;
   std::string out(40, '\0');
-  const auto size = write_request_head(out, head.request(), {.caller = caller, .intent = {}});
+  const RouteEdits edits;
+  const auto size = write_request_head(
+      out, head.request(), {.caller = caller, .intent = {}, .edits = edits, .path = "/"});
   ASSERT_FALSE(size.has_value());
   EXPECT_EQ(size.error(), http::h1::WriteError::kDoesNotFit);
+}
+
+TEST(ForwardHead, ARouteChangesPathHostAndFields) {
+  RouteConfig route;
+  route.path_prefix = "/api";
+  route.rewrite.path = "/v2";
+  route.rewrite.host = "app.internal:81";
+  route.rewrite.request_remove = {"Cookie", "X-Tenant"};
+  route.rewrite.request_add = {"X-Tenant: gold", "x-empty:"};
+  const TestHead head{
+      {"Cookie", "a=b"}, {"X_Tenant", "forged"}, {"x-tenant", "forged"}, {"x-other", "1"}};
+  EXPECT_EQ(written(head.request("GET", "/api/a?b=/api"), {.route = route}),
+            "GET /v2/a?b=/api HTTP/1.1\r\nhost: app.internal:81\r\nx-other: 1\r\n"
+            "x-tenant: gold\r\nx-empty: \r\nvia: 1.1 weir\r\nx-forwarded-for: 192.0.2.7\r\n"
+            "x-forwarded-proto: http\r\nx-request-id: generated-id\r\n\r\n");
 }
 
 TEST(RequestId, IsHexAndDiffers) {
@@ -239,12 +269,28 @@ TEST(ResponseFields, HopFieldsAndFramingStayBehind) {
   upstream::ResponseHead response;
   response.status = 200;
   response.headers = head.list();
-  std::vector<ResponseField> storage(16);
+  std::vector<ResponseField> storage(32);
   std::string all;
-  for (const ResponseField& field : response_fields(response, "", storage)) {
+  for (const ResponseField& field : response_fields(response, "", {}, storage)) {
     all.append(field.name).append("=").append(field.value).append("|");
   }
   EXPECT_EQ(all, "Content-Type=text/plain|Set-Cookie=a=b|Set-Cookie=c=d|via=1.1 weir|");
+}
+
+TEST(ResponseFields, ARouteRemovesThenAdds) {
+  const TestHead head{{"Server", "app/1.2"}, {"X-Powered-By", "x"}, {"Vary", "a"}};
+  upstream::ResponseHead response;
+  response.headers = head.list();
+  RouteConfig route;
+  route.rewrite.response_remove = {"x-powered-by", "server"};
+  route.rewrite.response_add = {"Server: weir", "strict-transport-security: max-age=60"};
+  const RouteEdits edits(route);
+  std::vector<ResponseField> storage(32);
+  std::string all;
+  for (const ResponseField& field : response_fields(response, "", edits, storage)) {
+    all.append(field.name).append("|");
+  }
+  EXPECT_EQ(all, "Vary|server|strict-transport-security|via|");
 }
 
 TEST(ResponseFields, ASwitchOfProtocolsNamesTheProtocol) {
@@ -253,8 +299,8 @@ TEST(ResponseFields, ASwitchOfProtocolsNamesTheProtocol) {
   response.status = 101;
   response.tunnel = true;
   response.headers = head.list();
-  std::vector<ResponseField> storage(16);
-  const auto fields = response_fields(response, "", storage);
+  std::vector<ResponseField> storage(32);
+  const auto fields = response_fields(response, "", {}, storage);
   ASSERT_FALSE(fields.empty());
   EXPECT_EQ(fields.back().name, "upgrade");
   EXPECT_EQ(fields.back().value, "websocket");
@@ -264,9 +310,9 @@ TEST(ResponseFields, TheRequestIdGoesBackUnlessTheUpstreamSendsOne) {
   const auto id_in = [](const TestHead& head, std::string_view id) {
     upstream::ResponseHead response;
     response.headers = head.list();
-    std::vector<ResponseField> storage(16);
+    std::vector<ResponseField> storage(32);
     std::string all;
-    for (const ResponseField& field : response_fields(response, id, storage)) {
+    for (const ResponseField& field : response_fields(response, id, {}, storage)) {
       if (field.name == "x-request-id") all.append(field.value).append("|");
     }
     return all;

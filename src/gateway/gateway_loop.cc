@@ -9,6 +9,7 @@
 #include "grpc_call.h"
 #include "intent.h"
 #include "local_answer.h"
+#include "route_answer.h"
 
 namespace weir::inline v0::gateway {
 
@@ -70,8 +71,10 @@ void GatewayLoop::take(const Table& table) {
     part->served->requests_left.fetch_add(part->requests);
     leaving_.push_back(std::move(part));
   }
-  rules_ = table.rules;
-  log_.set_rules(rules_->log);
+  if (used_ != nullptr) used_before_.push_back(std::move(used_));
+  std::erase_if(used_before_, [](const auto& used) { return used->requests == 0; });
+  used_ = std::make_unique<UsedRules>(UsedRules{.rules = table.rules});
+  log_.set_rules(rules().log);
   if (!leaving_.empty()) on_leaving(loop_.now());
 }
 
@@ -83,21 +86,22 @@ void GatewayLoop::on_leaving(TimePoint now) {
 }
 
 RouteTable::Match GatewayLoop::match(const ServerRequest& request) const noexcept {
-  return rules_->routes.match(request.meta, request.method, path_scratch_);
+  return rules().routes.match(
+      {.meta = request.meta, .headers = *request.headers, .method = request.method}, path_scratch_);
 }
 
 bool GatewayLoop::is_critical(const ServerRequest& request) const {
   const auto [route, ambiguous] = match(request);
   if (route == nullptr || ambiguous) return false;
   const Caller caller =
-      rules_->trust.judge(request.peer, *request.headers, request.peer_certificate);
+      rules().trust.judge(request.peer, *request.headers, request.peer_certificate);
   return read_intent(*request.headers, caller, *route).priority == Priority::kCritical;
 }
 
 void GatewayLoop::on_headers(ServerStream& stream, const ServerRequest& request) {
   counters_.received.add();
   const Caller caller =
-      rules_->trust.judge(request.peer, *request.headers, request.peer_certificate);
+      rules().trust.judge(request.peer, *request.headers, request.peer_certificate);
   if (request.method == http::Method::kConnect) {
     return refuse_early(stream, request, caller, GatewayRefusal::kConnect, nullptr);
   }
@@ -106,6 +110,7 @@ void GatewayLoop::on_headers(ServerStream& stream, const ServerRequest& request)
     const auto why = ambiguous ? GatewayRefusal::kAmbiguousPath : GatewayRefusal::kNoRoute;
     return refuse_early(stream, request, caller, why, nullptr);
   }
+  if (route->config.answer.given()) return answer_here(stream, request, caller, *route);
   LoopUpstream& upstream = *upstreams_[route->upstream];
   if (route->config.max_body > 0 && request.body_length.value_or(0) > route->config.max_body) {
     return refuse_early(stream, request, caller, GatewayRefusal::kBodyTooLarge, &upstream);
@@ -158,6 +163,27 @@ void GatewayLoop::refuse_early(ServerStream& stream, const ServerRequest& reques
                .upstream = upstream != nullptr ? upstream->served->name() : std::string_view{},
                .endpoint = {},
                .reason = refusal.name(),
+               .aborted = {},
+               .total = loop_.now() - request.received_at});
+}
+
+// Without admission: it costs no more than a refusal would.
+void GatewayLoop::answer_here(ServerStream& stream, const ServerRequest& request,
+                              const Caller& caller, const Route& route) {
+  RequestNote note;
+  note.take_id(*request.headers, RequestId::draw(rng_).view());
+  const auto status = send_route_answer(
+      stream, request, route,
+      {.request_id = note.request_id(), .text = path_scratch_, .fields = fields_});
+  if (!status) return refuse_early(stream, request, caller, status.error(), nullptr);
+  counters_.none.answered[*status / 100 - 1].add();
+  if (!log_.on()) return;
+  note.take(request, caller);
+  log_.record({.note = note,
+               .status = *status,
+               .upstream = {},
+               .endpoint = {},
+               .reason = {},
                .aborted = {},
                .total = loop_.now() - request.received_at});
 }

@@ -17,9 +17,9 @@
 #include "loop_upstream.h"
 #include "proxied_request.h"
 #include "request_log.h"
-#include "rules.h"
 #include "served_upstream.h"
 #include "upload_list.h"
+#include "used_rules.h"
 
 namespace weir::inline v0::gateway {
 
@@ -55,7 +55,11 @@ class GatewayLoop {
   [[nodiscard]] TimePoint now() noexcept { return loop_.now(); }
   [[nodiscard]] Rng& rng() noexcept { return rng_; }
   [[nodiscard]] RequestLog& log() noexcept { return log_; }
-  [[nodiscard]] const Rules& rules() const noexcept { return *rules_; }
+  [[nodiscard]] const Rules& rules() const noexcept { return *used_->rules; }
+  /// The rules of now stay until the use ends.
+  [[nodiscard]] RulesUse use_rules() noexcept { return RulesUse(*used_); }
+  /// For a path that a route rewrites; overwritten by the next match.
+  [[nodiscard]] std::span<char> path_scratch() noexcept { return path_scratch_; }
   [[nodiscard]] std::span<ResponseField> field_storage() noexcept { return fields_; }
   [[nodiscard]] Handler& front_handler() noexcept { return *front_handler_; }
   /// A waiter of this loop expires at this time.
@@ -84,6 +88,8 @@ class GatewayLoop {
   void on_headers(ServerStream& stream, const ServerRequest& request);
   void refuse_early(ServerStream& stream, const ServerRequest& request, const Caller& caller,
                     GatewayRefusal why, LoopUpstream* upstream);
+  void answer_here(ServerStream& stream, const ServerRequest& request, const Caller& caller,
+                   const Route& route);
   void on_expiry(TimePoint now);
   void on_leaving(TimePoint now);
   void publish_proxied() noexcept;
@@ -93,7 +99,9 @@ class GatewayLoop {
   const std::uint32_t index_;
   LoopCounters& counters_;
   Rng rng_;
-  std::shared_ptr<const Rules> rules_;
+  std::unique_ptr<UsedRules> used_;
+  std::vector<std::unique_ptr<UsedRules>>
+      used_before_;  // before a reload, while requests need them
   RequestLog log_;
   mutable std::vector<char> path_scratch_;  // match() writes readings of a path here
   Slab<ProxiedRequest> proxied_;

@@ -215,7 +215,8 @@ class Running {
 
 std::string text_for(const config::OptionRow& row, Rng& rng) {
   const std::string number = std::to_string(rng.below(9));
-  if (row.name == "path" || row.name == "path_prefix") return "/p" + number;
+  if (row.name.starts_with("path")) return "/p" + number;
+  if (row.name.ends_with("_add")) return "x-" + number + ": v";
   if (row.name == "upstream") return rng.chance(0.5) ? "app" : "other";
   if (row.name == "hash_by") return rng.chance(0.5) ? "actor" : "header:x-" + number;
   if (row.name == "host") return "h" + number + ".example";
@@ -282,10 +283,12 @@ template <class F>
 void for_each_live_row(F f) {
   const auto all = [&](auto options, auto owner_of) {
     for (const auto& option : options) {
-      // Another name is another upstream, and without TLS the other keys of [upstream.tls] are
-      // wrong: both have tests of their own.
+      // Another name is another upstream, without TLS the other keys of [upstream.tls] are wrong,
+      // and a route with an answer has no upstream: they have tests of their own.
       const std::string key = option.row.key();
       if (key == "upstream.name" || key == "upstream.tls.enabled") continue;
+      if (key == "route.redirect" || key.starts_with("route.respond")) continue;
+      if (key == "route.grpc") continue;  // its upstream needs another protocol than this one
       if (is_live(option.row.apply)) f(option, owner_of);
     }
   };

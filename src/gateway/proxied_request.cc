@@ -44,6 +44,18 @@ std::uint64_t source_of(const Caller& caller, const AdmissionController& control
   return controller.identify(bytes).key.low;
 }
 
+upstream::Call::Start start_for(const Route& route, const Intent& intent, TimePoint deadline) {
+  return {.deadline = deadline,
+          .overall = route.config.overall_timeout,
+          .priority = intent.priority,
+          .caller_attempt = intent.attempt,
+          .forwards_deadline = intent.time_left.has_value(),
+          .grpc_timeout = intent.grpc_timeout.has_value(),
+          .idempotent = route.config.idempotent,
+          .hedge = route.config.hedge,
+          .reads = route.reads};
+}
+
 bool wants_tunnel(const ServerRequest& request) noexcept {
   return request.upgrade && !upgrade_protocol(*request.headers).empty();
 }
@@ -82,6 +94,8 @@ UpstreamPlace& ProxiedRequest::place() const noexcept {
 void ProxiedRequest::begin(const ServerRequest& request, const Route& route, const Caller& caller,
                            const Intent& intent) {
   GatewayCore& core = home_.core();
+  rules_ = home_.use_rules();
+  route_ = &route;
   IpText actor_text;
   IpText peer_text;
   const Actor actor = home_.rules().identity.actor_of(
@@ -105,15 +119,7 @@ void ProxiedRequest::begin(const ServerRequest& request, const Route& route, con
        .received_at = received_at_,
        .body_length = upgrade_ ? 0 : request.body_length});
   takes_interim_ = request.version != HttpVersion::k10;
-  start_ = {.deadline = ask.deadline,
-            .overall = route.config.overall_timeout,
-            .priority = priority_,
-            .caller_attempt = intent.attempt,
-            .forwards_deadline = intent.time_left.has_value(),
-            .grpc_timeout = intent.grpc_timeout.has_value(),
-            .idempotent = route.config.idempotent,
-            .hedge = route.config.hedge,
-            .reads = route.reads};
+  start_ = start_for(route, intent, ask.deadline);
   if (to_.served->upstream.config().balance == policy::Balance::kHash) {
     start_.hash = hash_key(home_.rules().hash_by[route.upstream], request.meta, *request.headers,
                            actor, home_.rng());
@@ -171,9 +177,16 @@ bool ProxiedRequest::write_head(const ServerRequest& request, const Caller& call
     fail(upstream::UpstreamFailure::kNoBuffer);
     return false;
   }
+  const auto path = route_->edits.path_for(request.meta.path, home_.path_scratch());
+  if (!path) {
+    refuse(path.error());
+    return false;
+  }
   const auto head = write_request_head(call_.space(), request,
                                        {.caller = caller,
                                         .intent = intent,
+                                        .edits = route_->edits,
+                                        .path = *path,
                                         .forwarded = home_.rules().trust.forwarded(),
                                         .request_id = id.view(),
                                         .fallback_host = to_.served->name(),
@@ -329,7 +342,7 @@ bool ProxiedRequest::on_upstream_head(const upstream::ResponseHead& head) {
   const bool ended = head.body.empty() && !head.tunnel;
   const SendResult sent = stream_->send_headers(
       {.status = static_cast<std::uint16_t>(head.status),
-       .fields = response_fields(head, note_.request_id(), home_.field_storage()),
+       .fields = response_fields(head, note_.request_id(), route_->edits, home_.field_storage()),
        .content_length = announced_length(head),
        .dated = head.headers.has(http::FieldId::kDate)},
       ended);

@@ -21,6 +21,7 @@
 #include "local_answer.h"
 #include "request_log.h"
 #include "upstream/call.h"
+#include "used_rules.h"
 
 namespace weir::inline v0::gateway {
 
@@ -140,6 +141,8 @@ class ProxiedRequest final : public Handler, public upstream::CallEvents {
   GatewayLoop& home_;
   LoopUpstream& to_;
   ServerStream* stream_;
+  RulesUse rules_;
+  const Route* route_ = nullptr;
   Permit permit_;
   Waiter waiter_;
   io::Task ready_;

@@ -37,6 +37,41 @@ std::string_view host_of(std::string_view authority) noexcept {
   return host;
 }
 
+RouteTable::Entry RouteTable::entry_of(const RouteConfig& config) {
+  Entry entry;
+  if (config.host.starts_with("*.")) {
+    entry.host_kind = HostKind::kBelow;
+    entry.host = to_lower(std::string_view(config.host).substr(1));
+  } else if (!config.host.empty()) {
+    entry.host_kind = HostKind::kExact;
+    entry.host = to_lower(host_of(config.host));
+  }
+  const bool grpc_method = config.grpc.find('/') != std::string::npos;
+  const bool exact = !config.path.empty() || grpc_method;
+  const std::string path = !config.grpc.empty() ? "/" + config.grpc
+                           : exact              ? config.path
+                                                : config.path_prefix;
+  if (path.size() > (exact ? 0U : 1U))
+    entry.path_kind = exact ? PathKind::kExact : PathKind::kPrefix;
+  for (std::size_t i = 0; i < kPathReadings.size(); ++i) {
+    std::string& read = entry.paths[i] = as_read(path, kPathReadings[i]);
+    while (!exact && read.ends_with('/')) read.pop_back();
+  }
+  for (const std::string& token : config.methods) {
+    const http::Method method = http::method_of(token);
+    entry.methods |= bit_of(method);
+    if (method == http::Method::kOther) entry.method_tokens.push_back(token);
+  }
+  for (const std::string& text : config.headers) {
+    const FieldText field = split_field(text);
+    entry.headers.push_back({.id = http::field_id(field.name),
+                             .name = std::string(field.name),
+                             .value = std::string(field.value),
+                             .any_value = !field.has_value});
+  }
+  return entry;
+}
+
 RouteTable::RouteTable(std::span<const RouteConfig> routes, std::span<const std::string> upstreams,
                        std::span<const IdentityKind> default_identity) {
   // Classes by the order of the routes to an upstream.
@@ -48,42 +83,28 @@ RouteTable::RouteTable(std::span<const RouteConfig> routes, std::span<const std:
         std::min<std::ptrdiff_t>(before, upstream::kReadClassesMax - 1));
   };
   for (const RouteConfig& config : routes) {
-    Entry entry;
-    if (config.host.starts_with("*.")) {
-      entry.host_kind = HostKind::kBelow;
-      entry.host = to_lower(std::string_view(config.host).substr(1));
-    } else if (!config.host.empty()) {
-      entry.host_kind = HostKind::kExact;
-      entry.host = to_lower(host_of(config.host));
-    }
-    const bool method = config.grpc.find('/') != std::string::npos;
-    const bool exact = !config.path.empty() || method;
-    const std::string path = !config.grpc.empty() ? "/" + config.grpc
-                             : exact              ? config.path
-                                                  : config.path_prefix;
-    if (path.size() > (exact ? 0U : 1U))
-      entry.path_kind = exact ? PathKind::kExact : PathKind::kPrefix;
-    for (std::size_t i = 0; i < kPathReadings.size(); ++i) {
-      std::string& read = entry.paths[i] = as_read(path, kPathReadings[i]);
-      while (!exact && read.ends_with('/')) read.pop_back();
-    }
-    for (const std::string& token : config.methods) {
-      const http::Method one = http::method_of(token);
-      entry.methods |= bit_of(one);
-      if (one == http::Method::kOther) entry.method_tokens.push_back(token);
-    }
+    Entry entry = entry_of(config);
     const auto at = std::find(upstreams.begin(), upstreams.end(), config.upstream);
-    WEIR_ASSERT(at != upstreams.end());
+    WEIR_ASSERT(at != upstreams.end() || config.answer.given());
     entry.route = {.upstream = static_cast<std::uint16_t>(at - upstreams.begin()),
                    .index = static_cast<std::uint16_t>(entries_.size()),
                    .reads = next_class(config.upstream),
-                   .config = config};
+                   .config = config,
+                   .edits = RouteEdits(config)};
     std::vector<IdentityKind>& identity = entry.route.config.identity;
     if (identity.empty()) identity.assign(default_identity.begin(), default_identity.end());
     entries_.push_back(std::move(entry));
   }
   paths_matter_ = std::any_of(entries_.begin(), entries_.end(),
                               [](const Entry& e) { return e.path_kind != PathKind::kAny; });
+}
+
+bool RouteTable::header_fits(const HeaderRule& rule, const http::HeaderList& headers) noexcept {
+  if (rule.id != http::FieldId::kOther && !headers.has(rule.id)) return false;
+  return std::any_of(headers.begin(), headers.end(), [&](const http::HeaderView& field) {
+    return field.id == rule.id && http::equals_ignore_case(field.name, rule.name) &&
+           (rule.any_value || field.value == rule.value);
+  });
 }
 
 bool RouteTable::host_fits(const Entry& entry, std::string_view host) noexcept {
@@ -117,25 +138,26 @@ bool RouteTable::method_fits(const Entry& entry, const http::RequestMeta& meta,
          entry.method_tokens.end();
 }
 
-const Route* RouteTable::first_match(const http::RequestMeta& meta, http::Method method,
-                                     std::string_view path, std::size_t reading) const noexcept {
-  const std::string_view host = host_of(meta.authority);
+const Route* RouteTable::first_match(const Asked& asked, std::string_view path,
+                                     std::size_t reading) const noexcept {
+  const std::string_view host = host_of(asked.meta.authority);
   for (const Entry& entry : entries_) {
     if (host_fits(entry, host) && path_fits(entry, path, reading) &&
-        method_fits(entry, meta, method)) {
+        method_fits(entry, asked.meta, asked.method) &&
+        std::all_of(entry.headers.begin(), entry.headers.end(),
+                    [&](const HeaderRule& rule) { return header_fits(rule, asked.headers); })) {
       return &entry.route;
     }
   }
   return nullptr;
 }
 
-RouteTable::Match RouteTable::match(const http::RequestMeta& meta, http::Method method,
-                                    std::span<char> scratch) const noexcept {
-  const std::string_view path = meta.path.substr(0, meta.path.find('?'));
-  if (is_plain_path(path)) return {first_match(meta, method, path, 0)};
+RouteTable::Match RouteTable::match(const Asked& asked, std::span<char> scratch) const noexcept {
+  const std::string_view path = asked.meta.path.substr(0, asked.meta.path.find('?'));
+  if (is_plain_path(path)) return {first_match(asked, path, 0)};
   if (path.size() > scratch.size()) return {};  // longer than the server accepts
   const auto read_as = [&](std::size_t i) {
-    return first_match(meta, method, read_path(path, kPathReadings[i], scratch), i);
+    return first_match(asked, read_path(path, kPathReadings[i], scratch), i);
   };
   const Route* const route = read_as(0);
   if (route == nullptr || !paths_matter_) return {route};

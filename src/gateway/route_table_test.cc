@@ -7,6 +7,8 @@
 
 #include <gtest/gtest.h>
 
+#include "head_testing.h"
+
 namespace weir::gateway {
 namespace {
 
@@ -23,18 +25,20 @@ constexpr int kAmbiguous = -2;
 
 /// Index of the route that matches, or one of the above.
 int matched(const std::vector<RouteConfig>& routes, std::string_view authority,
-            std::string_view path, std::string_view method = "GET") {
+            std::string_view path, std::string_view method = "GET", const TestHead& headers = {}) {
   const RouteTable table(routes, kUpstreams, {});
   std::array<char, 256> scratch{};
-  const auto [route, ambiguous] =
-      table.match({.method = method, .scheme = "http", .authority = authority, .path = path},
-                  http::method_of(method), scratch);
+  const http::RequestMeta meta{
+      .method = method, .scheme = "http", .authority = authority, .path = path};
+  const auto [route, ambiguous] = table.match(
+      {.meta = meta, .headers = headers.list(), .method = http::method_of(method)}, scratch);
   if (ambiguous) return kAmbiguous;
   return route == nullptr ? kNone : route->index;
 }
 
-http::RequestMeta at(std::string_view path) {
-  return {.method = "GET", .scheme = "http", .authority = "x", .path = path};
+const Route* route_at(const RouteTable& table, std::string_view path) {
+  const http::RequestMeta meta{.method = "GET", .scheme = "http", .authority = "x", .path = path};
+  return table.match({.meta = meta, .headers = {}, .method = http::Method::kGet}, {}).route;
 }
 
 TEST(RouteTable, TheFirstThatFitsWins) {
@@ -54,13 +58,36 @@ TEST(RouteTable, EachRouteToAnUpstreamIsAClassOfReadsUntilTheLast) {
     routes.push_back(route);
   }
   const RouteTable table(routes, kUpstreams, {});
-  std::array<char, 256> scratch{};
   for (int i = 0; i < 20; ++i) {
-    const auto [route, ambiguous] =
-        table.match(at("/" + std::to_string(i)), http::Method::kGet, scratch);
+    const Route* route = route_at(table, "/" + std::to_string(i));
     ASSERT_NE(route, nullptr);
     EXPECT_EQ(route->reads, std::min(i / 2, 7));
   }
+}
+
+TEST(RouteTable, AllHeadersOfARouteMustFit) {
+  RouteConfig route = to("a");
+  route.headers = {"X-Canary", "x-tenant: gold", "accept: text/html"};
+  const auto found = [&](const TestHead& head) {
+    return matched({route, to("b")}, "x", "/", "GET", head);
+  };
+  EXPECT_EQ(found({{"x-canary", ""}, {"X-Tenant", "gold"}, {"Accept", "text/html"}}), 0);
+  EXPECT_EQ(
+      found(
+          {{"x-canary", "1"}, {"x-tenant", "iron"}, {"x-tenant", "gold"}, {"accept", "text/html"}}),
+      0);
+  EXPECT_EQ(found({{"x-canary", "1"}, {"x-tenant", "Gold"}, {"accept", "text/html"}}), 1);
+  EXPECT_EQ(found({{"x-canary", "1"}, {"x-tenant", "gold"}}), 1);
+  EXPECT_EQ(found({{"x-tenant", "gold"}, {"accept", "text/html"}}), 1);
+  EXPECT_EQ(found({}), 1);
+}
+
+TEST(RouteTable, SpellingsOfAPathDoNotChooseBetweenRewrites) {
+  RouteConfig rewritten = to("a");
+  rewritten.path_prefix = "/api";
+  rewritten.rewrite.path = "/v2";
+  EXPECT_EQ(matched({rewritten, to("a")}, "x", "/api/../x"), kAmbiguous);
+  EXPECT_EQ(matched({rewritten, to("a")}, "x", "/api/x"), 0);
 }
 
 TEST(RouteTable, APrefixIsMadeOfWholeSegments) {
@@ -239,8 +266,8 @@ TEST(RouteTable, RoutesTakeTheActorsIdentityUnlessTheyHaveTheirOwn) {
   own.cost = 3;
   const std::vector<IdentityKind> common = {IdentityKind::kApiKey};
   const RouteTable table(std::vector<RouteConfig>{own, to("a")}, kUpstreams, common);
-  const Route* first = table.match(at("/own"), http::Method::kGet, {}).route;
-  const Route* second = table.match(at("/"), http::Method::kGet, {}).route;
+  const Route* first = route_at(table, "/own");
+  const Route* second = route_at(table, "/");
   ASSERT_NE(first, nullptr);
   ASSERT_NE(second, nullptr);
   EXPECT_EQ(first->config.identity, own.identity);

@@ -10,6 +10,8 @@
 #include "weir/base/config_error.h"
 #include "weir/base/enum_names.h"
 #include "weir/base/time.h"
+#include "weir/experimental/gateway/route_answer_config.h"
+#include "weir/experimental/gateway/route_rewrite_config.h"
 #include "weir/policy/class_admission.h"
 #include "weir/policy/priority.h"
 
@@ -39,7 +41,10 @@ struct RouteConfig {
   std::string path_prefix;           // or every path below it; both empty: any
   std::string grpc;                  // or a gRPC service "pkg.Service", or "pkg.Service/Method"
   std::vector<std::string> methods;  // empty: any
-  std::string upstream;
+  std::vector<std::string> headers;  // all of them: "name: value", or "name" with any value
+  std::string upstream;              // or an answer
+  RouteAnswer answer;
+  RouteRewrite rewrite;
   std::optional<Priority> priority;  // unset: from trusted peers' headers, else normal
   std::uint64_t max_body = 0;        // bytes; larger: 413; 0: no bound
   BytesCharged bytes = BytesCharged::kHeld;
@@ -57,23 +62,18 @@ struct RouteConfig {
   [[nodiscard]] bool treats_as(const RouteConfig& other) const {
     return upstream == other.upstream && priority == other.priority && cost == other.cost &&
            max_body == other.max_body && bytes == other.bytes &&
-           bytes_estimate == other.bytes_estimate && identity == other.identity;
+           bytes_estimate == other.bytes_estimate && identity == other.identity &&
+           answer == other.answer && rewrite == other.rewrite;
   }
+
+ private:
+  void check_target(ConfigErrors& errors) const;
 };
 
 inline constexpr std::uint64_t kBytesEstimateMax = 4398046511103;  // as [actors] bytes_max
+inline constexpr std::size_t kRouteHeadersMax = 8;
 
 namespace route_detail {
-
-constexpr bool is_token(std::string_view text) noexcept {
-  constexpr std::string_view kOther = "!#$%&'*+-.^_`|~";
-  if (text.empty()) return false;
-  for (const char c : text) {
-    const bool alnum = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
-    if (!alnum && kOther.find(c) == std::string_view::npos) return false;
-  }
-  return true;
-}
 
 constexpr bool is_host_pattern(std::string_view host) noexcept {
   if (host.starts_with("*.")) host.remove_prefix(2);
@@ -91,6 +91,26 @@ constexpr bool is_grpc_name(std::string_view text) noexcept {
 }
 
 }  // namespace route_detail
+
+/// A route leads to an upstream, or has an answer; what it rewrites goes to an upstream.
+inline void RouteConfig::check_target(ConfigErrors& errors) const {
+  for (const ConfigErrors& some : {answer.validate(), rewrite.validate()}) {
+    errors.insert(errors.end(), some.begin(), some.end());
+  }
+  if (upstream.empty() && !answer.given()) {
+    add_error(errors, "upstream", "\"\"", "the name of an [[upstream]], or redirect or respond");
+  }
+  if (!upstream.empty() && answer.given()) {
+    add_error(errors, "upstream", upstream, "left out when redirect or respond is given");
+  }
+  if (answer.given() && rewrite.changes_requests()) {
+    add_error(errors, answer.redirect.empty() ? "respond" : "redirect", "given",
+              "left out when requests are rewritten: they go nowhere");
+  }
+  if (!grpc.empty() && !rewrite.path.empty()) {
+    add_error(errors, "path_rewrite", rewrite.path, "left out when grpc is given");
+  }
+}
 
 inline ConfigErrors RouteConfig::validate() const {
   ConfigErrors errors;
@@ -113,7 +133,20 @@ inline ConfigErrors RouteConfig::validate() const {
   for (const std::string& method : methods) {
     if (!route_detail::is_token(method)) add_error(errors, "methods", method, "an HTTP method");
   }
-  if (upstream.empty()) add_error(errors, "upstream", "\"\"", "the name of an [[upstream]]");
+  for (const std::string& text : headers) {
+    const FieldText field = split_field(text);
+    if (!route_detail::is_token(field.name) || !route_detail::is_field_value(field.value)) {
+      add_error(errors, "headers", text, "a field, \"name: value\", or its name alone");
+    } else if (to_lower(field.name).starts_with("x-weir-")) {
+      add_error(errors, "headers", text,
+                "a field that is not x-weir-: priority and trust use them");
+    }
+  }
+  if (headers.size() > kRouteHeadersMax) {
+    add_error(errors, "headers", std::to_string(headers.size()) + " fields",
+              "at most " + std::to_string(kRouteHeadersMax));
+  }
+  check_target(errors);
   check_range(errors, "bytes_estimate", bytes_estimate, std::uint64_t{0}, kBytesEstimateMax);
   check_range(errors, "overall_timeout_ms", overall_timeout.value_or(Duration(0)), Duration(0),
               Duration(std::chrono::hours(24)));
