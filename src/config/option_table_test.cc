@@ -52,9 +52,9 @@ TEST(OptionTable, EveryRowFollowsTheRules) {
 
 TEST(OptionTable, HasEverySection) {
   EXPECT_THAT(std::vector<std::string_view>(plain_sections().begin(), plain_sections().end()),
-              testing::UnorderedElementsAre("listen", "tls", "admin", "server", "http2",
-                                            "admission", "admission.limit", "actors", "priority",
-                                            "memory", "trust", "dns", "reload", "hedge"));
+              testing::UnorderedElementsAre(
+                  "listen", "tls", "admin", "server", "http2", "admission", "admission.limit",
+                  "actors", "actors.jwt", "priority", "memory", "trust", "dns", "reload", "hedge"));
 }
 
 TEST(OptionTable, RowsOfOneSectionStandTogether) {

@@ -36,6 +36,7 @@ GatewaySizes::GatewaySizes(const config::Config& config) noexcept
   request_bodies = ordinary / 2 + 1 + reserved;
   request_body_bytes = config.server.conn_decrypted_buf_size;
   // Eight times the rate below which the server always ends a body: 4 kB/s by default.
+  token_cache = config.actors.jwt.cache_size;
   slow_body_rate = static_cast<std::uint32_t>(
       std::min<std::uint64_t>(std::uint64_t{8} * config.server.body_min_rate, UINT32_MAX));
   response_region_bytes = room.region_bytes;

@@ -40,6 +40,7 @@ struct GatewaySizes {
   std::uint32_t response_regions = 0;     // of all loops
   std::size_t response_region_bytes = 0;  // a response head, or a piece of a body
   std::size_t session_bytes = 0;
+  std::uint32_t token_cache = 0;     // per loop: verified tokens
   std::uint32_t slow_body_rate = 0;  // bytes/s: slower uploads are ended when places are needed
 };
 

@@ -10,6 +10,7 @@
 #include "weir/experimental/metrics/histogram.h"
 
 #include "local_answer.h"
+#include "token_verifier.h"
 
 namespace weir::inline v0::gateway {
 
@@ -43,6 +44,7 @@ struct LoopCounters {
   std::atomic<std::uint32_t> proxied_peak{0};  // maximum since start
   std::atomic<std::uint32_t> proxied_exhausted{0};
   metrics::Histogram refusal{kOwnTimeBoundsSeconds};
+  TokenCounters tokens;
   UpstreamCounters none;  // requests that matched no route
 };
 

@@ -6,6 +6,8 @@
 #include "weir/base/assert.h"
 #include "weir/experimental/http/field.h"
 
+#include "baggage.h"
+
 namespace weir::inline v0::gateway {
 namespace {
 
@@ -22,6 +24,8 @@ constexpr std::uint64_t kRewritten =
     set_of(http::FieldId::kHost, http::FieldId::kContentLength, http::FieldId::kTransferEncoding,
            http::FieldId::kExpect, http::FieldId::kTe, http::FieldId::kUpgrade,
            http::FieldId::kXForwardedFor);
+
+constexpr std::size_t kBaggageMax = 8192;  // W3C Baggage §3.3.2
 
 constexpr std::array<std::string_view, 3> kPseudonyms = {"1.0 weir", "1.1 weir", "2 weir"};
 
@@ -89,11 +93,21 @@ void write_origin(http::h1::HeadWriter& writer, const ServerRequest& request,
   if (!told) writer.field("x-forwarded-proto", request.secure ? "https" : "http");
 }
 
+/// Baggage of a sender that is not trusted: without a class, which the service would hand on.
+void write_baggage(http::h1::HeadWriter& writer, const http::HeaderView& field) {
+  if (!has_member(field.value, kPriorityMember)) return writer.field(field.name, field.value);
+  std::array<char, kBaggageMax> kept;
+  if (field.value.size() > kept.size()) return;  // more than the standard asks anybody to forward
+  const std::string_view rest = without_member(field.value, kPriorityMember, kept);
+  if (!rest.empty()) writer.field(field.name, rest);
+}
+
 /// The x-weir fields, for another Weir gateway behind this one.
 void write_intent(http::h1::HeadWriter& writer, const ServerRequest& request,
                   const ForwardPlan& plan) {
   const Intent& intent = plan.intent;
-  if (intent.priority != Priority::kNormal) {
+  // Also said of normal if baggage could say something else.
+  if (intent.priority != Priority::kNormal || baggage_priority(*request.headers)) {
     writer.field("x-weir-priority", name_of(intent.priority));
   }
   const std::string_view actor = request.headers->value(http::FieldId::kXWeirActor);
@@ -132,7 +146,12 @@ Result<upstream::RequestHead, http::h1::WriteError> write_request_head(std::span
   writer.field("host", authority);
   const std::size_t fields_begin = writer.size();
   for (const http::HeaderView& field : headers) {
-    if (forwards(field, removed | rewritten) && !plan.edits.removes_from_request(field.name)) {
+    if (!forwards(field, removed | rewritten) || plan.edits.removes_from_request(field.name)) {
+      continue;
+    }
+    if (field.id == http::FieldId::kBaggage && !plan.caller.peer) {
+      write_baggage(writer, field);
+    } else {
       writer.field(field.name, field.value);
     }
   }

@@ -238,6 +238,18 @@ TEST(ForwardHead, WhatDoesNotFitIsAnError) {
   EXPECT_EQ(size.error(), http::h1::WriteError::kDoesNotFit);
 }
 
+TEST(ForwardHead, AClassInBaggageIsForwardedOnlyForTrustedPeers) {
+  const TestHead head{{"baggage", "a=b,weir.priority=critical"}, {"Baggage", "Weir.Priority=low"}};
+  const std::string theirs = written(head.request("GET"));
+  EXPECT_THAT(theirs, HasSubstr("baggage: a=b\r\n"));
+  EXPECT_THAT(theirs, Not(HasSubstr("riority=")));
+  EXPECT_THAT(written(head.request("GET"), {.peer = true}),
+              AllOf(HasSubstr("baggage: a=b,weir.priority=critical\r\n"),
+                    HasSubstr("x-weir-priority: normal\r\n")));
+  const std::string long_list = "weir.priority=high," + std::string(8192, 'a');
+  EXPECT_THAT(written(TestHead{{"baggage", long_list}}.request("GET")), Not(HasSubstr("baggage")));
+}
+
 TEST(ForwardHead, ARouteChangesPathHostAndFields) {
   RouteConfig route;
   route.path_prefix = "/api";

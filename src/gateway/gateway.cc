@@ -128,6 +128,10 @@ Result<void, GatewayError> Gateway::Impl::build() {
   if (!contexts) {
     return unexpected(GatewayError{GatewayError::About::kUpstream, contexts.error()});
   }
+  auto identity = read_identity_files(config.actors);
+  if (!identity) {
+    return unexpected(GatewayError{GatewayError::About::kIdentity, identity.error()});
+  }
   if (auto opened = open_logs(); !opened) return opened;
   std::vector<std::string> names;
   for (const upstream::UpstreamConfig& upstream : config.upstreams) names.push_back(upstream.name);
@@ -151,7 +155,8 @@ Result<void, GatewayError> Gateway::Impl::build() {
   view->started_unix_seconds = io::unix_seconds();
   const std::shared_ptr<const UpstreamSet> upstreams = core->upstreams.in_force();
   const GatewayLoop::Table table{
-      .upstreams = upstreams, .rules = std::make_shared<const Rules>(config, upstreams->names())};
+      .upstreams = upstreams,
+      .rules = std::make_shared<const Rules>(config, upstreams->names(), std::move(*identity))};
   threads->start();
   for (std::uint32_t i = 0; i < threads->size(); ++i) {
     // On its own thread: it arms timers, and the loop runs.

@@ -11,6 +11,7 @@
 #include "admin_server.h"
 #include "core.h"
 #include "proxied_request.h"
+#include "token_verifier.h"
 #include "upstream/upstream.h"
 
 namespace weir::inline v0::gateway {
@@ -114,6 +115,8 @@ MemoryBudget gateway_budget(const config::Config& config) {
   add("gateway response regions", sizes.response_regions, sizes.response_region_bytes,
       "response_head_bytes_max × requests at once");
   add("gateway path readings", loops, sizes.request_head_bytes, "loops × head_bytes_max");
+  add("gateway verified tokens", loops, TokenVerifier::bytes_for(config.actors.jwt.cache_size),
+      "loops × actors.jwt.cache_size");
   add("gateway upstream connections", loops * sizes.room.connections,
       upstream::connection_bytes() + 2 * sizeof(std::uint32_t),
       "loops × max_connections, those spare for reloads included");

@@ -37,7 +37,8 @@ GatewayLoop::GatewayLoop(GatewayCore& core, io::Loop& loop, std::uint32_t index,
       log_(core.access_log, rng_.fork()),
       path_scratch_(core.sizes.request_head_bytes),
       proxied_(core.sizes.proxied),
-      uploads_(core.controller) {
+      uploads_(core.controller),
+      tokens_({.cache_size = core.sizes.token_cache, .counters = counters_.tokens}) {
   constexpr http::HttpLimits kLimits;  // the same numbers of fields for every upstream
   fields_.resize(std::max(kLimits.header_count_max, kLimits.trailer_count_max) +
                  kResponseFieldsAdded);
@@ -71,7 +72,10 @@ void GatewayLoop::take(const Table& table) {
     part->served->requests_left.fetch_add(part->requests);
     leaving_.push_back(std::move(part));
   }
-  if (used_ != nullptr) used_before_.push_back(std::move(used_));
+  if (used_ != nullptr) {
+    if (!(rules().identity.jwt() == table.rules->identity.jwt())) tokens_.forget();
+    used_before_.push_back(std::move(used_));
+  }
   std::erase_if(used_before_, [](const auto& used) { return used->requests == 0; });
   used_ = std::make_unique<UsedRules>(UsedRules{.rules = table.rules});
   log_.set_rules(rules().log);
@@ -88,6 +92,10 @@ void GatewayLoop::on_leaving(TimePoint now) {
 RouteTable::Match GatewayLoop::match(const ServerRequest& request) const noexcept {
   return rules().routes.match(
       {.meta = request.meta, .headers = *request.headers, .method = request.method}, path_scratch_);
+}
+
+TokenCheck GatewayLoop::token_check() noexcept {
+  return {.verifier = tokens_, .now = loop_.now(), .unix_now = io::unix_seconds()};
 }
 
 bool GatewayLoop::is_critical(const ServerRequest& request) const {

@@ -58,6 +58,7 @@ class GatewayLoop {
   [[nodiscard]] const Rules& rules() const noexcept { return *used_->rules; }
   /// The rules of now stay until the use ends.
   [[nodiscard]] RulesUse use_rules() noexcept { return RulesUse(*used_); }
+  [[nodiscard]] TokenCheck token_check() noexcept;
   /// For a path that a route rewrites; overwritten by the next match.
   [[nodiscard]] std::span<char> path_scratch() noexcept { return path_scratch_; }
   [[nodiscard]] std::span<ResponseField> field_storage() noexcept { return fields_; }
@@ -107,6 +108,7 @@ class GatewayLoop {
   Slab<ProxiedRequest> proxied_;
   std::uint64_t kept_back_ = 0;  // ordinary requests refused to keep places for critical ones
   UploadList uploads_;
+  TokenVerifier tokens_;
   std::vector<std::unique_ptr<LoopUpstream>> upstreams_;  // as the rules number them
   std::vector<std::unique_ptr<LoopUpstream>> leaving_;    // not in the table, not gone
   std::vector<ResponseField> fields_;

@@ -49,7 +49,9 @@ std::string_view IdentityFinder::api_key(const http::HeaderList& headers) const 
 
 Actor IdentityFinder::actor_of(const http::HeaderList& headers, const Caller& caller,
                                std::span<const IdentityKind> kinds,
-                               const AdmissionController& controller, IpText& scratch) const {
+                               const AdmissionController& controller, IpText& scratch,
+                               const TokenCheck& tokens) const {
+  bool throttled = false;
   for (const IdentityKind kind : kinds) {
     std::string_view name;
     bool secret = false;
@@ -63,8 +65,16 @@ Actor IdentityFinder::actor_of(const http::HeaderList& headers, const Caller& ca
         break;
       case IdentityKind::kApiKey:
         name = api_key(headers);
-        secret = true;
+        secret = !files_.keys;
+        if (files_.keys) name = files_.keys->owner_of(name);
         break;
+      case IdentityKind::kJwt: {
+        const Actor actor = by_token(bearer_token(headers.value(http::FieldId::kAuthorization)),
+                                     caller, controller, tokens);
+        if (actor.identity.present()) return actor;
+        throttled |= actor.throttled;
+        break;
+      }
       case IdentityKind::kHeader:
         if (caller.peer) name = headers.value(http::FieldId::kXWeirActor);
         break;
@@ -79,7 +89,27 @@ Actor IdentityFinder::actor_of(const http::HeaderList& headers, const Caller& ca
     const Identity identity = secret ? controller.identify_secret(name) : controller.identify(name);
     return {.identity = of_kind(identity, kind), .kind = kind};
   }
-  return {};
+  return {.identity = {}, .throttled = throttled};
+}
+
+Actor IdentityFinder::by_token(std::string_view token, const Caller& caller,
+                               const AdmissionController& controller,
+                               const TokenCheck& tokens) const {
+  if (token.empty() || files_.jwt.keys.empty()) return {};
+  const auto found = tokens.verifier.identify({.token = token,
+                                               .source = source_of(caller, controller),
+                                               .now = tokens.now,
+                                               .unix_now = tokens.unix_now},
+                                              files_.jwt, verifications_max_, controller);
+  if (!found) return {.identity = {}, .throttled = found.error() == JwtFault::kThrottled};
+  return {.identity = of_kind(*found, IdentityKind::kJwt), .kind = IdentityKind::kJwt};
+}
+
+std::uint64_t source_of(const Caller& caller, const AdmissionController& controller) noexcept {
+  if (!caller.client) return 0;
+  const IpAddress site = billing_address(*caller.client);
+  const std::string_view bytes(reinterpret_cast<const char*>(site.bytes.data()), site.bytes.size());
+  return controller.identify(bytes).key.low;
 }
 
 Identity IdentityFinder::peer_of(const http::HeaderList& headers, const Caller& caller,

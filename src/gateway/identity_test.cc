@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "head_testing.h"
+#include "jwt_testing.h"
 
 namespace weir::gateway {
 namespace {
@@ -16,11 +17,14 @@ class IdentityFinderTest : public ::testing::Test {
     Caller caller;
     caller.socket = caller.client = parse_ip(client);
     caller.peer = peer;
-    return finder.actor_of(head.list(), caller, kinds, controller, text);
+    return finder.actor_of(head.list(), caller, kinds, controller, text,
+                           {.verifier = verifier, .now = {}, .unix_now = testkit::kTokenTime});
   }
 
   AdmissionController controller{AdmissionConfig{}, Rng(1)};
   IdentityFinder finder;
+  TokenCounters counters;
+  TokenVerifier verifier{{.cache_size = 4, .counters = counters}};
   IpText text;
 };
 
@@ -67,10 +71,44 @@ TEST_F(IdentityFinderTest, AddressesOfOneV6NetworkAreOneActor) {
 }
 
 TEST_F(IdentityFinderTest, TheKeyHeaderMayHaveAnyName) {
-  finder = IdentityFinder("X-Customer");
+  ActorsConfig config;
+  config.api_key_header = "X-Customer";
+  finder = IdentityFinder(config);
   const TestHead head{{"x-customer", "42"}};
   EXPECT_TRUE(actor(head, {IdentityKind::kApiKey}).identity.present());
   EXPECT_FALSE(actor(TestHead{{"x-api-key", "42"}}, {IdentityKind::kApiKey}).identity.present());
+}
+
+TEST_F(IdentityFinderTest, WithAFileOnlyItsKeysAreActorsByTheirOwners) {
+  // sha256sum of "alpha" and "beta"
+  const auto keys = KeyTable::parse(
+      "8ed3f6ad685b959ead7022518e1af76cd816f8e8ec7ccdda1ed4018e8f2223f8 gold\n"
+      "f44e64e75f3948e9f73f8dfa94721c4ce8cbb4f265c4790c702b2d41cfbf2753 gold\n");
+  ASSERT_TRUE(keys);
+  finder = IdentityFinder(ActorsConfig(), {.jwt = {}, .keys = *keys});
+  const std::vector<IdentityKind> kinds = {IdentityKind::kApiKey};
+  const Actor alpha = actor(TestHead{{"x-api-key", "alpha"}}, kinds);
+  EXPECT_TRUE(alpha.identity.present());
+  EXPECT_EQ(alpha.identity.label, "gold");
+  EXPECT_EQ(alpha.identity.key, actor(TestHead{{"x-api-key", "beta"}}, kinds).identity.key);
+  EXPECT_FALSE(actor(TestHead{{"x-api-key", "gold"}}, kinds).identity.present());
+}
+
+TEST_F(IdentityFinderTest, ATokenNamesAnActorOnlyIfItIsVerified) {
+  const io::TestSigner signer = io::TestSigner::ec();
+  finder = IdentityFinder(
+      ActorsConfig(),
+      {.jwt = {.keys = {*io::PublicKey::from_pem(signer.public_pem())}}, .keys = {}});
+  const std::vector<IdentityKind> kinds = {IdentityKind::kJwt, IdentityKind::kAddress};
+  const std::string claims = R"({"sub":"alice","exp":1900000000})";
+  const std::string good = "Bearer " + testkit::make_jwt(signer, R"({"alg":"ES256"})", claims);
+  const std::string forged =
+      "Bearer " + testkit::make_jwt(io::TestSigner::ec(), R"({"alg":"ES256"})", claims);
+  const Actor alice = actor(TestHead{{"authorization", good}}, kinds);
+  EXPECT_EQ(alice.kind, IdentityKind::kJwt);
+  EXPECT_EQ(alice.identity.label, "alice");
+  EXPECT_EQ(actor(TestHead{{"authorization", forged}}, kinds).kind, IdentityKind::kAddress);
+  EXPECT_FALSE(actor(TestHead{{"authorization", forged}}, {IdentityKind::kJwt}).identity.present());
 }
 
 TEST_F(IdentityFinderTest, APeerIsItsNameOrItsAddress) {

@@ -4,6 +4,8 @@
 
 #include "weir/base/number_text.h"
 
+#include "baggage.h"
+
 namespace weir::inline v0::gateway {
 constexpr std::uint64_t kDeadlineMsMax = std::uint64_t{24} * 60 * 60 * 1000;
 
@@ -11,8 +13,10 @@ Intent read_intent(const http::HeaderList& headers, const Caller& caller,
                    const Route& route) noexcept {
   Intent intent;
   if (caller.peer) {
-    intent.priority =
-        priority_named(headers.value(http::FieldId::kXWeirPriority)).value_or(Priority::kNormal);
+    // A node that another Weir asked says it in our own field; others only copy baggage.
+    const std::string_view named = headers.value(http::FieldId::kXWeirPriority);
+    intent.priority = (named.empty() ? baggage_priority(headers) : priority_named(named))
+                          .value_or(Priority::kNormal);
     if (const auto ms =
             parse_number<std::uint64_t>(headers.value(http::FieldId::kXWeirDeadlineMs))) {
       intent.time_left =

@@ -36,6 +36,15 @@ TEST(Intent, APeersWordsDo) {
   EXPECT_TRUE(intent.hedge());
 }
 
+TEST(Intent, APeersBaggageCountsIfItDoesNotSayTheClassItself) {
+  const TestHead baggage{{"baggage", "weir.priority=low"}};
+  EXPECT_EQ(said(baggage, true).priority, Priority::kLow);
+  EXPECT_EQ(said(baggage, false).priority, Priority::kNormal);
+  EXPECT_EQ(said(baggage, true, Priority::kHigh).priority, Priority::kHigh);
+  const TestHead both{{"baggage", "weir.priority=low"}, {"x-weir-priority", "normal"}};
+  EXPECT_EQ(said(both, true).priority, Priority::kNormal);
+}
+
 TEST(AdmissionRequestFor, CarriesWhatRouteIntentAndRequestSay) {
   Route route;
   route.config.cost = 3;

@@ -50,7 +50,8 @@ ReloadReport LiveOptions::reload(const config::Config& next) {
   ReloadReport report;
   const config::Config before = core_.config_in_force();
   const std::shared_ptr<const UpstreamSet> upstreams_before = core_.upstreams.in_force();
-  Prepared prepared{.now = with_live_options(before, next), .contexts = {}, .upstreams = {}};
+  Prepared prepared{
+      .now = with_live_options(before, next), .contexts = {}, .upstreams = {}, .identity = {}};
   report.refused = prepare(before, prepared);
   if (report.ok()) {
     // Files are read again even if no option changed: a certificate may have.
@@ -94,6 +95,9 @@ std::string LiveOptions::prepare(const config::Config& before, Prepared& prepare
     });
   }
   if (!objection.empty()) return objection;
+  auto identity = read_identity_files(prepared.now.actors);
+  if (!identity) return identity.error();
+  prepared.identity = std::move(*identity);
   auto contexts = consumers_.read_dial_tls(prepared.now);
   if (!contexts) return contexts.error();
   prepared.contexts = std::move(*contexts);
@@ -112,9 +116,9 @@ void LiveOptions::put_in_force(const Prepared& prepared,
     const bool context = i < prepared.contexts.size() && prepared.contexts[i] != nullptr;
     if (context) upstreams[i]->upstream.set_tls(prepared.contexts[i]);
   }
-  consumers_.take(
-      {.upstreams = prepared.upstreams,
-       .rules = std::make_shared<const Rules>(prepared.now, prepared.upstreams->names())});
+  consumers_.take({.upstreams = prepared.upstreams,
+                   .rules = std::make_shared<const Rules>(prepared.now, prepared.upstreams->names(),
+                                                          prepared.identity)});
   core_.upstreams.put_in_force(prepared.upstreams);
   consumers_.keep_endpoints(*prepared.upstreams);
   core_.set_config(prepared.now);

@@ -56,6 +56,7 @@ class LiveOptions {
     config::Config now;
     std::vector<io::TlsContext::Ptr> contexts;
     std::shared_ptr<const UpstreamSet> upstreams;
+    IdentityFiles identity;
   };
   [[nodiscard]] std::string objection_to(const config::Config& now) const;
   [[nodiscard]] std::string prepare(const config::Config& before, Prepared& prepared);

@@ -100,7 +100,8 @@ class Running {
                .take = [this](const GatewayLoop::Table& table) { table_ = table; },
                .wait_briefly = [this](const auto& reached) { waited = !reached(); }}),
         table_{.upstreams = core_.upstreams.in_force(),
-               .rules = std::make_shared<const Rules>(config, core_.upstreams.in_force()->names())},
+               .rules = std::make_shared<const Rules>(config, core_.upstreams.in_force()->names(),
+                                                      *read_identity_files(config.actors))},
         tls_(config.server.tls) {
     add_sources(*table_.upstreams, config, Known::kStay);
     static_cast<void>(read_dial_tls(config));
@@ -288,6 +289,7 @@ void for_each_live_row(F f) {
       const std::string key = option.row.key();
       if (key == "upstream.name" || key == "upstream.tls.enabled") continue;
       if (key == "route.redirect" || key.starts_with("route.respond")) continue;
+      if (key == "actors.keys_file" || key == "actors.jwt.keys") continue;  // need files
       if (key == "route.grpc") continue;  // its upstream needs another protocol than this one
       if (is_live(option.row.apply)) f(option, owner_of);
     }

@@ -70,6 +70,7 @@ LocalAnswerText::LocalAnswerText(const LocalAnswer& answer, AnswerForm form) noe
     write_grpc(answer);
     return;
   }
+  if (status_ == 401) add_field("www-authenticate", "Bearer");  // RFC 9110 §11.6.1
   if (status_ == 405) add_field("allow", "GET, HEAD, POST, PUT, DELETE, PATCH, OPTIONS");
   write_body(answer, json);
 }

@@ -24,6 +24,10 @@ namespace weir::inline v0::gateway {
     "no route serves this host, path and method")                                                 \
   X(kAmbiguousPath, "ambiguous_path", 400, 3, false, false, "",                                   \
     "the path can be read as that of another route: avoid dot segments, //, %2F, ; and backslash")\
+  X(kNoActor, "no_actor", 401, 16, false, false, "",                                              \
+    "this route wants a known client: an API key, a verified token or a certificate")             \
+  X(kTokenRate, "token_rate", 429, 8, true, false, "",                                            \
+    "too many new tokens came from this address")                                                 \
   X(kConnect, "connect", 405, 12, false, false, "", "this is no forward proxy")                   \
   X(kBodyTooLarge, "body_too_large", 413, 8, false, false, "",                                    \
     "the request body is larger than this route takes")                                           \

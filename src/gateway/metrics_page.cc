@@ -111,6 +111,7 @@ class Scrape {
   void admission();
   void classes();
   void actors();
+  void tokens();
   void memory_and_pools();
   void http2();
   void pool(Metric metric, std::uint64_t PoolStats::*field);
@@ -238,12 +239,28 @@ void Scrape::actors() {
   page_.single(kAdmissionStreaming, all.streaming);
   page_.single(kAdmissionCriticalShed,
                all.critical_shed + server_.critical_shed + core_.totals().critical_shed);
+  tokens();
   page_.single(kAdmissionMemoryUsage, all.memory_usage);
   page_.single(kAdmissionMemoryReadable, all.memory_readable ? 1U : 0U);
   const MemoryRules memory = core_.controller.config().memory;
   page_.single(kAdmissionMemoryPressureThreshold, memory.memory_pressure_threshold);
   page_.single(kAdmissionMemoryCriticalThreshold, memory.memory_critical_threshold);
   page_.single(kAdmissionBytesInFlight, all.bytes);
+}
+
+void Scrape::tokens() {
+  page_.family(kActorTokens);
+  const auto sum = [&](auto count_of) {
+    std::uint64_t total = 0;
+    for (const auto& loop : core_.counters) total += count_of(loop->tokens).get();
+    return total;
+  };
+  page_.sample({"verified"}, sum([](const TokenCounters& t) -> auto& { return t.verified; }));
+  page_.sample({"cached"}, sum([](const TokenCounters& t) -> auto& { return t.cached; }));
+  for (std::size_t i = 0; i < kJwtFaultNames.size(); ++i) {
+    page_.sample({kJwtFaultNames[i]},
+                 sum([i](const TokenCounters& t) -> auto& { return t.faults[i]; }));
+  }
 }
 
 void Scrape::pool(Metric metric, std::uint64_t PoolStats::*field) {
@@ -321,7 +338,7 @@ void Scrape::tls() {
 void Scrape::requests() {
   const RequestTotals totals = core_.totals();
   page_.single(kRequestsReceived, totals.received);
-  per_counter(kRequestsAnswered, count(), &UpstreamCounters::answered, 0,
+  per_counter(kRequestsAnswered, count() + 1, &UpstreamCounters::answered, 0,
               [](std::size_t k) { return kStatusNames[k]; });
   per_counter(kRequestsRefused, count() + 1, &UpstreamCounters::refused, 1,
               [](std::size_t k) { return GatewayReason::at(k).name(); });

@@ -36,14 +36,6 @@ std::optional<std::uint64_t> announced_length(const upstream::ResponseHead& head
   return length;
 }
 
-/// Zero for a client without an address.
-std::uint64_t source_of(const Caller& caller, const AdmissionController& controller) noexcept {
-  if (!caller.client) return 0;
-  const IpAddress site = billing_address(*caller.client);
-  const std::string_view bytes(reinterpret_cast<const char*>(site.bytes.data()), site.bytes.size());
-  return controller.identify(bytes).key.low;
-}
-
 upstream::Call::Start start_for(const Route& route, const Intent& intent, TimePoint deadline) {
   return {.deadline = deadline,
           .overall = route.config.overall_timeout,
@@ -98,8 +90,9 @@ void ProxiedRequest::begin(const ServerRequest& request, const Route& route, con
   route_ = &route;
   IpText actor_text;
   IpText peer_text;
-  const Actor actor = home_.rules().identity.actor_of(
-      *request.headers, caller, route.config.identity, core.controller, actor_text);
+  const Actor actor =
+      home_.rules().identity.actor_of(*request.headers, caller, route.config.identity,
+                                      core.controller, actor_text, home_.token_check());
   received_at_ = request.received_at;
   asked_at_ = home_.now();
   max_body_ = route.config.max_body;
@@ -128,9 +121,13 @@ void ProxiedRequest::begin(const ServerRequest& request, const Route& route, con
   announced_ = route.config.bytes == BytesCharged::kAnnounced && has_body_ && !upgrade_;
   reserved_ = ask.bytes;
 
-  Entered entered = ask_admission(ask);
   const RequestId id = RequestId::draw(home_.rng());
   note_.take_id(*request.headers, id.view());
+  if (route.config.identity_required && !actor.identity.present()) {
+    if (home_.log().on()) note_.take(request, caller);
+    return refuse(actor.throttled ? GatewayRefusal::kTokenRate : GatewayRefusal::kNoActor);
+  }
+  Entered entered = ask_admission(ask);
   if (entered.kind == Entered::Kind::kRefused && !home_.log().on()) return refuse(entered.reason);
   if (home_.log().on()) {
     note_.take(request, caller);

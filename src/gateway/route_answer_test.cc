@@ -16,6 +16,7 @@ namespace {
 
 using testing::HasSubstr;
 using testing::Not;
+using testkit::FakeStream;
 
 struct RouteAnswerTest : testing::Test {
   RouteConfig config;

@@ -16,10 +16,11 @@ namespace weir::inline v0::gateway {
 /// What a loop needs to evaluate a request's head, compiled from the configuration. It never
 /// changes: a reload makes a new one and gives it to each loop, which uses it in on_headers only.
 struct Rules {
-  Rules(const config::Config& config, std::span<const std::string> upstreams)
+  Rules(const config::Config& config, std::span<const std::string> upstreams,
+        IdentityFiles files = {})
       : routes(config.routes_in_force(), upstreams, config.actors.identity),
         trust(config.trust),
-        identity(config.actors.api_key_header),
+        identity(config.actors, std::move(files)),
         hash_by(hash_by_of(config, upstreams)),
         log{.mode = config.admin.access_log, .sample = config.admin.access_log_sample} {}
 

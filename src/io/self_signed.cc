@@ -12,10 +12,6 @@
 namespace weir::inline v0::io {
 namespace {
 
-BioPtr reading(const std::string& text) {
-  return BioPtr(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
-}
-
 bool is_address(const std::string& name) {
   return name.find(':') != std::string::npos ||
          name.find_first_not_of("0123456789.") == std::string::npos;

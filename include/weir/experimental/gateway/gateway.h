@@ -16,7 +16,7 @@ namespace weir::inline v0::gateway {
 /// An error message for the operator. The caller adds the remedy, because it knows how the gateway
 /// was configured.
 struct GatewayError {
-  enum class About : std::uint8_t { kListen, kTls, kAdmin, kBudget, kUpstream, kLog };
+  enum class About : std::uint8_t { kListen, kTls, kAdmin, kBudget, kUpstream, kIdentity, kLog };
   About about = About::kListen;
   std::string message;
 };
@@ -48,6 +48,8 @@ struct GatewayStatus {
 
 /// Why the files of [upstream.tls] cannot be used; empty if they can. Reads them.
 [[nodiscard]] std::string upstream_tls_objection(const config::Config& config);
+/// The same for the files of [actors].
+[[nodiscard]] std::string identity_objection(const config::Config& config);
 
 /// A reverse proxy that admits or refuses each request before its body is read.
 ///

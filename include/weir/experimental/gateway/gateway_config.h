@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -53,11 +55,27 @@ struct TrustConfig {
   bool operator==(const TrustConfig&) const = default;
 };
 
+/// Which JSON Web Tokens are verified, and how often.
+struct JwtConfig {
+  std::vector<std::string> keys;  // files: public keys or certificates, PEM
+  std::string issuer;             // empty: any
+  std::string audience;           // empty: any
+  std::string claim = "sub";
+  std::uint32_t cache_size = 1024;        // verified tokens that a loop remembers
+  std::uint32_t verifications_max = 100;  // a second, of one client address and loop
+
+  static constexpr std::size_t kKeysMax = 4;
+
+  bool operator==(const JwtConfig&) const = default;
+};
+
 /// How actors are identified; their budgets are in AdmissionConfig.
 struct ActorsConfig {
   std::vector<IdentityKind> identity = {IdentityKind::kCertificate, IdentityKind::kBearer,
                                         IdentityKind::kApiKey, IdentityKind::kHeader};
   std::string api_key_header = "x-api-key";
+  std::string keys_file;  // hashes of API keys and the names of their owners; empty: any key
+  JwtConfig jwt;
 
   bool operator==(const ActorsConfig&) const = default;
   [[nodiscard]] ConfigErrors validate() const;
@@ -105,6 +123,18 @@ inline ConfigErrors ActorsConfig::validate() const {
   if (!route_detail::is_token(api_key_header)) {
     add_error(errors, "api_key_header", api_key_header, "the name of a header");
   }
+  if (jwt.keys.size() > JwtConfig::kKeysMax) {
+    add_error(errors, "jwt.keys", std::to_string(jwt.keys.size()) + " files",
+              "at most " + std::to_string(JwtConfig::kKeysMax));
+  }
+  const bool used =
+      std::find(identity.begin(), identity.end(), IdentityKind::kJwt) != identity.end();
+  if (used && jwt.keys.empty()) {
+    add_error(errors, "jwt.keys", "[]", "files with public keys, because identity has \"jwt\"");
+  }
+  if (jwt.claim.empty()) add_error(errors, "jwt.claim", "\"\"", "the name of a claim");
+  check_range(errors, "jwt.cache_size", jwt.cache_size, 4U, 1048576U);
+  check_range(errors, "jwt.verifications_max", jwt.verifications_max, 1U, 100000U);
   return errors;
 }
 

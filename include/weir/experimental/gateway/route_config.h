@@ -18,15 +18,17 @@
 namespace weir::inline v0::gateway {
 
 /// How the actor of a request is found: by the first kind in a list that the request contains.
-/// Bearer tokens and API keys only distinguish clients; they are not verified.
+/// Bearer tokens, and API keys without a keys_file, only distinguish clients; they are not
+/// verified.
 ///   kCertificate  subject of the client's certificate
 ///   kBearer       token of the Authorization header, hashed
-///   kApiKey       value of [actors] api_key_header, hashed
+///   kApiKey       value of [actors] api_key_header, hashed; with keys_file, the owner of the key
+///   kJwt          a claim of a token in the Authorization header, if its signature is verified
 ///   kHeader       x-weir-actor, from trusted peers only
 ///   kAddress      the client's address (v6: the /64); behind NAT many users share one
-enum class IdentityKind : std::uint8_t { kCertificate, kBearer, kApiKey, kHeader, kAddress };
+enum class IdentityKind : std::uint8_t { kCertificate, kBearer, kApiKey, kHeader, kAddress, kJwt };
 
-WEIR_ENUM_NAMES(IdentityKind, "certificate", "bearer", "api_key", "header", "address")
+WEIR_ENUM_NAMES(IdentityKind, "certificate", "bearer", "api_key", "header", "address", "jwt")
 
 /// Which bytes of a request count against the budgets of its actor and of the process.
 ///   kHeld       what the gateway itself now holds of the request and its response
@@ -54,6 +56,7 @@ struct RouteConfig {
   bool hedge = true;                        // its reads may be sent to a second endpoint
   std::uint32_t cost = 1;                   // units of the limit that one request takes
   std::vector<IdentityKind> identity;       // empty: as in [actors]
+  bool identity_required = false;           // without an actor: 401
 
   bool operator==(const RouteConfig&) const = default;
   [[nodiscard]] ConfigErrors validate() const;
@@ -63,7 +66,8 @@ struct RouteConfig {
     return upstream == other.upstream && priority == other.priority && cost == other.cost &&
            max_body == other.max_body && bytes == other.bytes &&
            bytes_estimate == other.bytes_estimate && identity == other.identity &&
-           answer == other.answer && rewrite == other.rewrite;
+           identity_required == other.identity_required && answer == other.answer &&
+           rewrite == other.rewrite;
   }
 
  private:

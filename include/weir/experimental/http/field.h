@@ -53,6 +53,7 @@ namespace weir::inline v0::http {
   X(kXRequestId, "x-request-id")                    \
   X(kTraceparent, "traceparent")                    \
   X(kTracestate, "tracestate")                      \
+  X(kBaggage, "baggage")                            \
   /* gRPC */                                        \
   X(kGrpcTimeout, "grpc-timeout")                   \
   X(kGrpcStatus, "grpc-status")                     \

@@ -1,0 +1,133 @@
+#include "jwt.h"
+
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "jwt_testing.h"
+
+namespace weir::gateway {
+namespace {
+
+using io::PublicKey;
+using io::TestSigner;
+using testkit::base64url;
+using testkit::make_jwt;
+
+constexpr const char* kRs256 = R"({"alg":"RS256","typ":"JWT"})";
+constexpr const char* kEs256 = R"({"alg":"ES256"})";
+
+std::string expiring(std::int64_t at, std::string_view more = {}) {
+  return R"({"sub":"alice","exp":)" + std::to_string(at) + std::string(more) + "}";
+}
+
+struct Jwt : testing::Test {
+  static const TestSigner& rsa() {
+    static const TestSigner signer = TestSigner::rsa();
+    return signer;
+  }
+  static const TestSigner& ec() {
+    static const TestSigner signer = TestSigner::ec();
+    return signer;
+  }
+  JwtRules rules{
+      .keys = {*PublicKey::from_pem(rsa().public_pem()), *PublicKey::from_pem(ec().public_pem())}};
+  JwtScratch scratch;
+
+  /// The name in the token, or what is wrong with it.
+  std::string judged(std::string_view token, std::int64_t now = testkit::kTokenTime) {
+    const auto found = verify_jwt(token, rules, now, scratch);
+    return std::string(found ? found->name : name_of(found.error()));
+  }
+  std::string judged_claims(std::string_view payload) {
+    return judged(make_jwt(ec(), kEs256, payload));
+  }
+};
+
+TEST_F(Jwt, TokensOfEveryKeyAreVerified) {
+  EXPECT_EQ(judged(make_jwt(rsa(), kRs256, expiring(testkit::kTokenTime + 1))), "alice");
+  EXPECT_EQ(judged(make_jwt(ec(), kEs256, expiring(testkit::kTokenTime + 1))), "alice");
+  EXPECT_EQ(judged(make_jwt(TestSigner::ec(), kEs256, expiring(testkit::kTokenTime + 1))),
+            "signature");
+}
+
+TEST_F(Jwt, TheKeyDeterminesTheAlgorithm) {
+  const std::string claims = expiring(testkit::kTokenTime + 1);
+  EXPECT_EQ(judged(make_jwt(rsa(), R"({"alg":"none"})", claims)), "algorithm");
+  EXPECT_EQ(judged(make_jwt(rsa(), R"({"alg":"HS256"})", claims)), "algorithm");
+  EXPECT_EQ(judged(make_jwt(rsa(), R"({"alg":"rs256"})", claims)), "algorithm");
+  EXPECT_EQ(judged(make_jwt(rsa(), R"({"typ":"JWT"})", claims)), "algorithm");
+  EXPECT_EQ(judged(make_jwt(rsa(), kEs256, claims)), "signature");
+  EXPECT_EQ(judged(make_jwt(rsa(), R"({"alg":"RS256","alg":"none"})", claims)), "malformed");
+  EXPECT_EQ(judged(base64url(R"({"alg":"none"})") + "." + base64url(claims) + "."), "algorithm");
+  rules.keys.pop_back();
+  EXPECT_EQ(judged(make_jwt(ec(), kEs256, claims)), "algorithm");
+}
+
+TEST_F(Jwt, TimesHaveAMinuteOfLeeway) {
+  EXPECT_EQ(judged_claims(expiring(testkit::kTokenTime - 59)), "alice");
+  EXPECT_EQ(judged_claims(expiring(testkit::kTokenTime - 60)), "expired");
+  EXPECT_EQ(judged_claims(expiring(testkit::kTokenTime + 9, R"(,"nbf":1800000060)")), "alice");
+  EXPECT_EQ(judged_claims(expiring(testkit::kTokenTime + 9, R"(,"nbf":1800000061)")), "not_yet");
+  EXPECT_EQ(judged_claims(expiring(testkit::kTokenTime + 9, R"(,"nbf":"soon")")), "malformed");
+  EXPECT_EQ(judged_claims(R"({"sub":"alice"})"), "no_claim");
+  EXPECT_EQ(judged_claims(R"({"sub":"alice","exp":"1900000000"})"), "no_claim");
+  EXPECT_EQ(judged_claims(R"({"sub":"alice","exp":1e300})"), "alice");
+  EXPECT_EQ(judged_claims(R"({"sub":"alice","exp":-1e300})"), "expired");
+}
+
+TEST_F(Jwt, IssuerAndAudienceAreComparedIfGiven) {
+  rules.issuer = "https://issuer";
+  rules.audience = "api";
+  const auto with = [&](std::string_view more) {
+    return judged_claims(expiring(testkit::kTokenTime + 9, more));
+  };
+  EXPECT_EQ(with(R"(,"iss":"https:\/\/issuer","aud":"api")"), "alice");
+  EXPECT_EQ(with(R"(,"iss":"https://issuer","aud":["web","api"])"), "alice");
+  EXPECT_EQ(with(R"(,"iss":"https://issuer2","aud":"api")"), "issuer");
+  EXPECT_EQ(with(R"(,"aud":"api")"), "issuer");
+  EXPECT_EQ(with(R"(,"iss":"https://issuer","aud":["web"])"), "audience");
+  EXPECT_EQ(with(R"(,"iss":"https://issuer","aud":[])"), "audience");
+  EXPECT_EQ(with(R"(,"iss":"https://issuer")"), "audience");
+}
+
+TEST_F(Jwt, TheClaimThatNamesTheBearerIsAnOption) {
+  rules.claim = "tenant";
+  EXPECT_EQ(judged_claims(expiring(testkit::kTokenTime + 9, R"(,"tenant":"gold")")), "gold");
+  EXPECT_EQ(judged_claims(expiring(testkit::kTokenTime + 9)), "no_claim");
+  EXPECT_EQ(judged_claims(expiring(testkit::kTokenTime + 9, R"(,"tenant":"")")), "no_claim");
+  EXPECT_EQ(judged_claims(expiring(testkit::kTokenTime + 9, R"(,"tenant":7)")), "no_claim");
+  EXPECT_EQ(judged_claims(
+                expiring(testkit::kTokenTime + 9, ",\"tenant\":\"" + std::string(300, 'a') + "\"")),
+            std::string(300, 'a'));
+}
+
+TEST_F(Jwt, OtherTextsAreMalformed) {
+  const std::string good = make_jwt(ec(), kEs256, expiring(testkit::kTokenTime + 9));
+  for (const std::string& text :
+       {std::string(), std::string("."), std::string(".."), std::string("a.b"), good + ".x",
+        good + "=", "=" + good, " " + good, make_jwt(ec(), "{", expiring(testkit::kTokenTime + 9)),
+        make_jwt(ec(), R"({"alg":"ES256","crit":["b64"],"b64":false})",
+                 expiring(testkit::kTokenTime + 9)),
+        make_jwt(ec(), kEs256, "[]"), make_jwt(ec(), kEs256, "")}) {
+    EXPECT_EQ(judged(text), "malformed") << text;
+  }
+  EXPECT_EQ(judged(std::string(kJwtBytesMax + 1, 'a')), "too_long");
+  EXPECT_EQ(judged(std::string(kJwtBytesMax, '.')), "malformed");
+}
+
+TEST_F(Jwt, NoChangedTokenIsVerified) {
+  const std::string good = make_jwt(ec(), kEs256, expiring(testkit::kTokenTime + 9));
+  ASSERT_EQ(judged(good), "alice");
+  for (std::size_t i = 0; i < good.size(); ++i) {
+    for (const char c : {'A', 'b', '-', '.', '=', '\0'}) {
+      std::string changed = good;
+      if (changed[i] == c) continue;
+      changed[i] = c;
+      EXPECT_NE(judged(changed), "alice") << i << c;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace weir::gateway
