@@ -113,9 +113,11 @@ struct Server::Impl {
   }
 
   /// Loads certificates and keys, before any socket listens.
-  Result<void, StartError> load_tls() {
+  Result<void, StartError> load_tls(const std::string& ticket_keys) {
     if (!config.tls.enabled()) return {};
-    auto context = io::TlsContext::make(tls_setup(config.tls, config.http2_enabled));
+    io::TlsSetup setup = tls_setup(config.tls, config.http2_enabled);
+    setup.ticket_keys = ticket_keys;
+    auto context = io::TlsContext::make(setup);
     if (!context) {
       return unexpected(
           StartError{io::IoError::kTls, context.error().where, std::move(context.error().why)});
@@ -169,7 +171,7 @@ Result<void, StartError> Server::start(GivenSockets given) {
   if (self.config.memory_max > 0 && worst_case_bytes(self.config) > self.config.memory_max) {
     return unexpected(StartError{io::IoError::kNoMemory, "server.memory_max", {}});
   }
-  if (Result<void, StartError> loaded = self.load_tls(); !loaded) return loaded;
+  if (Result<void, StartError> loaded = self.load_tls(given.ticket_keys); !loaded) return loaded;
   self.started = true;
   if (self.own_loops) self.own_loops->start();
   self.shards.resize(self.loops.size());
@@ -202,6 +204,10 @@ std::vector<io::Fd> Server::duplicate_listeners() const {
     impl_->loops.at(0).call([&] { all = impl_->acceptor->duplicate_listeners(); });
   }
   return all;
+}
+
+std::string Server::ticket_keys() const {
+  return impl_->shared.tls ? impl_->shared.tls->context()->ticket_keys() : std::string();
 }
 
 void Server::share_listener(std::size_t index, bool shared) {

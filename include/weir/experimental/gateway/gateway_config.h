@@ -37,6 +37,7 @@ struct AdminConfig {
   bool ready_needs_upstreams = false;
   Duration drain_delay{};  // from SIGTERM to the end of accepting
   Duration drain_timeout = std::chrono::seconds(30);
+  std::string take_over_socket;  // path of a Unix socket; empty: nobody can take over
 
   bool operator==(const AdminConfig&) const = default;
   [[nodiscard]] ConfigErrors validate() const;
@@ -97,6 +98,13 @@ inline ConfigErrors AdminConfig::validate() const {
   check_range(errors, "drain_delay_ms", drain_delay, Duration(0), Duration(std::chrono::hours(24)));
   check_range(errors, "drain_timeout_ms", drain_timeout, Duration(0),
               Duration(std::chrono::hours(24)));
+  constexpr std::size_t kUnixPathMax = 107;
+  if (!take_over_socket.empty() &&
+      (take_over_socket.front() != '/' || take_over_socket.size() > kUnixPathMax ||
+       take_over_socket.find('\0') != std::string::npos)) {
+    add_error(errors, "take_over_socket", take_over_socket,
+              "an absolute path of at most 107 bytes, or empty");
+  }
   return errors;
 }
 

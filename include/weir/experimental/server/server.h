@@ -48,6 +48,7 @@ struct GivenSockets {
   std::vector<GivenSocket> listen;      // in the order of config.listen; where unset, it is bound
   std::vector<GivenSocket> tls_listen;  // the same for config.tls.listen
   bool accept = true;  // false: connections wait in the kernel's queue until begin_accepting()
+  std::string ticket_keys{};  // of the server that had them: TLS sessions with it resume
 };
 
 /// How a server ends its connections.
@@ -95,6 +96,8 @@ class Server {
   [[nodiscard]] std::vector<io::Fd> duplicate_listeners() const;
   /// Another process serves the queue of this listener (counted as above): drain() leaves it there.
   void share_listener(std::size_t index, bool shared);
+  /// What encrypts TLS session tickets, for that process: a secret; empty without TLS.
+  [[nodiscard]] std::string ticket_keys() const;
   /// The addresses it listens on, in the order of config.listen.
   [[nodiscard]] std::vector<io::SocketName> addresses() const;
   [[nodiscard]] std::uint16_t port() const;  // of the first TCP address
