@@ -3,6 +3,7 @@
   python3 take_over_test.py [REQUESTS_PER_SECOND]
 """
 
+import http.client
 import os
 import signal
 import socket
@@ -16,7 +17,9 @@ from take_over_testing import (GrpcCalls, GrpcStreams, Http2Load, SlowReaders, S
                                TakeOverTest, start_open_loop)
 from tls_test import Certificates
 
-RATE = 200
+RATE = 200  # of HTTP/1.1 and HTTP/2 together
+STAY = 0.5  # seconds of that load, at least, between two take-overs
+CROWD = 4  # slow clients of each kind
 
 
 class UnderLoad(TakeOverTest):
@@ -24,17 +27,17 @@ class UnderLoad(TakeOverTest):
         """Also with another number of loops, and with other options, each time."""
         first = self.first(loops=2)
         port = first.port
-        http1 = start_open_loop(port, RATE)
-        http2 = self.started(Http2Load(port, 4, RATE))
-        workers = [SlowReaders(port, 4).start(), SlowWriters(port, 4).start(),
-                   GrpcCalls(port, 4).start(), GrpcStreams(port, 4).start()]
-        wait_until(lambda: first.stats()["requests"]["answered"] > RATE / 2)
+        http1 = start_open_loop(port, RATE * 0.6)
+        http2 = self.started(Http2Load(port, 4, RATE * 0.4))
+        workers = [kind(port, CROWD).start()
+                   for kind in (SlowReaders, SlowWriters, GrpcCalls, GrpcStreams)]
+        wait_until(lambda: first.stats()["requests"]["answered"] > RATE * STAY)
         second = self.next_of(first, loops=1)
-        wait_until(lambda: second.stats()["requests"]["answered"] > RATE / 2)
+        wait_until(lambda: second.stats()["requests"]["answered"] > RATE * STAY)
         third = self.next_of(second, loops=3, server="listen_backlog = 512")
-        wait_until(lambda: third.stats()["requests"]["answered"] > RATE / 2)
+        wait_until(lambda: third.stats()["requests"]["answered"] > RATE * STAY)
         fourth = self.next_of(third, loops=2)
-        wait_until(lambda: fourth.stats()["requests"]["answered"] > RATE / 2)
+        wait_until(lambda: fourth.stats()["requests"]["answered"] > RATE * STAY)
         for old in (first, second, third):
             self.assertEqual(old.wait(40), 0)
             self.assertIn("weir: drained", old.lines)
@@ -57,12 +60,15 @@ class WithoutLoad(TakeOverTest):
 
     def slow_to_start(self):
         """With a source that does not answer, a process needs three seconds until it is ready."""
-        return self.config() + """
+        silent = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.addCleanup(silent.close)
+        silent.bind(("127.0.0.1", 0))
+        return self.config() + f"""
 [[upstream]]
 name = "late"
 endpoints = ["dns:nobody.invalid:80"]
 [dns]
-servers = ["127.0.0.1:9"]
+servers = ["127.0.0.1:{silent.getsockname()[1]}"]
 """
 
     def test_a_new_process_that_fails_leaves_the_old_one_serving(self):
@@ -147,6 +153,24 @@ servers = ["127.0.0.1:9"]
         new = self.next_of(gateway)
         self.assertEqual(get(new.port, "/item?2").body, b"2")
 
+    def test_idle_connections_get_one_more_answer_from_the_old_process(self):
+        old = self.first()
+        used = http.client.HTTPConnection("127.0.0.1", old.port, timeout=20)
+        used.request("GET", "/item?1")
+        self.assertEqual(used.getresponse().read(), b"1")
+        fresh = http.client.HTTPConnection("127.0.0.1", old.port, timeout=20)
+        fresh.connect()
+        wait_until(lambda: old.metric("weir_connections_open") >= 2)
+        new = self.next_of(old)
+        for connection in (used, fresh):
+            connection.request("GET", "/item?2")
+            response = connection.getresponse()
+            self.assertEqual((response.status, response.read()), (200, b"2"))
+            self.assertEqual(response.headers["connection"], "close")
+            connection.close()
+        self.assertEqual(old.wait(40), 0)
+        self.assertEqual(new.stats()["requests"]["received"], 0)
+
     def test_a_signal_to_the_old_one_while_it_drains(self):
         old = self.first()
         with socket.create_connection(("127.0.0.1", old.port), timeout=20):  # idle, for its grace
@@ -197,6 +221,6 @@ class Tls(TakeOverTest):
 
 if __name__ == "__main__":
     if len(sys.argv) > 1 and sys.argv[1].isdigit():
-        RATE = int(sys.argv.pop(1))
+        RATE, STAY, CROWD = int(sys.argv.pop(1)), 4, 12
         sys.argv.append("UnderLoad")
     unittest.main()
