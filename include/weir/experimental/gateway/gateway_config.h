@@ -20,6 +20,10 @@ namespace weir::inline v0::gateway {
 enum class AccessLog : std::uint8_t { kOff, kErrors, kSampled, kAll };
 WEIR_ENUM_NAMES(AccessLog, "off", "errors", "sampled", "all")
 
+/// The form of a line of the access log: an object of JSON, or key=value pairs.
+enum class AccessLogFormat : std::uint8_t { kJson, kText };
+WEIR_ENUM_NAMES(AccessLogFormat, "json", "text")
+
 /// The client address that the gateway sends to an upstream.
 ///   kOff     nothing; the client's own forwarding headers are removed
 ///   kSet     the client's address; earlier addresses are kept only from trust.proxies
@@ -31,6 +35,7 @@ struct AdminConfig {
   std::optional<NetAddress> listen = NetAddress{
       .kind = NetAddressKind::kIp, .ip = {.bytes = {127, 0, 0, 1}}, .text = {}, .port = 9901};
   AccessLog access_log = AccessLog::kErrors;
+  AccessLogFormat access_log_format = AccessLogFormat::kJson;
   double access_log_sample = 0.01;    // share of requests, if sampled
   std::string access_log_file = "-";  // "-": standard output
   std::vector<std::string> hosts;     // accepted as Host, in addition to localhost and IP addresses
