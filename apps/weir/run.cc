@@ -2,6 +2,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "weir/base/byte_size.h"
@@ -11,6 +12,7 @@
 #include "weir/experimental/gateway/gateway_budget.h"
 
 #include "config_faults.h"
+#include "inheritance.h"
 #include "serve.h"
 #include "subcommand.h"
 
@@ -25,6 +27,7 @@ struct RunOptions {
   std::string tls_certificate;
   std::string tls_key;
   std::string admin;
+  bool take_over = false;
 };
 
 /// "8080" means the loopback address: a first try must not be open to the network.
@@ -142,12 +145,15 @@ void announce(const gateway::Gateway& gateway, const config::Config& config) {
 int run(const RunOptions& options) {
   const std::optional<config::Config> config = configuration(options);
   if (!config) return kUsageError;
+  std::optional<Inheritance> inherited = inherit(*config, options.take_over);
+  if (!inherited)
+    return options.take_over && config->admin.take_over_socket.empty() ? kUsageError : kFailed;
   Serving serving;
   if (!options.config_file.empty()) {
     serving.read_again = [&] { return configuration(options); };
   }
   serving.on_started = [&](const gateway::Gateway& gateway) { announce(gateway, *config); };
-  return serve(*config, serving);
+  return serve(*config, serving, std::move(*inherited));
 }
 
 }  // namespace
@@ -177,12 +183,17 @@ void add_run(CLI::App& program, int& status) {
                       "File with its private key, PEM [the file of --tls-cert]");
   command->add_option("--admin", options->admin,
                       "Where the admin endpoint listens, or none [127.0.0.1:9901]");
+  command->add_flag("--take-over", options->take_over,
+                    "Receive the listening sockets of the running process (through "
+                    "admin.take_over_socket), which then drains and ends; if there is none, start "
+                    "as usual");
   command->footer(R"(Examples:
   weir run --to 127.0.0.1:3000
   weir run --to 10.0.0.1:80 --to 10.0.0.2:80 --listen :8080
   weir run --to https://api.example.org
   weir run --to 127.0.0.1:3000 --tls-cert chain.pem --tls-key key.pem --tls-listen :443
   weir run --config weir.toml
+  weir run --config weir.toml --take-over
 Every option of the file can also come from the environment: WEIR_ADMISSION_MAX_CONCURRENT=512.
 Signals: SIGTERM drains and ends, SIGHUP reads the file again, SIGUSR1 reopens the access log.
 Exit status: 0 ended in order, 1 could not start, 2 wrong option or configuration.)");

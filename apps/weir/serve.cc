@@ -1,31 +1,44 @@
 #include "serve.h"
 
+#include <algorithm>
 #include <array>
 #include <csignal>
 #include <cstdio>
 #include <iostream>
+#include <utility>
+
+#include <unistd.h>
 
 #include "weir/base/duration_text.h"
 #include "weir/base/errno_text.h"
 #include "weir/experimental/gateway/gateway_budget.h"
+#include "weir/experimental/io/clock.h"
 #include "weir/experimental/io/fd.h"
 #include "weir/experimental/io/loop.h"
 #include "weir/experimental/io/signal.h"
 #include "weir/experimental/io/tls_memory.h"
 #include "weir/experimental/server/memory_budget.h"
 
+#include "io/service_notice.h"
 #include "subcommand.h"
+#include "successors.h"
 
 namespace weir::app {
 namespace {
 
 constexpr std::array kSignals = {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2};
 
-/// The main thread's loop: signals, the drain, the status every second.
+/// Connections without a request stay this long after a take-over: nearly every client sends its
+/// next request meanwhile and is told to close, so that none meets the end of its connection.
+constexpr Duration kIdleGrace = std::chrono::seconds(5);
+/// How long a process that is ready waits for the one before it.
+constexpr Duration kReleaseWithin = std::chrono::seconds(20);
+
+/// The main thread's loop: signals, the take-over, the drain, the status every second.
 class Master {
  public:
-  Master(const config::Config& config, const Serving& serving)
-      : serving_(serving), gateway_(config) {
+  Master(const config::Config& config, const Serving& serving, Inheritance inherited)
+      : serving_(serving), inherited_(std::move(inherited)), gateway_(config) {
     tick_.on_fire(io::Timer::Fired::to<&Master::on_second>(*this));
     drain_.on_fire(io::Timer::Fired::to<&Master::on_drain_look>(*this));
   }
@@ -39,19 +52,20 @@ class Master {
       watching = signals_[i].start(loop_, kSignals[i], signalled) && watching;
     }
     if (!watching) std::cerr << "weir: signals cannot be watched; only SIGKILL will end this\n";
-    int status = kOk;
-    if (const auto started = gateway_.start(); !started) {
-      complain(started.error());
-      status = kFailed;
-    } else {
+    int status = kFailed;
+    if (start()) {
+      status = kOk;
       if (serving_.on_started) serving_.on_started(gateway_);
+      notify(inherited_.take_over ? "READY=1\nMAINPID=" + std::to_string(::getpid()) : "READY=1");
       if (serving_.on_second) loop_.arm(tick_, std::chrono::seconds(1));
       loop_.run();
-      gateway_.stop();
     }
+    successors_.end();
+    gateway_.stop();
     loop_.cancel(tick_);
     loop_.cancel(drain_);
     for (io::SignalWatcher& signal : signals_) signal.close();
+    while (successors_.active()) loop_.run_once(true);
     loop_.run_once();
     return status;
   }
@@ -59,6 +73,51 @@ class Master {
  private:
   /// Not to std::cerr: this thread must not block when the reader of standard error has stopped.
   void say(const std::string& line) { gateway_.say("weir: " + line); }
+  /// After a take-over the service manager hears of the other process only.
+  void notify(const std::string& state) const {
+    if (!inherited_.notify_socket.empty() && !released_) {
+      static_cast<void>(io::notify_service_manager(inherited_.notify_socket, state));
+    }
+  }
+
+  /// False, with the reason printed, if nothing is served.
+  bool start() {
+    const std::string path = gateway_.admin_config().take_over_socket;
+    if (const auto started = gateway_.start(std::move(inherited_.passed)); !started) {
+      complain(started.error());
+      return false;
+    }
+    if (!finish_take_over()) return false;
+    io::Fd listening = inherited_.take_over ? inherited_.take_over->take_listener() : io::Fd();
+    return path.empty() || successors_.serve(path, std::move(listening));
+  }
+
+  /// Tells the process before this one that it may go.
+  bool finish_take_over() {
+    if (!inherited_.take_over) return true;
+    const auto end = inherited_.take_over->finish(gateway_.taken(), kReleaseWithin);
+    if (!end) {
+      std::cerr << "weir: " << end.error().message << "\n";
+      return false;
+    }
+    if (*end == gateway::TakeOver::End::kAlone) {
+      say("process " + std::to_string(inherited_.take_over->predecessor()) +
+          " ended during the take-over");
+    }
+    gateway_.begin_accepting();
+    return true;
+  }
+
+  void on_released() {
+    released_ = true;
+    successors_.end();
+    const Duration at_most = gateway_.admin_config().drain_timeout;
+    say("another process has taken over; draining for at most " + to_string(at_most));
+    draining_ = true;
+    accept_until_ = loop_.refresh_now();
+    abandon_at_ = accept_until_ + at_most;
+    on_drain_look(loop_.now());
+  }
 
   void on_signal(int number) {
     if (number == SIGTERM || number == SIGINT) return on_end();
@@ -67,11 +126,16 @@ class Master {
   }
 
   void on_end() {
+    if (released_ && !std::exchange(told_to_end_, true)) {
+      return say("draining already; the same signal again ends at once");
+    }
     if (draining_) {
       say("ending now");
       return loop_.stop();
     }
     draining_ = true;
+    notify("STOPPING=1");
+    successors_.end();
     gateway_.announce_drain();
     const Duration delay = gateway_.admin_config().drain_delay;
     const Duration at_most = gateway_.admin_config().drain_timeout;
@@ -84,10 +148,16 @@ class Master {
     on_drain_look(loop_.now());
   }
 
+  bool drained() {
+    if (!released_) return gateway_.drain(Duration(0));
+    const Duration grace = std::min(kIdleGrace, gateway_.admin_config().drain_timeout / 2);
+    return gateway_.drain_everything({.at_most = {}, .idle_grace = grace});
+  }
+
   void on_drain_look(TimePoint now) {
     constexpr Duration kLook = std::chrono::milliseconds(20);
     if (now < accept_until_) return loop_.arm(drain_, accept_until_);
-    if (gateway_.drain(Duration(0))) {
+    if (drained()) {
       say("drained");
       return loop_.stop();
     }
@@ -103,12 +173,15 @@ class Master {
     if (!serving_.read_again) {
       return say("SIGHUP: started without --config, there is no file to read again");
     }
+    notify("RELOADING=1\nMONOTONIC_USEC=" + std::to_string(to_ns(io::monotonic_now()) / 1000));
     const std::optional<config::Config> next = serving_.read_again();
-    if (!next) {
+    if (next) {
+      tell(gateway_.reload(*next));
+    } else {
       say("reload refused; the old configuration stays");
-      return gateway_.note_failed_reload();
+      gateway_.note_failed_reload();
     }
-    tell(gateway_.reload(*next));
+    notify("READY=1");
   }
 
   void on_user_signal(int number) {
@@ -158,6 +231,7 @@ class Master {
   }
 
   const Serving& serving_;
+  Inheritance inherited_;
   io::Loop loop_;
   std::array<io::SignalWatcher, kSignals.size()> signals_;
   io::Timer tick_;
@@ -165,12 +239,18 @@ class Master {
   TimePoint accept_until_{};
   TimePoint abandon_at_{};
   bool draining_ = false;
+  bool released_ = false;  // another process serves now
+  bool told_to_end_ = false;
   gateway::Gateway gateway_;
+  Successors successors_{{.loop = loop_,
+                          .gateway = gateway_,
+                          .say = [this](const std::string& line) { say(line); },
+                          .released = [this] { on_released(); }}};
 };
 
 }  // namespace
 
-int serve(const config::Config& config, const Serving& serving) {
+int serve(const config::Config& config, const Serving& serving, Inheritance inherited) {
   const std::uint64_t wanted = gateway::gateway_descriptors(config);
   const std::uint64_t allowed = io::allow_descriptors(wanted);
   if (const std::uint64_t least = gateway::gateway_descriptors_min(config);
@@ -190,7 +270,7 @@ int serve(const config::Config& config, const Serving& serving) {
   if (const std::uint64_t bytes = gateway::gateway_tls_bytes(config); bytes > 0) {
     io::set_tls_memory_budget(bytes);
   }
-  return Master(config, serving).run();
+  return Master(config, serving, std::move(inherited)).run();
 }
 
 }  // namespace weir::app

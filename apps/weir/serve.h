@@ -7,6 +7,8 @@
 #include "weir/experimental/config/weir_config.h"
 #include "weir/experimental/gateway/gateway.h"
 
+#include "inheritance.h"
+
 namespace weir::app {
 
 /// How a gateway is run in this process until a signal ends it.
@@ -23,8 +25,9 @@ struct Serving {
   std::function<void(const gateway::Gateway&)> on_second{};
 };
 
-/// Runs until SIGTERM or SIGINT, then drains: stops accepting, lets requests finish for at most
-/// admin.drain_timeout_ms, ends. A second signal ends at once. Returns the exit status.
-int serve(const config::Config& config, const Serving& serving);
+/// Runs until SIGTERM or SIGINT, or until another process has taken over, then drains: stops
+/// accepting, lets requests finish for at most admin.drain_timeout_ms, ends. A second signal ends
+/// at once. Returns the exit status.
+int serve(const config::Config& config, const Serving& serving, Inheritance inherited = {});
 
 }  // namespace weir::app

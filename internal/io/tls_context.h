@@ -37,6 +37,7 @@ struct TlsSetup {
   bool http2 = true;  // a client with http2 only fails if the server does not agree to it
   bool http1 = true;
   std::uint32_t key_updates_per_second = 100;
+  std::string ticket_keys{};  // of a process before this one: its sessions resume; empty: new ones
 
   // Of clients:
   std::string server_name;    // overrides the name given to begin()
@@ -84,6 +85,10 @@ class TlsContext {
   /// Different for each context of this process.
   [[nodiscard]] std::uint64_t id() const noexcept { return id_; }
   [[nodiscard]] const TlsSetup& setup() const noexcept { return setup_; }
+  /// What encrypts session tickets: a secret, for a process that takes over.
+  [[nodiscard]] std::string ticket_keys() const {
+    return {reinterpret_cast<const char*>(ticket_keys_.data()), ticket_keys_.size()};
+  }
   /// A certificate that has expired or is not valid yet, by this machine's clock: clients refuse
   /// it, but a server can be started with it.
   [[nodiscard]] std::optional<TlsSetupError> out_of_date() const;

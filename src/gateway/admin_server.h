@@ -3,6 +3,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "weir/experimental/config/weir_config.h"
 #include "weir/experimental/server/server.h"
@@ -33,7 +34,11 @@ class AdminServer {
  public:
   AdminServer(const config::Config& config, AdminPages pages);
 
-  [[nodiscard]] Result<void, StartError> start() { return server_.start(); }
+  [[nodiscard]] Result<void, StartError> start(GivenSockets given = {}) {
+    return server_.start(std::move(given));
+  }
+  /// The server itself: for its listening socket.
+  [[nodiscard]] Server& server() noexcept { return server_; }
   [[nodiscard]] std::string address() const;
   void stop() { server_.stop(); }
 

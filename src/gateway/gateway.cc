@@ -23,6 +23,7 @@
 #include "discoveries.h"
 #include "endpoint_log.h"
 #include "gateway_loop.h"
+#include "gateway_sockets.h"
 #include "gateway_view.h"
 #include "housekeeping.h"
 #include "live_options.h"
@@ -84,13 +85,16 @@ struct Gateway::Impl {
 
   Result<void, GatewayError> open_logs();
   Result<void, GatewayError> build();
-  Result<void, GatewayError> listen();
+  Result<void, GatewayError> listen(PassedSockets passed);
   void make_live();
   void find_endpoints(const UpstreamSet& upstreams, const config::Config& next);
   [[nodiscard]] std::string circle_in(const UpstreamSet& upstreams) const;
   [[nodiscard]] std::vector<io::SocketName> admin_names() const;
   void each_loop(const std::function<void(GatewayLoop&)>& work);
   void wait_quiet();
+  [[nodiscard]] GatewaySockets::Servers servers() const {
+    return {.clients = *server, .admin = admin ? &admin->server() : nullptr};
+  }
 
   config::Config config;  // as given to the constructor
   std::unique_ptr<io::LineWriter> access_log;
@@ -106,6 +110,7 @@ struct Gateway::Impl {
   std::unique_ptr<Server> server;
   std::unique_ptr<AdminServer> admin;
   std::unique_ptr<LiveOptions> live;
+  GatewaySockets sockets;
   bool started = false;
 };
 
@@ -169,7 +174,9 @@ Result<void, GatewayError> Gateway::Impl::build() {
   return {};
 }
 
-Result<void, GatewayError> Gateway::Impl::listen() {
+Result<void, GatewayError> Gateway::Impl::listen(PassedSockets passed) {
+  auto given = sockets.assign(config, std::move(passed));
+  if (!given) return fault(About::kSockets, std::move(given.error()));
   server = std::make_unique<Server>(
       gateway_server_config(config), *threads,
       [this](const HandlerPlace& place) { return loops[place.index]->make_front_handler(); });
@@ -187,12 +194,12 @@ Result<void, GatewayError> Gateway::Impl::listen() {
     admin = std::make_unique<AdminServer>(config, [this](const AdminRequest& request) {
       return admin_page(*view, request, io::monotonic_now());
     });
-    if (auto started_admin = admin->start(); !started_admin) {
+    if (auto started_admin = admin->start(std::move(given->admin)); !started_admin) {
       admin.reset();
       return unexpected(cannot_listen(About::kAdmin, started_admin.error()));
     }
   }
-  if (auto listening = server->start(); !listening) {
+  if (auto listening = server->start(std::move(given->clients)); !listening) {
     return unexpected(cannot_listen(About::kListen, listening.error()));
   }
   if (std::string circle = circle_in(*core->upstreams.in_force()); !circle.empty()) {
@@ -277,7 +284,7 @@ Gateway::~Gateway() {
   stop();
 }
 
-Result<void, GatewayError> Gateway::start() {
+Result<void, GatewayError> Gateway::start(PassedSockets passed) {
   Impl& self = *impl_;
   WEIR_ASSERT(!self.started);
   if (std::string objection = budget_objection(self.config, own_cgroup_limit());
@@ -286,7 +293,7 @@ Result<void, GatewayError> Gateway::start() {
   }
   self.started = true;
   Result<void, GatewayError> done = self.build();
-  if (done) done = self.listen();
+  if (done) done = self.listen(std::move(passed));
   if (!done) stop();
   return done;
 }
@@ -303,14 +310,42 @@ std::string Gateway::admin_listening() const {
   return impl_->admin ? impl_->admin->address() : std::string();
 }
 
+const std::vector<bool>& Gateway::taken() const noexcept {
+  return impl_->sockets.taken();
+}
+
+void Gateway::begin_accepting() {
+  impl_->server->begin_accepting();
+  if (impl_->admin) impl_->admin->server().begin_accepting();
+}
+
+std::vector<PassedSocket> Gateway::listening_sockets() const {
+  if (!impl_->started) return {};
+  return impl_->sockets.duplicates(impl_->servers());
+}
+
+std::string Gateway::ticket_keys() const {
+  return impl_->started ? impl_->server->ticket_keys() : std::string();
+}
+
+void Gateway::share_sockets(const std::vector<bool>& shared) {
+  if (impl_->started) impl_->sockets.share(impl_->servers(), shared);
+}
+
 void Gateway::announce_drain() noexcept {
   if (impl_->started) impl_->view->draining.store(true);
 }
 
-bool Gateway::drain(Duration at_most) {
+bool Gateway::drain(const DrainOptions& options) {
   if (!impl_->started) return true;
   announce_drain();
-  return impl_->server->drain(at_most);
+  return impl_->server->drain(options);
+}
+
+bool Gateway::drain_everything(const DrainOptions& options) {
+  if (!impl_->started) return true;
+  if (impl_->admin) static_cast<void>(impl_->admin->server().drain(Duration(0)));
+  return drain(options);
 }
 
 void Gateway::stop() {

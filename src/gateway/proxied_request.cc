@@ -129,10 +129,7 @@ void ProxiedRequest::begin(const ServerRequest& request, const Route& route, con
   }
   Entered entered = ask_admission(ask);
   if (entered.kind == Entered::Kind::kRefused && !home_.log().on()) return refuse(entered.reason);
-  if (home_.log().on()) {
-    note_.take(request, caller);
-    note_.take_actor(actor);
-  }
+  if (home_.log().on()) take_note(request, caller, actor);
   switch (entered.kind) {
     case Entered::Kind::kRefused:
       return refuse(entered.reason);
@@ -151,6 +148,17 @@ void ProxiedRequest::begin(const ServerRequest& request, const Route& route, con
     return;
   }
   launch();
+}
+
+void ProxiedRequest::take_note(const ServerRequest& request, const Caller& caller,
+                               const Actor& actor) {
+  note_.take(request, caller);
+  note_.take_actor(actor);
+  note_limit();
+}
+
+void ProxiedRequest::note_limit() noexcept {
+  note_.limit = home_.core().controller.limit(to_.served->scope());
 }
 
 /// Admission's decision. If there is no place, uploads may have ended for it.
@@ -206,6 +214,7 @@ void ProxiedRequest::on_ready() {
   WEIR_ASSERT(state_ == State::kWaiting);
   state_ = State::kJudged;
   waited_ = home_.now() - asked_at_;
+  if (note_.taken) note_limit();
   if (!decided) return refuse(decided.error());
   permit_ = std::move(*decided);
   launch();

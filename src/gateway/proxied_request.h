@@ -100,6 +100,8 @@ class ProxiedRequest final : public Handler, public upstream::CallEvents {
   bool may_leave_hold() override;
 
   // Before the call to the upstream.
+  void take_note(const ServerRequest& request, const Caller& caller, const Actor& actor);
+  void note_limit() noexcept;  // the one in force when it was decided about
   [[nodiscard]] Entered ask_admission(const AdmissionRequest& ask);
   [[nodiscard]] bool write_head(const ServerRequest& request, const Caller& caller,
                                 const Intent& intent, const RequestId& id);

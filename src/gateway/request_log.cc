@@ -3,81 +3,12 @@
 #include <cstdio>
 #include <ctime>
 
-#include "weir/base/number_text.h"
 #include "weir/experimental/io/clock.h"
+
+#include "log_line.h"
 
 namespace weir::inline v0::gateway {
 namespace {
-
-/// Appends to a span; stops permanently at the first value that does not fit.
-class JsonLine {
- public:
-  explicit JsonLine(std::span<char> out) noexcept : out_(out) { put('{'); }
-
-  void text(std::string_view key, std::string_view value) noexcept {
-    name(key);
-    put('"');
-    for (const char c : value) put_escaped(c);
-    put('"');
-  }
-  void number(std::string_view key, std::uint64_t value) noexcept {
-    name(key);
-    put_number(value);
-  }
-  /// As text, because JSON readers round large numbers.
-  void number_text(std::string_view key, std::uint64_t value) noexcept {
-    name(key);
-    put('"');
-    put_number(value);
-    put('"');
-  }
-  /// Milliseconds with three decimals.
-  void millis(std::string_view key, Duration value) noexcept {
-    name(key);
-    const std::uint64_t us =
-        value.count() <= 0 ? 0 : static_cast<std::uint64_t>(value.count()) / 1000;
-    put_number(us / 1000);
-    put('.');
-    put(static_cast<char>('0' + us / 100 % 10));
-    put(static_cast<char>('0' + us / 10 % 10));
-    put(static_cast<char>('0' + us % 10));
-  }
-  [[nodiscard]] std::string_view finish() noexcept {
-    put('}');
-    return {out_.data(), used_};
-  }
-
- private:
-  void put(char c) noexcept {
-    if (used_ < out_.size()) out_[used_++] = c;
-  }
-  void put_escaped(char c) noexcept {
-    constexpr std::string_view kHex = "0123456789abcdef";
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      put('\\');
-      put(c);
-    } else if (byte >= 0x20 && byte < 0x7f) {
-      put(c);
-    } else {  // the log is ASCII: other bytes as \u escapes
-      for (const char e : {'\\', 'u', '0', '0', kHex[byte >> 4U], kHex[byte & 15U]}) put(e);
-    }
-  }
-  void put_number(std::uint64_t value) noexcept {
-    const NumberText digits(value);
-    for (const char c : digits.view()) put(c);
-  }
-  void name(std::string_view key) noexcept {
-    if (used_ > 1) put(',');
-    put('"');
-    for (const char c : key) put(c);
-    put('"');
-    put(':');
-  }
-
-  std::span<char> out_;
-  std::size_t used_ = 0;
-};
 
 /// The ALPN name.
 std::string_view name_of(HttpVersion version) noexcept {
@@ -110,9 +41,9 @@ void RequestNote::take_actor(const Actor& found) noexcept {
 }
 
 std::string_view format_log_entry(const LogEntry& entry, std::string_view time,
-                                  std::span<char> out) noexcept {
+                                  AccessLogFormat format, std::span<char> out) noexcept {
   const RequestNote& note = entry.note;
-  JsonLine line(out);
+  LogLine line(format, out);
   line.text("time", time);
   line.text("id", note.id.view());
   if (note.client) line.text("client", text_of(*note.client).view());
@@ -137,6 +68,7 @@ std::string_view format_log_entry(const LogEntry& entry, std::string_view time,
   if (!entry.slow.empty()) line.text("slow", entry.slow);
   line.millis("ms", entry.total);
   if (entry.waited.count() > 0) line.millis("wait_ms", entry.waited);
+  if (note.limit > 0) line.number("limit", note.limit);
   if (entry.upstream_time.count() > 0) line.millis("upstream_ms", entry.upstream_time);
   if (entry.attempts > 1) line.number("attempts", entry.attempts);
   if (!entry.late_endpoint.empty()) {
@@ -177,7 +109,7 @@ void RequestLog::record(const LogEntry& entry) noexcept {
   const std::int64_t now = io::unix_millis();
   if (!wants(entry, now / 1000)) return;
   std::array<char, 2048> line;
-  static_cast<void>(writer_->write(format_log_entry(entry, time_text(now), line)));
+  static_cast<void>(writer_->write(format_log_entry(entry, time_text(now), rules_.format, line)));
 }
 
 std::string_view RequestLog::time_text(std::int64_t unix_millis) noexcept {

@@ -54,6 +54,7 @@ struct RequestNote {
   bool actor_known = false;
   IdentityKind actor_kind = IdentityKind::kHeader;
   HttpVersion version = HttpVersion::k11;
+  std::uint32_t limit = 0;  // of its upstream when it was decided about
   std::uint64_t actor_id = 0;
   std::optional<IpAddress> client;
   ShortText<16> method;
@@ -84,9 +85,10 @@ struct LogEntry {
   Duration upstream_time{};
 };
 
-/// Writes `entry` as one line of JSON without its newline; returns the part of `out` that was used.
-/// Text from a client is escaped.
+/// Writes `entry` as one line without its newline; returns the part of `out` that was used. Text
+/// from a client is escaped (log_line.h).
 [[nodiscard]] std::string_view format_log_entry(const LogEntry& entry, std::string_view time,
+                                                AccessLogFormat format,
                                                 std::span<char> out) noexcept;
 
 /// The access log as one loop writes it.
@@ -104,6 +106,7 @@ class RequestLog {
   struct Rules {
     AccessLog mode = AccessLog::kErrors;
     double sample = 0.01;
+    AccessLogFormat format = AccessLogFormat::kJson;
 
     bool operator==(const Rules&) const = default;
   };

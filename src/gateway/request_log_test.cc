@@ -37,9 +37,9 @@ LogEntry entry_of(const RequestNote& note, std::uint16_t status) {
           .attempts = 1};
 }
 
-std::string line_of(const LogEntry& entry) {
+std::string line_of(const LogEntry& entry, AccessLogFormat format = AccessLogFormat::kJson) {
   std::array<char, 2048> out;
-  return std::string(format_log_entry(entry, "2024-01-02T03:04:05Z", out));
+  return std::string(format_log_entry(entry, "2024-01-02T03:04:05Z", format, out));
 }
 
 TEST(RequestLog, ALineIsJsonWithEverythingWorthKnowing) {
@@ -69,6 +69,27 @@ TEST(RequestLog, ALineIsJsonWithEverythingWorthKnowing) {
   EXPECT_DOUBLE_EQ(line["upstream_ms"], 10.001);
   EXPECT_EQ(line["bytes_out"], 99);
   EXPECT_FALSE(line.contains("reason"));
+}
+
+TEST(RequestLog, TheTextFormHasTheSameFields) {
+  const TestHead head;
+  RequestNote note = noted(head, "/a b");
+  note.limit = 44;
+  LogEntry entry = entry_of(note, 503);
+  entry.reason = "overload";
+  entry.waited = microseconds(50125);
+  entry.attempts = 2;
+  entry.late_endpoint = "127.0.0.1:3001";
+  entry.hedged_after = microseconds(5250);
+  EXPECT_EQ(line_of(entry, AccessLogFormat::kText),
+            "time=2024-01-02T03:04:05Z id=made-up-id client=192.0.2.7 protocol=http/1.1 method=GET "
+            "host=example.com path=\"/a b\" status=503 class=normal upstream=app "
+            "endpoint=127.0.0.1:3000 reason=overload ms=0.000 wait_ms=50.125 limit=44 attempts=2 "
+            "hedge=won late_endpoint=127.0.0.1:3001 hedged_after_ms=5.250 bytes_in=0 bytes_out=0");
+  const json line = json::parse(line_of(entry));
+  EXPECT_EQ(line["limit"], 44);
+  EXPECT_EQ(line["attempts"], 2);
+  EXPECT_DOUBLE_EQ(line["wait_ms"], 50.125);
 }
 
 TEST(RequestLog, AHedgedRequestTellsWhoWasLateAndWhoWon) {

@@ -22,7 +22,9 @@ struct Rules {
         trust(config.trust),
         identity(config.actors, std::move(files)),
         hash_by(hash_by_of(config, upstreams)),
-        log{.mode = config.admin.access_log, .sample = config.admin.access_log_sample} {}
+        log{.mode = config.admin.access_log,
+            .sample = config.admin.access_log_sample,
+            .format = config.admin.access_log_format} {}
 
   bool operator==(const Rules&) const = default;
 

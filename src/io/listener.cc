@@ -81,6 +81,28 @@ Result<Fd, IoError> listen_on(const SocketName& name, const ListenOptions& optio
   return fd;
 }
 
+Result<void, IoError> adopt_listener(int fd, const ListenOptions& options) {
+  const auto is = [fd](int what) {
+    int value = 0;
+    socklen_t size = sizeof value;
+    return ::getsockopt(fd, SOL_SOCKET, what, &value, &size) == 0 ? value : -1;
+  };
+  const int domain = is(SO_DOMAIN);
+  const bool known = domain == AF_INET || domain == AF_INET6 || domain == AF_UNIX;
+  if (!known || is(SO_TYPE) != SOCK_STREAM || is(SO_ACCEPTCONN) != 1) {
+    return unexpected(IoError::kInvalid);
+  }
+  const int flags = ::fcntl(fd, F_GETFL);
+  if (flags < 0 || ::fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0 ||
+      ::fcntl(fd, F_SETFD, FD_CLOEXEC) != 0) {
+    return unexpected(io_error_of(errno));
+  }
+  set_options(fd, domain == AF_UNIX ? Family::kUnix : Family::kV4, options.socket);
+  // On a socket that listens this only changes the length of its queue.
+  static_cast<void>(::listen(fd, static_cast<int>(options.backlog)));
+  return {};
+}
+
 std::vector<InheritedSocket> inherited_sockets(const ListenEnvironment& environment) {
   std::vector<InheritedSocket> found;
   if (parse_number<int>(environment.pid) != static_cast<int>(::getpid())) return found;
@@ -136,6 +158,12 @@ class Listener::Impl final : public SocketEvents {
   void set_paused(bool paused) {
     paused_ = paused;
     if (socket_.is_open()) watch();
+  }
+
+  void set_shared(bool shared) { options_.shared = shared; }
+
+  [[nodiscard]] Fd duplicate() const {
+    return Fd(socket_.is_open() ? ::fcntl(socket_.fd(), F_DUPFD_CLOEXEC, 0) : -1);
   }
 
   void close(Callback<> closed) {
@@ -250,6 +278,14 @@ void Listener::pause() noexcept {
 
 void Listener::resume() noexcept {
   impl_->set_paused(false);
+}
+
+void Listener::set_shared(bool shared) noexcept {
+  impl_->set_shared(shared);
+}
+
+Fd Listener::duplicate() const noexcept {
+  return impl_->duplicate();
 }
 
 void Listener::close(Callback<> closed) noexcept {

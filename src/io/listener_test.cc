@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -86,6 +87,65 @@ TEST_F(ListenerTest, ADrainLeavesTheQueueOfASharedSocketToOthers) {
   while (running) loop.run_once();
   EXPECT_TRUE(sink.fds.empty());
   EXPECT_TRUE(Fd(::accept(listening->get(), nullptr, nullptr))) << "the other holder serves it";
+}
+
+TEST_F(ListenerTest, ADuplicateServesTheQueueAfterTheListenerHasDrained) {
+  start("127.0.0.1:0");
+  listener.pause();
+  const Fd other = listener.duplicate();
+  ASSERT_TRUE(other);
+  const Fd early = dial();
+  listener.set_shared(true);
+  listener.drain(Callback<>::to<&ListenerTest::on_closed>(*this));
+  while (running) loop.run_once();
+  EXPECT_TRUE(sink.fds.empty());
+  const Result<Fd, IoError> late = connect_to(bound_name(other.get()), {});
+  ASSERT_TRUE(late.has_value());
+  EXPECT_TRUE(Fd(::accept(other.get(), nullptr, nullptr))) << "the one that waited";
+  EXPECT_TRUE(Fd(::accept(other.get(), nullptr, nullptr))) << "handshakes are not ignored";
+}
+
+TEST(AdoptListener, TakesStreamSocketsThatListenAndNothingElse) {
+  const auto tcp = listen_on(*parse_socket_name("127.0.0.1:0"), {});
+  const auto local = listen_on(*parse_socket_name("unix:@weir-adopt-test"), {});
+  ASSERT_TRUE(tcp.has_value() && local.has_value());
+  const Fd unbound(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const Fd datagram(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  const Fd file(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  const Result<Fd, IoError> connected = connect_to(bound_name(tcp->get()), {});
+  ASSERT_TRUE(connected.has_value());
+  struct Case {
+    int fd;
+    bool taken;
+    const char* what;
+  };
+  const Case cases[] = {{tcp->get(), true, "TCP"},
+                        {local->get(), true, "Unix"},
+                        {unbound.get(), false, "does not listen"},
+                        {connected->get(), false, "a connection"},
+                        {datagram.get(), false, "datagrams"},
+                        {file.get(), false, "a file"},
+                        {-1, false, "no descriptor"}};
+  for (const Case& one : cases) {
+    const auto adopted = adopt_listener(one.fd, {});
+    EXPECT_EQ(adopted.has_value(), one.taken) << one.what;
+    if (adopted) continue;
+    EXPECT_EQ(adopted.error(), IoError::kInvalid) << one.what;
+  }
+}
+
+TEST(AdoptListener, SetsWhatAnotherProcessLeftUnset) {
+  const Fd fd(::socket(AF_INET, SOCK_STREAM, 0));  // blocks, and would be left to children
+  ASSERT_EQ(::listen(fd.get(), 1), 0);
+  ListenOptions options;
+  options.socket.send_buffer_bytes = 20'000;
+  ASSERT_TRUE(adopt_listener(fd.get(), options).has_value());
+  EXPECT_NE(::fcntl(fd.get(), F_GETFL) & O_NONBLOCK, 0);
+  EXPECT_EQ(::fcntl(fd.get(), F_GETFD), FD_CLOEXEC);
+  int size = 0;
+  socklen_t length = sizeof size;
+  ASSERT_EQ(::getsockopt(fd.get(), SOL_SOCKET, SO_SNDBUF, &size, &length), 0);
+  EXPECT_EQ(size, 40'000) << "the kernel doubles it";
 }
 
 TEST_F(ListenerTest, PortZeroBecomesAPortAndPeersAreKnown) {

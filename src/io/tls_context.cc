@@ -183,6 +183,8 @@ Result<TlsContext::Ptr, TlsSetupError> TlsContext::make(const TlsSetup& setup,
   made->id_ = contexts_made.fetch_add(1, std::memory_order_relaxed) + 1;
   if (before != nullptr) {
     made->ticket_keys_ = before->ticket_keys_;
+  } else if (setup.ticket_keys.size() == kTicketKeyBytes) {
+    std::copy(setup.ticket_keys.begin(), setup.ticket_keys.end(), made->ticket_keys_.begin());
   } else if (RAND_bytes(made->ticket_keys_.data(), static_cast<int>(kTicketKeyBytes)) != 1) {
     return unexpected(TlsSetupError{"random numbers", take_tls_error()});
   }

@@ -163,6 +163,11 @@ TEST(TlsContext, SessionsResumeByTicketsAlsoAcrossAReload) {
   changed.identities = {identity_of(signed_for({"localhost"}))};
   EXPECT_TRUE(resumes(first, context_of(changed, first.get())));
   EXPECT_FALSE(resumes(first, context_of(server_setup()))) << "keys of a stranger";
+  TlsSetup after_it = server_setup();
+  after_it.ticket_keys = first->ticket_keys();
+  EXPECT_TRUE(resumes(first, context_of(after_it))) << "keys that another process passed";
+  after_it.ticket_keys.pop_back();
+  EXPECT_FALSE(resumes(first, context_of(after_it))) << "too short: new keys are made";
 }
 
 TEST(TlsContext, AnOldContextLivesAsLongAsItsConnections) {

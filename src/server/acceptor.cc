@@ -22,14 +22,31 @@ Acceptor::Acceptor(ServerShared& shared, io::Loop& loop, CriticalPeer is_critica
 Acceptor::~Acceptor() = default;
 
 Result<void, io::IoError> Acceptor::add(io::Fd listening, const io::ListenOptions& options,
-                                        bool tls) {
+                                        ListenerKind kind) {
   auto listener = std::make_unique<io::Listener>();
   Result<void, io::IoError> started =
-      listener->start(loop_, std::move(listening), options, tls ? encrypted_ : cleartext_);
+      listener->start(loop_, std::move(listening), options, kind.tls ? encrypted_ : cleartext_);
   if (!started) return started;
+  if (kind.paused) listener->pause();
   listeners_.push_back(std::move(listener));
   ++open_listeners_;
   return {};
+}
+
+void Acceptor::resume() {
+  if (closing_) return;
+  for (auto& listener : listeners_) listener->resume();
+}
+
+std::vector<io::Fd> Acceptor::duplicate_listeners() const {
+  std::vector<io::Fd> all;
+  if (closing_) return all;
+  for (const auto& listener : listeners_) all.push_back(listener->duplicate());
+  return all;
+}
+
+void Acceptor::share_listener(std::size_t index, bool shared) {
+  if (!closing_) listeners_.at(index)->set_shared(shared);
 }
 
 void Acceptor::close(Queued queued, io::Callback<> done) {
@@ -85,8 +102,7 @@ void Acceptor::look_again(TimePoint now) {
 
 void Acceptor::room_made() {
   loop_.cancel(room_timer_);
-  if (closing_) return;
-  for (auto& listener : listeners_) listener->resume();
+  resume();
 }
 
 bool Acceptor::refuse_by_pressure(RefuseReason& reason) {

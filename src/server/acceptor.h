@@ -32,8 +32,16 @@ class Acceptor {
   Acceptor(const Acceptor&) = delete;
   Acceptor& operator=(const Acceptor&) = delete;
 
+  struct ListenerKind {
+    bool tls = false;
+    bool paused = false;  // until resume()
+  };
   [[nodiscard]] Result<void, io::IoError> add(io::Fd listening, const io::ListenOptions& options,
-                                              bool tls);
+                                              ListenerKind kind);
+  void resume();
+  /// In the order in which they were added, for another process.
+  [[nodiscard]] std::vector<io::Fd> duplicate_listeners() const;
+  void share_listener(std::size_t index, bool shared);
   /// What becomes of connections that the kernel has established and that nobody accepted yet.
   enum class Queued : std::uint8_t { kServed, kReset };
   /// Stops accepting. Calls `done` when the listeners are closed.

@@ -48,6 +48,12 @@ void Connection::begin_http(io::TlsProtocol agreed) {
   if (shard_.draining()) session_->on_drain();
 }
 
+void Connection::drain() {
+  // A request that has arrived and is not read yet is served: closing would reset the connection.
+  if (!closed_ && !lingering_ && !finishing() && session_->idle()) on_readable();
+  if (!closed_) session_->on_drain();
+}
+
 void Connection::fail(CloseReason reason) noexcept {
   if (ending_ == CloseReason::kNone) ending_ = reason;
   schedule();
@@ -171,6 +177,7 @@ bool Connection::decide_protocol() {
     protocol_ = Protocol::kHttp1;
   } else if (size == http::h2::kClientPreface.size()) {
     begin_http2();
+    if (shard_.draining()) session_->on_drain();
   }
   return protocol_ != Protocol::kUndecided;
 }

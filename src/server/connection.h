@@ -94,7 +94,7 @@ class Connection final : public io::SocketEvents {
   void drive();
   void resume_output(WriteBuffer* handed);  // with as many buffers as it needs
   void close_now(CloseReason reason);
-  void drain() { session_->on_drain(); }
+  void drain();
   [[nodiscard]] TimePoint blocked_since() const noexcept { return blocked_since_; }
   [[nodiscard]] TimePoint idle_since() const noexcept { return idle_since_; }
   /// When bytes were last received or sent.

@@ -58,43 +58,66 @@ struct Server::Impl {
         factory(std::move(make)),
         shared(config, loops.size()) {}
 
-  Result<void, StartError> listen(std::vector<io::Fd> inherited) {
-    io::ListenOptions options = listen_options(config);
-    struct Listening {
-      io::Fd fd;
-      std::string where;
-      bool tls = false;
-      bool inherited = false;
+  struct Listening {
+    std::string where;
+    GivenSocket socket;
+    bool tls = false;
+  };
+
+  /// Every address with the socket that is given for it, if there is one.
+  std::vector<Listening> wanted_sockets(GivenSockets given) {
+    std::vector<Listening> all;
+    const auto add = [&](const std::vector<std::string>& addresses,
+                         std::vector<GivenSocket>& sockets, bool tls) {
+      sockets.resize(addresses.size());
+      for (std::size_t i = 0; i < addresses.size(); ++i) {
+        all.push_back({.where = addresses[i], .socket = std::move(sockets[i]), .tls = tls});
+      }
     };
-    std::vector<Listening> sockets;
-    for (const std::string& where : config.listen) sockets.push_back({io::Fd(), where, false});
-    if (config.tls.enabled()) {
-      for (const std::string& where : config.tls.listen) sockets.push_back({io::Fd(), where, true});
+    add(config.listen, given.listen, false);
+    if (config.tls.enabled()) add(config.tls.listen, given.tls_listen, true);
+    return all;
+  }
+
+  /// Binds the address, or prepares the socket that is given for it.
+  static Result<void, io::IoError> open(Listening& one, const io::ListenOptions& options) {
+    if (one.socket.fd) return io::adopt_listener(one.socket.fd.get(), options);
+    const auto name = io::parse_socket_name(one.where);
+    if (!name) return unexpected(name.error());
+    Result<io::Fd, io::IoError> fd = io::listen_on(*name, options);
+    if (!fd) return unexpected(fd.error());
+    one.socket.fd = std::move(*fd);
+    return {};
+  }
+
+  Result<void, StartError> listen(GivenSockets given) {
+    io::ListenOptions options = listen_options(config);
+    const bool accept = given.accept;
+    std::vector<Listening> sockets = wanted_sockets(std::move(given));
+    for (Listening& one : sockets) {
+      if (const auto opened = open(one, options); !opened) {
+        return unexpected(StartError{opened.error(), one.where, {}});
+      }
     }
-    for (Listening& socket : sockets) {
-      const auto name = io::parse_socket_name(socket.where);
-      if (!name) return unexpected(StartError{name.error(), socket.where, {}});
-      Result<io::Fd, io::IoError> fd = io::listen_on(*name, options);
-      if (!fd) return unexpected(StartError{fd.error(), socket.where, {}});
-      socket.fd = std::move(*fd);
-    }
-    for (io::Fd& fd : inherited)
-      sockets.push_back({std::move(fd), "inherited socket", false, true});
-    for (Listening& socket : sockets) {
-      (socket.tls ? tls_names : names).push_back(io::bound_name(socket.fd.get()));
-      options.shared = socket.inherited;
+    for (Listening& one : sockets) {
+      (one.tls ? tls_names : names).push_back(io::bound_name(one.socket.fd.get()));
+      options.shared = one.socket.shared;
       Result<void, io::IoError> added;
-      loops.at(0).call(
-          [&, this] { added = acceptor->add(std::move(socket.fd), options, socket.tls); });
-      if (!added) return unexpected(StartError{added.error(), socket.where, {}});
+      loops.at(0).call([&, this] {
+        added =
+            acceptor->add(std::move(one.socket.fd), options, {.tls = one.tls, .paused = !accept});
+      });
+      if (!added) return unexpected(StartError{added.error(), one.where, {}});
     }
     return {};
   }
 
   /// Loads certificates and keys, before any socket listens.
-  Result<void, StartError> load_tls() {
+  Result<void, StartError> load_tls(const std::string& ticket_keys) {
     if (!config.tls.enabled()) return {};
-    auto context = io::TlsContext::make(tls_setup(config.tls, config.http2_enabled));
+    io::TlsSetup setup = tls_setup(config.tls, config.http2_enabled);
+    setup.ticket_keys = ticket_keys;
+    auto context = io::TlsContext::make(setup);
     if (!context) {
       return unexpected(
           StartError{io::IoError::kTls, context.error().where, std::move(context.error().why)});
@@ -142,13 +165,13 @@ void Server::set_critical_peers(CriticalPeer is_critical) {
   impl_->is_critical = std::move(is_critical);
 }
 
-Result<void, StartError> Server::start(std::vector<io::Fd> inherited) {
+Result<void, StartError> Server::start(GivenSockets given) {
   Impl& self = *impl_;
   WEIR_ASSERT(!self.started);
   if (self.config.memory_max > 0 && worst_case_bytes(self.config) > self.config.memory_max) {
     return unexpected(StartError{io::IoError::kNoMemory, "server.memory_max", {}});
   }
-  if (Result<void, StartError> loaded = self.load_tls(); !loaded) return loaded;
+  if (Result<void, StartError> loaded = self.load_tls(given.ticket_keys); !loaded) return loaded;
   self.started = true;
   if (self.own_loops) self.own_loops->start();
   self.shards.resize(self.loops.size());
@@ -166,9 +189,30 @@ Result<void, StartError> Server::start(std::vector<io::Fd> inherited) {
   for (std::uint32_t i = 0; i < self.loops.size(); ++i) {
     self.loops.at(i).call([&] { self.shards[i]->start(); });
   }
-  Result<void, StartError> listening = self.listen(std::move(inherited));
+  Result<void, StartError> listening = self.listen(std::move(given));
   if (!listening) stop();
   return listening;
+}
+
+void Server::begin_accepting() {
+  if (impl_->started) impl_->loops.at(0).call([this] { impl_->acceptor->resume(); });
+}
+
+std::vector<io::Fd> Server::duplicate_listeners() const {
+  std::vector<io::Fd> all;
+  if (impl_->started) {
+    impl_->loops.at(0).call([&] { all = impl_->acceptor->duplicate_listeners(); });
+  }
+  return all;
+}
+
+std::string Server::ticket_keys() const {
+  return impl_->shared.tls ? impl_->shared.tls->context()->ticket_keys() : std::string();
+}
+
+void Server::share_listener(std::size_t index, bool shared) {
+  if (!impl_->started) return;
+  impl_->loops.at(0).call([&] { impl_->acceptor->share_listener(index, shared); });
 }
 
 std::vector<io::SocketName> Server::addresses() const {
@@ -209,17 +253,20 @@ Result<std::vector<RotatedCertificate>, ConfigError> Server::reload_tls(const io
   return rotated;
 }
 
-bool Server::drain(Duration at_most) {
+bool Server::drain(const DrainOptions& options) {
   Impl& self = *impl_;
   if (!self.started) return true;
-  self.shared.draining.store(true, std::memory_order_relaxed);
+  if (!self.shared.draining.load(std::memory_order_relaxed)) {
+    self.shared.idle_until_ns.store(to_ns(io::monotonic_now() + options.idle_grace));
+    self.shared.draining.store(true, std::memory_order_release);
+  }
   self.close_acceptor(Acceptor::Queued::kServed);
   for (auto& shard : self.shards) {
     shard->loop().call([&] { shard->drain(); });
   }
   constexpr Duration kLook = std::chrono::milliseconds(5);
   io::ThreadParker parker;
-  const TimePoint deadline = io::monotonic_now() + at_most;
+  const TimePoint deadline = io::monotonic_now() + options.at_most;
   for (TimePoint now = io::monotonic_now(); self.shared.connections.stats().used > 0;) {
     if (now >= deadline) return false;
     now = parker.park_until(std::min(deadline, now + kLook));

@@ -232,6 +232,10 @@ void LoopShard::on_tick(TimePoint now) {
   if (shared_.tls) shared_.tls->slots.reclaim(now);
   keep_places_free();
   judge();
+  if (!idle_closed_ && closes_idle()) {
+    idle_closed_ = true;
+    drain();
+  }
   if (now >= next_sweep_) {
     next_sweep_ = now + config().sweep_interval;
     static_cast<void>(regions_.sweep());

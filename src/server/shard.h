@@ -47,6 +47,10 @@ class LoopShard {
   void drain() {
     for (Connection& connection : all_) connection.drain();
   }
+  /// Whether a drain closes connections that have no request: their grace is over.
+  [[nodiscard]] bool closes_idle() const noexcept {
+    return draining() && to_ns(loop_.now()) >= shared_.idle_until_ns.load();
+  }
 
   /// Takes an accepted socket with its place, from the accepting loop. It never fails: there is
   /// room for every place.
@@ -67,7 +71,7 @@ class LoopShard {
   [[nodiscard]] std::span<http::HeaderView> header_storage() noexcept { return headers_; }
   [[nodiscard]] std::string_view date(TimePoint now);
   [[nodiscard]] bool draining() const noexcept {
-    return shared_.draining.load(std::memory_order_relaxed);
+    return shared_.draining.load(std::memory_order_acquire);
   }
 
   [[nodiscard]] ReadRegion lease_region();
@@ -161,6 +165,7 @@ class LoopShard {
   TimePoint date_valid_until_{};
   io::Callback<> stopped_;
   bool stopping_ = false;
+  bool idle_closed_ = false;  // after the grace of a drain
 };
 
 }  // namespace weir::inline v0::inline server

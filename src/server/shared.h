@@ -92,7 +92,8 @@ struct ServerShared {
   std::atomic<std::uint32_t> backpressured{0};  // connections, of all loops
   std::atomic<PressureLevel> level{PressureLevel::kNormal};
   std::atomic<bool> draining{false};
-  std::atomic<bool> collecting{false};  // a loop collects write buffers for one connection
+  std::atomic<std::int64_t> idle_until_ns{0};  // while draining: idle connections stay until then
+  std::atomic<bool> collecting{false};         // a loop collects write buffers for one connection
 };
 
 /// The current state of the pools and lists of all loops.

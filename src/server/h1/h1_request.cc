@@ -388,7 +388,7 @@ void H1Session::on_deadline(TimePoint now) {
 }
 
 void H1Session::on_drain() {
-  if (idle()) connection_.fail(CloseReason::kShutdown);
+  if (idle() && shard_.closes_idle()) connection_.fail(CloseReason::kShutdown);
 }
 
 void H1Session::end_streams(CloseReason reason) {

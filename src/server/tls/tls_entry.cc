@@ -183,7 +183,7 @@ void TlsEntry::on_deadline(TimePoint) {
 }
 
 void TlsEntry::on_drain() {
-  if (state_ == State::kHello) connection_.fail(CloseReason::kShutdown);
+  if (state_ == State::kHello && shard_.closes_idle()) connection_.fail(CloseReason::kShutdown);
 }
 
 void TlsEntry::end_streams(CloseReason reason) {

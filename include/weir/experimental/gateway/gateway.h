@@ -10,13 +10,24 @@
 #include "weir/base/time.h"
 #include "weir/experimental/config/diff.h"
 #include "weir/experimental/config/weir_config.h"
+#include "weir/experimental/gateway/passed_sockets.h"
+#include "weir/experimental/server/server.h"
 
 namespace weir::inline v0::gateway {
 
 /// An error message for the operator. The caller adds the remedy, because it knows how the gateway
 /// was configured.
 struct GatewayError {
-  enum class About : std::uint8_t { kListen, kTls, kAdmin, kBudget, kUpstream, kIdentity, kLog };
+  enum class About : std::uint8_t {
+    kListen,
+    kTls,
+    kAdmin,
+    kBudget,
+    kUpstream,
+    kIdentity,
+    kLog,
+    kSockets
+  };
   About about = About::kListen;
   std::string message;
 };
@@ -66,7 +77,12 @@ class Gateway {
   Gateway& operator=(const Gateway&) = delete;
   ~Gateway();
 
-  [[nodiscard]] Result<void, GatewayError> start();
+  /// Binds the addresses that no passed socket stands for.
+  [[nodiscard]] Result<void, GatewayError> start(PassedSockets passed = {});
+  /// For each of the sockets that a predecessor passed: whether it is used.
+  [[nodiscard]] const std::vector<bool>& taken() const noexcept;
+  /// Begins to serve what waits at sockets of a predecessor.
+  void begin_accepting();
 
   /// The addresses that clients connect to, as text, in the order of the configuration.
   [[nodiscard]] std::vector<std::string> listening() const;
@@ -90,11 +106,23 @@ class Gateway {
   /// Reopens the access log after its file was moved. Returns the error; empty on success.
   [[nodiscard]] std::string reopen_logs();
 
+  /// Its listening sockets again, for a process that takes over; empty if it drains.
+  [[nodiscard]] std::vector<PassedSocket> listening_sockets() const;
+  /// What its TLS session tickets are encrypted with, for that process: a secret; empty without
+  /// TLS.
+  [[nodiscard]] std::string ticket_keys() const;
+  /// That process holds these sockets, in that order: drain() leaves what waits at them to it.
+  void share_sockets(const std::vector<bool>& shared);
+
   /// Only sets readiness to "draining", so that load balancers see it before drain().
   void announce_drain() noexcept;
   /// Stops accepting and lets requests finish; readiness becomes "draining". True if no client is
   /// left before the time is over. May be called again to wait longer.
-  bool drain(Duration at_most);
+  bool drain(const DrainOptions& options);
+  bool drain(Duration at_most) { return drain({.at_most = at_most, .idle_grace = {}}); }
+  /// As drain(), after a process has taken over: the admin endpoint, which that process serves now,
+  /// is drained, too.
+  bool drain_everything(const DrainOptions& options);
   void stop();
 
   [[nodiscard]] GatewayStatus status() const;

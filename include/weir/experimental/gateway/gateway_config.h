@@ -22,6 +22,10 @@ namespace weir::inline v0::gateway {
 enum class AccessLog : std::uint8_t { kOff, kErrors, kSampled, kAll };
 WEIR_ENUM_NAMES(AccessLog, "off", "errors", "sampled", "all")
 
+/// The form of a line of the access log: an object of JSON, or key=value pairs.
+enum class AccessLogFormat : std::uint8_t { kJson, kText };
+WEIR_ENUM_NAMES(AccessLogFormat, "json", "text")
+
 /// The client address that the gateway sends to an upstream.
 ///   kOff     nothing; the client's own forwarding headers are removed
 ///   kSet     the client's address; earlier addresses are kept only from trust.proxies
@@ -33,12 +37,14 @@ struct AdminConfig {
   std::optional<NetAddress> listen = NetAddress{
       .kind = NetAddressKind::kIp, .ip = {.bytes = {127, 0, 0, 1}}, .text = {}, .port = 9901};
   AccessLog access_log = AccessLog::kErrors;
+  AccessLogFormat access_log_format = AccessLogFormat::kJson;
   double access_log_sample = 0.01;    // share of requests, if sampled
   std::string access_log_file = "-";  // "-": standard output
   std::vector<std::string> hosts;     // accepted as Host, in addition to localhost and IP addresses
   bool ready_needs_upstreams = false;
   Duration drain_delay{};  // from SIGTERM to the end of accepting
   Duration drain_timeout = std::chrono::seconds(30);
+  std::string take_over_socket;  // path of a Unix socket; empty: nobody can take over
 
   bool operator==(const AdminConfig&) const = default;
   [[nodiscard]] ConfigErrors validate() const;
@@ -115,6 +121,13 @@ inline ConfigErrors AdminConfig::validate() const {
   check_range(errors, "drain_delay_ms", drain_delay, Duration(0), Duration(std::chrono::hours(24)));
   check_range(errors, "drain_timeout_ms", drain_timeout, Duration(0),
               Duration(std::chrono::hours(24)));
+  constexpr std::size_t kUnixPathMax = 107;
+  if (!take_over_socket.empty() &&
+      (take_over_socket.front() != '/' || take_over_socket.size() > kUnixPathMax ||
+       take_over_socket.find('\0') != std::string::npos)) {
+    add_error(errors, "take_over_socket", take_over_socket,
+              "an absolute path of at most 107 bytes, or empty");
+  }
   return errors;
 }
 

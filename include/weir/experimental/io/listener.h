@@ -28,6 +28,10 @@ struct ListenOptions {
 /// file of a Unix socket is replaced if no process listens on it.
 [[nodiscard]] Result<Fd, IoError> listen_on(const SocketName& name, const ListenOptions& options);
 
+/// Makes a socket that another process has bound ready for a Listener: not blocking, closed by
+/// exec, with these options. kInvalid: it is no stream socket that listens.
+[[nodiscard]] Result<void, IoError> adopt_listener(int fd, const ListenOptions& options);
+
 /// The environment variables by which a service manager passes listening sockets.
 struct ListenEnvironment {
   std::string_view fds;    // LISTEN_FDS
@@ -79,6 +83,10 @@ class Listener {
   /// Leaves new connections in the kernel's queue until resume().
   void pause() noexcept;
   void resume() noexcept;
+  /// Says whether another process holds the socket, too, so that drain() leaves the queue to it.
+  void set_shared(bool shared) noexcept;
+  /// The descriptor again, for another process; unset if none is free.
+  [[nodiscard]] Fd duplicate() const noexcept;
   /// Connections in the kernel's queue are reset, unless another process holds the socket.
   void close(Callback<> closed) noexcept;
   /// As close(), but connections that are established, or in the middle of their handshake, are

@@ -38,6 +38,25 @@ struct StartError {
   std::string why;  // of a certificate or key; otherwise empty
 };
 
+/// A listening socket that another process has bound.
+struct GivenSocket {
+  io::Fd fd;
+  bool shared = false;  // another process holds it for good and serves what waits in its queue
+};
+/// The sockets of a server that exist before it starts.
+struct GivenSockets {
+  std::vector<GivenSocket> listen;      // in the order of config.listen; where unset, it is bound
+  std::vector<GivenSocket> tls_listen;  // the same for config.tls.listen
+  bool accept = true;  // false: connections wait in the kernel's queue until begin_accepting()
+  std::string ticket_keys{};  // of the server that had them: TLS sessions with it resume
+};
+
+/// How a server ends its connections.
+struct DrainOptions {
+  Duration at_most{};     // how long drain() waits
+  Duration idle_grace{};  // how long connections without a request stay: the next one is served
+};
+
 /// A certificate that a reload has replaced.
 struct RotatedCertificate {
   std::string file;
@@ -68,10 +87,18 @@ class Server {
   /// Call it before start(). Without it, no new connection is critical.
   void set_critical_peers(CriticalPeer is_critical);
 
-  /// Binds every address of config.listen, takes ownership of `inherited`, and serves. Fails
+  /// Binds every address of config.listen that no given socket stands for, and serves. Fails
   /// (kNoMemory, "server.memory_max") if the ceiling is above the configuration's memory_max.
-  [[nodiscard]] Result<void, StartError> start(std::vector<io::Fd> inherited = {});
-  /// The addresses it listens on, in the order of config.listen, then the inherited ones.
+  [[nodiscard]] Result<void, StartError> start(GivenSockets given = {});
+  /// After start() with accept = false.
+  void begin_accepting();
+  /// Its listening sockets again, for another process: those of config.listen, then those of TLS.
+  [[nodiscard]] std::vector<io::Fd> duplicate_listeners() const;
+  /// Another process serves the queue of this listener (counted as above): drain() leaves it there.
+  void share_listener(std::size_t index, bool shared);
+  /// What encrypts TLS session tickets, for that process: a secret; empty without TLS.
+  [[nodiscard]] std::string ticket_keys() const;
+  /// The addresses it listens on, in the order of config.listen.
   [[nodiscard]] std::vector<io::SocketName> addresses() const;
   [[nodiscard]] std::uint16_t port() const;  // of the first TCP address
   /// The same for config.tls.listen.
@@ -85,9 +112,11 @@ class Server {
   [[nodiscard]] Result<std::vector<RotatedCertificate>, ConfigError> reload_tls(
       const io::TlsConfig& next);
 
-  /// Stops accepting. Closes idle connections at once, the others after their exchange. True if all
-  /// are closed within `at_most`.
-  bool drain(Duration at_most);
+  /// Stops accepting. Closes idle connections when their grace is over (counted from the first
+  /// call), the others after their exchange: `connection: close`, GOAWAY. True if all are closed
+  /// within `at_most`; may be called again to wait longer.
+  bool drain(const DrainOptions& options);
+  bool drain(Duration at_most) { return drain({.at_most = at_most, .idle_grace = {}}); }
   /// Closes all connections and returns when no loop uses this server any more.
   void stop();
 
