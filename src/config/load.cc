@@ -13,9 +13,9 @@
 
 #include "weir/base/errno_text.h"
 
+#include "config/nearest.h"
 #include "config/option_table.h"
 #include "config/toml_reader.h"
-#include "config/nearest.h"
 
 extern char** environ;  // NOLINT(readability-redundant-declaration): no header of POSIX has it
 

@@ -60,9 +60,9 @@ Result<upstream::UpstreamConfig, std::string> upstream_from(std::span<const std:
   const Scheme* common = nullptr;
   for (const std::string& url : urls) {
     const auto wrong = [&url](std::string_view why) {
-      return unexpected(
-          url + ": " + std::string(why) + "; allowed are http://HOST:PORT, " +
-          "https://HOST:PORT, h2c://HOST:PORT and " + std::string(upstream::kSourceSyntax));
+      return unexpected(url + ": " + std::string(why) + "; allowed are http://HOST:PORT, " +
+                        "https://HOST:PORT, h2c://HOST:PORT and " +
+                        std::string(upstream::kSourceSyntax));
     };
     const Scheme& scheme = scheme_of(url);
     const bool plain = scheme.prefix.empty();

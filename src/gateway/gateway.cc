@@ -305,6 +305,8 @@ void Gateway::announce_drain() noexcept {
 bool Gateway::drain(Duration at_most) {
   if (!impl_->started) return true;
   announce_drain();
+  constexpr Duration kTunnelGrace = std::chrono::seconds(5);
+  impl_->each_loop([&](GatewayLoop& loop) { loop.drain(std::min(at_most, kTunnelGrace)); });
   return impl_->server->drain(at_most);
 }
 
