@@ -91,6 +91,7 @@ struct Gateway::Impl {
   [[nodiscard]] std::vector<io::SocketName> admin_names() const;
   void each_loop(const std::function<void(GatewayLoop&)>& work);
   void wait_quiet();
+  void leave_tunnels();
 
   config::Config config;  // as given to the constructor
   std::unique_ptr<io::LineWriter> access_log;
@@ -107,6 +108,7 @@ struct Gateway::Impl {
   std::unique_ptr<AdminServer> admin;
   std::unique_ptr<LiveOptions> live;
   bool started = false;
+  bool tunnels_left = false;
 };
 
 Result<void, GatewayError> Gateway::Impl::open_logs() {
@@ -264,6 +266,14 @@ void Gateway::Impl::wait_quiet() {
   });
 }
 
+/// Once per drain. Clients and endpoints answer a Close frame within a round trip.
+void Gateway::Impl::leave_tunnels() {
+  if (std::exchange(tunnels_left, true)) return;
+  constexpr Duration kGraceMax = std::chrono::seconds(5);
+  const Duration grace = std::min(kGraceMax, core->config_in_force().admin.drain_timeout);
+  each_loop([&](GatewayLoop& loop) { loop.drain(grace); });
+}
+
 Gateway::Gateway(const config::Config& config) : impl_(std::make_unique<Impl>(config)) {
   WEIR_ASSERT(config.validate().empty());
 }
@@ -305,8 +315,7 @@ void Gateway::announce_drain() noexcept {
 bool Gateway::drain(Duration at_most) {
   if (!impl_->started) return true;
   announce_drain();
-  constexpr Duration kTunnelGrace = std::chrono::seconds(5);
-  impl_->each_loop([&](GatewayLoop& loop) { loop.drain(std::min(at_most, kTunnelGrace)); });
+  impl_->leave_tunnels();
   return impl_->server->drain(at_most);
 }
 
