@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "weir/experimental/gateway/gateway.h"
+#include "weir/experimental/io/self_signed.h"
 
 #include "gateway_testing.h"
 #include "http/websocket_frames.h"
@@ -221,17 +222,103 @@ TEST(GatewayTunnel, AnUpstreamThatSpeaksOnlyHttp2HasNone) {
   EXPECT_FALSE(config.validate().empty()) << "the file says that it wants what cannot be";
 }
 
+/// Agrees to every upgrade and sends back what it receives; answers other requests with "plain".
+void agree(testkit::ScriptedHandler& handler) {
+  handler.headers = [](ServerStream& stream, const ServerRequest& request) {
+    const std::array<ResponseField, 1> fields = {{{"upgrade", "websocket"}}};
+    const SendResult sent =
+        request.upgrade
+            ? stream.send_headers({.status = 101, .fields = fields, .content_length = {}})
+            : testkit::reply(stream, 200, "plain");
+    EXPECT_EQ(sent, SendResult::kSent);
+  };
+  handler.body = [](ServerStream& stream, const http::BodyChunk& chunk) {
+    static_cast<void>(stream.send_data(chunk.text(), chunk.last()));
+  };
+}
+
+/// An upstream whose endpoint prefers HTTP/2.
+struct TlsOrigin {
+  TlsOrigin()
+      : made(io::make_certificate({.names = {"127.0.0.1"}, .signer_pem = {}, .authority = true})),
+        server(server_config(made), testkit::every_loop(agree)) {}
+  static ServerConfig server_config(const io::MadeCertificate& made) {
+    ServerConfig config = testkit::small_config();
+    config.tls.listen = {"127.0.0.1:0"};
+    config.tls.certificate_pem = made.certificate_pem;
+    config.tls.private_key_pem = made.key_pem;
+    return config;
+  }
+  config::Config gateway() {
+    config::Config config = gateway_config({server->tls_addresses().front().to_string()});
+    config.upstreams[0].tls_enabled = true;
+    config.upstreams[0].tls.ca_pem = made.certificate_pem;
+    return config;
+  }
+  io::MadeCertificate made;
+  testkit::RunningServer server;
+};
+
+TEST(GatewayTunnel, AnEndpointThatPrefersHttp2GetsAConnectionInHttp11) {
+  TlsOrigin origin;
+  config::Config config = origin.gateway();
+  config.server.loops = 1;  // so that the requests share a connection
+  RunningGateway gateway(config);
+  EXPECT_EQ(Client(gateway.port()).get("/").body, "plain");
+  EXPECT_EQ(origin.server.stats().h2_requests, 1U);
+  Client first(gateway.port());
+  Client second(gateway.port());
+  for (Client* client : {&first, &second}) {
+    ASSERT_EQ(client->ask(kAsk).status, 101);
+    ASSERT_TRUE(client->send("hello"));
+    EXPECT_EQ(client->take(5), "hello");
+  }
+  EXPECT_EQ(Client(gateway.port()).get("/").body, "plain");
+  EXPECT_EQ(origin.server.stats().h2_requests, 2U) << "requests stay with HTTP/2";
+  EXPECT_EQ(origin.server.stats().h2_connections, 1U);
+  EXPECT_EQ(origin.server.stats().tunnels, 2U);
+}
+
+TEST(GatewayTunnel, AConnectionOfItsOwnIsBoundedAndCanFail) {
+  TlsOrigin origin;
+  config::Config config = origin.gateway();
+  config.server.loops = 1;
+  config.server.reserved_streams = 0;
+  config.upstreams[0].max_connections = 1;
+  RunningGateway gateway(config);
+  Client first(gateway.port());
+  ASSERT_EQ(first.ask(kAsk).status, 101);
+  const Answer refused = Client(gateway.port()).ask(kAsk);
+  EXPECT_EQ(refused.status, 503);
+  EXPECT_TRUE(refused.has("x-weir-reason: no_connection")) << refused.head;
+
+  config.upstreams[0].tls = {};  // nobody trusts this certificate
+  config.upstreams[0].hold_max = Duration(0);
+  RunningGateway stranger(config);
+  EXPECT_EQ(Client(stranger.port()).ask(kAsk).status, 502);
+  EXPECT_TRUE(stranger.settled());
+}
+
+// The client leaves while the connection for it is being opened: that one is kept for others.
+TEST(GatewayTunnel, AClientThatLeavesDoesNotBreakTheConnectionOpenedForIt) {
+  const auto listening = io::listen_on(*io::parse_socket_name("127.0.0.1:0"), {});
+  ASSERT_TRUE(listening.has_value());  // accepts in the kernel, and never answers a ClientHello
+  config::Config config = gateway_config({io::bound_name(listening->get()).to_string()});
+  config.upstreams[0].tls_enabled = true;
+  config.upstreams[0].tls.insecure = true;
+  RunningGateway gateway(config);
+  {
+    Client client(gateway.port());
+    ASSERT_TRUE(client.send(kAsk));
+    ASSERT_TRUE(eventually(
+        [&] { return metric(gateway, "weir_upstream_connects_total{upstream=\"app\"}") == 1; }));
+  }
+  EXPECT_TRUE(gateway.settled());
+  EXPECT_EQ(gateway.stats()["requests"]["aborted"], 1);
+}
+
 TEST(GatewayTunnel, TheirNumberIsBounded) {
-  testkit::Origin origin([](testkit::ScriptedHandler& handler) {
-    handler.complete = [](ServerStream& stream) {
-      const std::array<ResponseField, 1> fields = {{{"upgrade", "websocket"}}};
-      EXPECT_EQ(stream.send_headers({.status = 101, .fields = fields, .content_length = {}}),
-                SendResult::kSent);
-    };
-    handler.body = [](ServerStream& stream, const http::BodyChunk& chunk) {
-      static_cast<void>(stream.send_data(chunk.text(), chunk.last()));
-    };
-  });
+  testkit::Origin origin(agree);
   config::Config config = gateway_config({origin.address()});
   config.server.tunnels_max = 2;
   RunningGateway gateway(config);

@@ -318,7 +318,8 @@ class Events:
         with wire:
             if b"/poll" in wire.recv(65536):
                 time.sleep(self.hold)
-                wire.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: 4\r\nconnection: close\r\n\r\nnews")
+                wire.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: 4\r\nconnection: close\r\n\r\n"
+                             b"news")
                 return
             wire.sendall(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n"
                          b"connection: close\r\n\r\n")

@@ -140,7 +140,8 @@ class Service:
         if "upgrade" not in fields or path in ("/refuse", "/old"):
             if rest:
                 raise AssertionError(f"bytes behind a request: {rest!r}")
-            status = {"/refuse": "403 Forbidden", "/old": "426 Upgrade Required"}.get(path, "200 OK")
+            refusals = {"/refuse": "403 Forbidden", "/old": "426 Upgrade Required"}
+            status = refusals.get(path, "200 OK")
             wire.sendall(f"HTTP/1.1 {status}\r\ncontent-length: 2\r\n\r\nno".encode())
             return True
         wire.sendall(("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n"
