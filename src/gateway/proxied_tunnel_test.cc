@@ -238,8 +238,8 @@ void agree(testkit::ScriptedHandler& handler) {
 }
 
 /// An upstream whose endpoint prefers HTTP/2.
-struct TlsOrigin {
-  TlsOrigin()
+struct Http2Origin {
+  Http2Origin()
       : made(io::make_certificate({.names = {"127.0.0.1"}, .signer_pem = {}, .authority = true})),
         server(server_config(made), testkit::every_loop(agree)) {}
   static ServerConfig server_config(const io::MadeCertificate& made) {
@@ -260,7 +260,7 @@ struct TlsOrigin {
 };
 
 TEST(GatewayTunnel, AnEndpointThatPrefersHttp2GetsAConnectionInHttp11) {
-  TlsOrigin origin;
+  Http2Origin origin;
   config::Config config = origin.gateway();
   config.server.loops = 1;  // so that the requests share a connection
   RunningGateway gateway(config);
@@ -280,7 +280,7 @@ TEST(GatewayTunnel, AnEndpointThatPrefersHttp2GetsAConnectionInHttp11) {
 }
 
 TEST(GatewayTunnel, AConnectionOfItsOwnIsBoundedAndCanFail) {
-  TlsOrigin origin;
+  Http2Origin origin;
   config::Config config = origin.gateway();
   config.server.loops = 1;
   config.server.reserved_streams = 0;
