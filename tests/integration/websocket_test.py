@@ -10,11 +10,14 @@ import socket
 import struct
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import unittest
 
+import http2_apps_test
 from processes import SIGTERM, ProcessTest, Weir, wait_until
+from tls_test import Certificates
 from websocket_testing import (BINARY, CLOSE, PING, PONG, TEXT, Http1Socket, Http2Socket, Service,
                                frame)
 
@@ -295,6 +298,60 @@ class WebSocket(ProcessTest):
         self.assertEqual(client.receive(), [])
         self.assertEqual(weir.wait(), 0)
         client.close()
+
+
+class InABrowser(ProcessTest):
+    """Chromium opens a WebSocket by extended CONNECT, because its page came over HTTP/2."""
+
+    browse = http2_apps_test.Chromium.browse
+    PAGE = """<!doctype html><script>
+        const socket = new WebSocket(`wss://${location.host}/chat`);
+        socket.binaryType = 'arraybuffer';
+        const message = (i) => new TextEncoder().encode(String(i).repeat(1 + i % 50));
+        const tell = (what) => fetch(`/report?${what}`);
+        const answers = [];
+        socket.onopen = () => { for (let i = 0; i < COUNT; ++i) socket.send(message(i)); };
+        socket.onmessage = async ({ data }) => {
+          answers.push(data);
+          if (answers.length < COUNT) return;
+          for (let i = 0; i < COUNT; ++i) {
+            const sum = new Uint8Array(await crypto.subtle.digest('SHA-256', message(i)));
+            const got = new Uint8Array(answers[i], 0, 32);
+            if (got.some((byte, at) => byte !== sum[at])) return tell(`wrong=${i}`);
+          }
+          socket.close(1000, 'done');
+        };
+        socket.onclose = ({ code }) => tell(`got=${answers.length}&code=${code}`);
+        </script>"""
+
+    def test_messages(self):
+        count = min(MESSAGES, 2000)
+        service = Service(self.PAGE.replace("COUNT", str(count)))
+        self.addCleanup(service.end)
+        folder = tempfile.TemporaryDirectory(prefix="weir-socket-")
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        self.certificate, key = Certificates(self.folder).make("server", "/CN=localhost")
+        weir = self.started(Weir(config=self.app_config([service.port], f"""
+[tls]
+listen = ["127.0.0.1:0"]
+certificate = "{self.certificate}"
+private_key = "{key}"
+[admin]
+access_log = "all"
+""")))
+        port = weir.line_with(r"listening with TLS on .*:(\d+)")[1]
+        browser = self.browse(f"https://127.0.0.1:{port}/")
+
+        def report():
+            lines = [line.split(" ")[1] for line, _ in list(service.heads)]
+            return [path for path in lines if path.startswith("/report")]
+        wait_until(lambda: report() or browser.child.poll() is not None, 60)
+        self.assertEqual(report(), [f"/report?got={count}&code=1000"], browser.lines)
+        line = wait_until(lambda: [json.loads(text) for text in list(weir.output)
+                                   if "tunnel_ended_by" in text])[0]
+        self.assertEqual((line["protocol"], line["path"], line["status"]), ("h2", "/chat", 200))
+        browser.end()
 
 
 class Events:

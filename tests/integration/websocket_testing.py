@@ -98,9 +98,11 @@ def read_head(wire):
 
 
 class Service:
-    """Answers every message with its SHA-256, in order; /refuse with 403, /old with 426."""
+    """Answers every message with its SHA-256, in order; /refuse with 403, /old with 426. Other
+    requests get `page`."""
 
-    def __init__(self):
+    def __init__(self, page="no"):
+        self.page = page.encode()
         self.heads = []
         self.requests = 0
         self.closes = []  # payloads of Close frames that it received
@@ -142,7 +144,8 @@ class Service:
                 raise AssertionError(f"bytes behind a request: {rest!r}")
             refusals = {"/refuse": "403 Forbidden", "/old": "426 Upgrade Required"}
             status = refusals.get(path, "200 OK")
-            wire.sendall(f"HTTP/1.1 {status}\r\ncontent-length: 2\r\n\r\nno".encode())
+            wire.sendall(f"HTTP/1.1 {status}\r\ncontent-type: text/html\r\n"
+                         f"content-length: {len(self.page)}\r\n\r\n".encode() + self.page)
             return True
         wire.sendall(("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n"
                       "Connection: Upgrade\r\nSec-WebSocket-Accept: " +
