@@ -38,6 +38,8 @@ Refusal assign(std::vector<upstream::SourceSpec>& field, const RawValue& value,
 Refusal assign(std::vector<IpRange>& field, const RawValue& value, const OptionRow& row);
 Refusal assign(std::vector<gateway::IdentityKind>& field, const RawValue& value,
                const OptionRow& row);
+Refusal assign(std::vector<gateway::UpgradeProtocol>& field, const RawValue& value,
+               const OptionRow& row);
 
 [[nodiscard]] std::string print(bool field, const OptionRow& row);
 [[nodiscard]] std::string print(std::uint32_t field, const OptionRow& row);
@@ -51,6 +53,8 @@ Refusal assign(std::vector<gateway::IdentityKind>& field, const RawValue& value,
                                 const OptionRow& row);
 [[nodiscard]] std::string print(const std::vector<IpRange>& field, const OptionRow& row);
 [[nodiscard]] std::string print(const std::vector<gateway::IdentityKind>& field,
+                                const OptionRow& row);
+[[nodiscard]] std::string print(const std::vector<gateway::UpgradeProtocol>& field,
                                 const OptionRow& row);
 
 // Enums with names (WEIR_ENUM_NAMES).
@@ -99,15 +103,18 @@ constexpr Words choices_of(const T&) noexcept {
   if constexpr (WordEnum<T>) return names_of(T{});
   return {};
 }
+inline Words choices_of(const std::vector<gateway::IdentityKind>&) noexcept {
+  return names_of(gateway::IdentityKind{});
+}
+inline Words choices_of(const std::vector<gateway::UpgradeProtocol>&) noexcept {
+  return names_of(gateway::UpgradeProtocol{});
+}
 template <class T>
 constexpr Words choices_of(const std::optional<T>&) noexcept {
   return choices_of(T{});
 }
 inline Words choices_of(const std::optional<NetAddress>&) noexcept {
   return {};
-}
-inline Words choices_of(const std::vector<gateway::IdentityKind>&) noexcept {
-  return names_of(gateway::IdentityKind{});
 }
 
 /// The range of a row as text: "1 to 16383", "10ms to 60s"; empty if it has none.

@@ -26,6 +26,7 @@ struct TlsServer {
   /// setup's server_name overrides it.
   std::string_view name;
   TlsSessions* sessions = nullptr;  // to resume; nullptr: every handshake is a full one
+  bool http1_only = false;          // HTTP/2 is not offered, whatever the setup says
 };
 
 /// TLS on a Socket, with the same interface: reads and writes by readiness. It buffers nothing
@@ -113,6 +114,7 @@ class TlsStream {
   std::span<const std::byte> staged_;
   std::string_view failure_;
   TlsSessions* sessions_ = nullptr;
+  bool http1_only_ = false;
   std::uint64_t claim_ = 0;  // on sessions_
   TimePoint key_updates_since_{};
   std::uint32_t key_updates_ = 0;

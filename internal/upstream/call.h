@@ -139,6 +139,8 @@ class Call {
   /// The same, but the caller's deadline still ends it.
   void lift_timeouts() noexcept;
 
+  /// send_body() may be called: it is not blocked.
+  [[nodiscard]] bool takes_body() const noexcept { return active() && !owes_writable_; }
   [[nodiscard]] bool active() const noexcept { return dispatcher_ != nullptr; }
   [[nodiscard]] bool tunnel() const noexcept { return tunnel_; }
   /// An attempt has its stream: neither held, nor in back-off, nor waiting for a connection.

@@ -9,6 +9,7 @@
 
 namespace weir::inline v0::upstream {
 
+class ClientConnection;
 class WaiterQueues;
 struct PoolEndpoint;
 
@@ -24,6 +25,9 @@ class ConnectionWaiter {
   virtual void on_connection(ClientStream& stream) = 0;
   /// kDeadline: the time that the waiter itself set is over.
   virtual void on_no_connection(UpstreamFailure failure) = 0;
+
+  // For ConnectionPool: the connection that is being opened for this waiter alone.
+  ClientConnection* own = nullptr;
 
   // For WaiterQueues.
   control::OutgoingItem item;  // its place in the queue to the endpoint

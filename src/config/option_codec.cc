@@ -229,6 +229,12 @@ Refusal assign(std::vector<gateway::IdentityKind>& field, const RawValue& value,
                      named<gateway::IdentityKind>);
 }
 
+Refusal assign(std::vector<gateway::UpgradeProtocol>& field, const RawValue& value,
+               const OptionRow&) {
+  return assign_list(field, value, joined(gateway::kUpgradeProtocolNames),
+                     named<gateway::UpgradeProtocol>);
+}
+
 std::string one_of(Words words) {
   return "one of " + joined(words);
 }
@@ -275,6 +281,9 @@ std::string print(const std::vector<IpRange>& field, const OptionRow&) {
 }
 std::string print(const std::vector<gateway::IdentityKind>& field, const OptionRow&) {
   return print_list(field, [](gateway::IdentityKind kind) { return name_of(kind); });
+}
+std::string print(const std::vector<gateway::UpgradeProtocol>& field, const OptionRow&) {
+  return print_list(field, [](gateway::UpgradeProtocol protocol) { return name_of(protocol); });
 }
 
 namespace {

@@ -152,6 +152,14 @@ TEST(OptionCodec, ListsNameTheItemThatIsWrong) {
   EXPECT_EQ(identity,
             (std::vector{gateway::IdentityKind::kBearer, gateway::IdentityKind::kAddress}));
   EXPECT_NE(assign(identity, list({"cookie"}), row(OptionKind::kChoices)), std::nullopt);
+  std::optional<std::vector<gateway::UpgradeProtocol>> upgrade;
+  EXPECT_EQ(print(upgrade, row(OptionKind::kChoices)), "");
+  EXPECT_EQ(assign(upgrade, list({}), row(OptionKind::kChoices)), std::nullopt);
+  EXPECT_TRUE(upgrade.has_value() && upgrade->empty());
+  EXPECT_EQ(assign(upgrade, list({"websocket"}), row(OptionKind::kChoices)), std::nullopt);
+  EXPECT_EQ(upgrade->size(), 1U);
+  EXPECT_EQ(print(upgrade, row(OptionKind::kChoices)), R"(["websocket"])");
+  EXPECT_NE(assign(upgrade, list({"h2c"}), row(OptionKind::kChoices)), std::nullopt);
 }
 
 TEST(OptionCodec, AnEmptyAddressMeansNone) {

@@ -108,6 +108,23 @@ void check_routes(ConfigErrors& errors, const Config& config) {
   }
 }
 
+/// A switch is an Upgrade of HTTP/1.1 towards the upstream.
+void check_upgrades(ConfigErrors& errors, const Config& config) {
+  for (std::size_t i = 0; i < config.routes.size(); ++i) {
+    const gateway::RouteConfig& route = config.routes[i];
+    if (!route.upgrade || route.upgrade->empty()) continue;
+    for (const upstream::UpstreamConfig& upstream : config.upstreams) {
+      if (upstream.name != route.upstream || upstream.protocol != upstream::Protocol::kHttp2) {
+        continue;
+      }
+      add_error(errors, indexed("route", i) + "upgrade", "[\"websocket\"]",
+                "[] or left out for an upstream with protocol = \"http2\", or protocol = \"auto\" "
+                "in upstream " +
+                    upstream.name + ": its endpoints switch protocols in HTTP/1.1 only");
+    }
+  }
+}
+
 bool same_match(const gateway::RouteConfig& a, const gateway::RouteConfig& b) {
   return a.host == b.host && a.path == b.path && a.path_prefix == b.path_prefix &&
          a.grpc == b.grpc && a.methods == b.methods && a.headers == b.headers;
@@ -191,6 +208,7 @@ ConfigErrors Config::validate() const {
   take(errors, "hedge", hedge.validate());
   check_upstreams(errors, *this);
   check_routes(errors, *this);
+  check_upgrades(errors, *this);
   return errors;
 }
 

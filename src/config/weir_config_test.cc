@@ -205,6 +205,21 @@ TEST(Config, RoutesSayWhatIsWrongWithThem) {
               ElementsAre("route[0].overall_timeout_ms"));
 }
 
+TEST(Config, AnUpstreamThatSpeaksOnlyHttp2CannotSwitchProtocols) {
+  Config config = with_upstreams({"app"});
+  gateway::RouteConfig route;
+  route.upstream = "app";
+  config.upstreams[0].protocol = upstream::Protocol::kHttp2;
+  config.routes = {route};
+  EXPECT_THAT(config.validate(), IsEmpty()) << "left out: whatever the upstream can";
+  config.routes[0].upgrade.emplace();
+  EXPECT_THAT(config.validate(), IsEmpty());
+  config.routes[0].upgrade->push_back(gateway::UpgradeProtocol::kWebSocket);
+  EXPECT_THAT(keys(config.validate()), ElementsAre("route[0].upgrade"));
+  config.upstreams[0].protocol = upstream::Protocol::kAuto;
+  EXPECT_THAT(config.validate(), IsEmpty());
+}
+
 TEST(Config, WarnsOfWhatIsAllowedButUnwise) {
   Config config = with_upstreams({"a", "b"});
   config.admin.listen = *parse_net_address(":9901");

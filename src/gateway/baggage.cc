@@ -27,7 +27,7 @@ std::string_view key_of(std::string_view member) noexcept {
 }
 
 /// Without properties.
-std::string_view value_of(std::string_view member) noexcept {
+std::string_view member_value(std::string_view member) noexcept {
   const std::size_t equals = member.find('=');
   if (equals == std::string_view::npos) return {};
   member.remove_prefix(equals + 1);
@@ -42,7 +42,7 @@ std::optional<Priority> baggage_priority(const http::HeaderList& headers) noexce
     if (field.id != http::FieldId::kBaggage) continue;
     for (std::string_view rest = field.value; !rest.empty();) {
       const std::string_view member = next_member(rest);
-      if (key_of(member) == kPriorityMember) return priority_named(value_of(member));
+      if (key_of(member) == kPriorityMember) return priority_named(member_value(member));
     }
   }
   return std::nullopt;

@@ -33,7 +33,8 @@ GatewaySizes::GatewaySizes(const config::Config& config) noexcept
   request_head_bytes = config.server.head_bytes_max + kForwardHeadRoom;
   // Half of the requests may have a body that is not sent yet.
   const std::uint32_t ordinary = request_heads - reserved;
-  request_bodies = ordinary / 2 + 1 + reserved;
+  tunnels = std::min(config.server.tunnels_max, config.server.streams_max);
+  request_bodies = ordinary / 2 + 1 + reserved + tunnels;
   request_body_bytes = config.server.conn_decrypted_buf_size;
   // Eight times the rate below which the server always ends a body: 4 kB/s by default.
   token_cache = config.actors.jwt.cache_size;

@@ -35,7 +35,8 @@ struct GatewaySizes {
   std::uint32_t reserved = 0;       // of the places, buffers and regions, for critical requests
   std::uint32_t request_heads = 0;  // of all loops
   std::size_t request_head_bytes = 0;
-  std::uint32_t request_bodies = 0;       // of all loops
+  std::uint32_t tunnels = 0;              // of all loops; each has a piece of a body to its end
+  std::uint32_t request_bodies = 0;       // of all loops, those of tunnels included
   std::size_t request_body_bytes = 0;     // a piece of a body
   std::uint32_t response_regions = 0;     // of all loops
   std::size_t response_region_bytes = 0;  // a response head, or a piece of a body

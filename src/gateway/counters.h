@@ -11,6 +11,7 @@
 
 #include "local_answer.h"
 #include "token_verifier.h"
+#include "tunnel.h"
 
 namespace weir::inline v0::gateway {
 
@@ -19,6 +20,9 @@ using Count = OwnedCount;  // written by its loop
 /// Which side ended a request early.
 enum class EndedBy : std::uint8_t { kClient, kUpstream, kServer };
 WEIR_ENUM_NAMES(EndedBy, "client", "upstream", "server")
+
+/// The directions of a tunnel.
+inline constexpr std::array<std::string_view, 2> kTunnelWays = {"to_client", "to_upstream"};
 
 /// Histogram bounds for the gateway's own processing time, in seconds: 10 µs to 100 ms.
 inline constexpr std::array<double, 12> kOwnTimeBoundsSeconds = {
@@ -32,6 +36,9 @@ struct UpstreamCounters {
   std::array<Count, GatewayReason::kCount> refused;
   std::array<Count, kEndedByNames.size()> aborted;
   std::array<Count, 4> outcomes;  // as reported to the limiter
+  Count tunnels_opened;
+  std::array<Count, kTunnelEndNames.size()> tunnels_ended;
+  std::array<Count, kTunnelWays.size()> tunnel_bytes;
   metrics::Histogram duration{metrics::kDurationBoundsSeconds};
   metrics::Histogram latency{metrics::kDurationBoundsSeconds};
 };

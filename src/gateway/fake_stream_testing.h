@@ -36,6 +36,7 @@ class FakeStream final : public ServerStream {
   void pause() override { paused = true; }
   void resume() override { paused = false; }
   void expect_silence() noexcept override {}
+  bool reserve_tunnel() noexcept override { return true; }
   SendResult send_headers(const ResponseHead& head, bool last) override {
     if (takes_head != SendResult::kSent) return takes_head;
     status = head.status;

@@ -29,6 +29,12 @@ constexpr std::size_t kBaggageMax = 8192;  // W3C Baggage §3.3.2
 
 constexpr std::array<std::string_view, 3> kPseudonyms = {"1.0 weir", "1.1 weir", "2 weir"};
 
+constexpr std::string_view kWebSocketKey = "sec-websocket-key";
+
+bool is_named(const http::HeaderView& field, std::string_view name) noexcept {
+  return field.id == http::FieldId::kOther && http::equals_ignore_case(field.name, name);
+}
+
 char plain(char c) noexcept {
   return c == '_' ? '-' : to_lower(c);
 }
@@ -146,7 +152,9 @@ Result<upstream::RequestHead, http::h1::WriteError> write_request_head(std::span
   writer.field("host", authority);
   const std::size_t fields_begin = writer.size();
   for (const http::HeaderView& field : headers) {
-    if (!forwards(field, removed | rewritten) || plan.edits.removes_from_request(field.name)) {
+    const bool replaced = !plan.websocket_key.empty() && is_named(field, kWebSocketKey);
+    if (replaced || !forwards(field, removed | rewritten) ||
+        plan.edits.removes_from_request(field.name)) {
       continue;
     }
     if (field.id == http::FieldId::kBaggage && !plan.caller.peer) {
@@ -169,8 +177,8 @@ Result<upstream::RequestHead, http::h1::WriteError> write_request_head(std::span
   }
   const std::size_t fields_end = writer.size();
   if (plan.upgrade) {
-    writer.fields("connection: upgrade\r\n");
-    writer.field("upgrade", upgrade_protocol(headers));
+    if (!plan.websocket_key.empty()) writer.field(kWebSocketKey, plan.websocket_key);
+    writer.fields("connection: upgrade\r\nupgrade: websocket\r\n");
   }
   if (!request.body_length) writer.chunked();
   const Result<std::size_t, http::h1::WriteError> size = writer.end();
@@ -196,11 +204,12 @@ Result<upstream::RequestHead, http::h1::WriteError> write_request_head(std::span
 
 std::span<const ResponseField> response_fields(const upstream::ResponseHead& head,
                                                std::string_view request_id, const RouteEdits& edits,
-                                               std::span<ResponseField> storage) {
+                                               std::span<ResponseField> storage, bool in_http2) {
   WEIR_ASSERT(storage.size() >= head.headers.size() + kResponseFieldsAdded);
   std::size_t count = 0;
   for (const http::HeaderView& field : head.headers) {
     if (field.hop_by_hop || field.id == http::FieldId::kContentLength) continue;
+    if (in_http2 && head.tunnel && is_named(field, kWebSocketAccept)) continue;
     if (edits.removes_from_response(field.name)) continue;
     storage[count++] = {.name = field.name, .value = field.value};
   }
@@ -214,7 +223,7 @@ std::span<const ResponseField> response_fields(const upstream::ResponseHead& hea
   if (!request_id.empty() && !head.headers.has(http::FieldId::kXRequestId)) {
     storage[count++] = {.name = "x-request-id", .value = request_id};
   }
-  if (head.tunnel && head.status == 101) {
+  if (head.tunnel && head.status == 101 && !in_http2) {
     storage[count++] = {.name = "upgrade", .value = head.headers.value(http::FieldId::kUpgrade)};
   }
   return storage.first(count);
@@ -223,22 +232,6 @@ std::span<const ResponseField> response_fields(const upstream::ResponseHead& hea
 bool may_forward_trailer(const http::HeaderView& field) noexcept {
   if (field.hop_by_hop || is_forbidden_in_trailers(field.id)) return false;
   return !claims_ours(field.name) && !claims_origin(field.name);
-}
-
-std::string_view upgrade_protocol(const http::HeaderList& headers) noexcept {
-  constexpr std::string_view kSpace = " \t";
-  for (const http::HeaderView& field : headers) {
-    if (field.id != http::FieldId::kUpgrade) continue;
-    for (std::string_view rest = field.value; !rest.empty();) {
-      const std::size_t comma = std::min(rest.find(','), rest.size());
-      std::string_view protocol = rest.substr(0, comma);
-      rest.remove_prefix(std::min(comma + 1, rest.size()));
-      protocol.remove_prefix(std::min(protocol.find_first_not_of(kSpace), protocol.size()));
-      protocol = protocol.substr(0, protocol.find_last_not_of(kSpace) + 1);
-      if (!protocol.empty() && !http::equals_ignore_case(protocol, "h2c")) return protocol;
-    }
-  }
-  return {};
 }
 
 }  // namespace weir::inline v0::gateway

@@ -31,6 +31,9 @@ class RequestId {
   std::array<char, kBytes> text_{};
 };
 
+/// The field with which an endpoint shows that it has read the key of a WebSocket request.
+inline constexpr std::string_view kWebSocketAccept = "sec-websocket-accept";
+
 /// What the gateway adds to a request.
 struct ForwardPlan {
   const Caller& caller;
@@ -40,7 +43,8 @@ struct ForwardPlan {
   Forwarded forwarded = Forwarded::kSet;
   std::string_view request_id{};     // written if the request has none
   std::string_view fallback_host{};  // for an HTTP/1.0 request without Host
-  bool upgrade = false;              // the request asks for another protocol, and it is allowed
+  bool upgrade = false;              // it asks for a WebSocket connection, and may
+  std::string_view websocket_key{};  // the gateway's own, instead of the client's
 };
 
 /// Writes the head of a request for the upstream.
@@ -66,17 +70,17 @@ inline constexpr std::size_t kForwardHeadRoom = 512;
 /// The fields of a response for the client, without the hop-by-hop fields of the upstream; the
 /// server adds framing and connection fields. x-request-id is the upstream's, else `request_id`
 /// unless that is empty. `storage` has at least head.headers.size() + kResponseFieldsAdded entries.
+///
+/// The head that begins a tunnel for an HTTP/2 client (`in_http2`) has neither Upgrade nor
+/// Sec-WebSocket-Accept (RFC 8441 §5.1).
 [[nodiscard]] std::span<const ResponseField> response_fields(const upstream::ResponseHead& head,
                                                              std::string_view request_id,
                                                              const RouteEdits& edits,
-                                                             std::span<ResponseField> storage);
+                                                             std::span<ResponseField> storage,
+                                                             bool in_http2 = false);
 inline constexpr std::size_t kResponseFieldsAdded = 3 + RouteRewrite::kFieldsMax;
 
 /// Trailers that may be forwarded, in either direction.
 [[nodiscard]] bool may_forward_trailer(const http::HeaderView& field) noexcept;
-
-/// The protocol that the upstream is asked for: the first that the client names, but not cleartext
-/// HTTP/2, which an upstream cannot grant. Empty if there is none.
-[[nodiscard]] std::string_view upgrade_protocol(const http::HeaderList& headers) noexcept;
 
 }  // namespace weir::inline v0::gateway

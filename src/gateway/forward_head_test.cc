@@ -192,20 +192,6 @@ TEST(ForwardHead, RequestIdAndTraceContextPassThrough) {
   EXPECT_THAT(out, HasSubstr("traceparent: 00-abc-def-01\r\n"));
 }
 
-TEST(ForwardHead, AnUpgradeNeverNamesCleartextHttp2) {
-  const auto asked = [](std::initializer_list<TestHead::Pair> lines) {
-    return std::string(upgrade_protocol(TestHead(lines).list()));
-  };
-  EXPECT_EQ(asked({{"upgrade", "websocket"}}), "websocket");
-  EXPECT_EQ(asked({{"upgrade", "h2c, websocket"}}), "websocket");
-  EXPECT_EQ(asked({{"upgrade", "websocket,H2C"}}), "websocket");
-  EXPECT_EQ(asked({{"upgrade", " h2c ,\t, foo/1 , bar"}}), "foo/1");
-  EXPECT_EQ(asked({{"upgrade", "h2c"}, {"upgrade", "websocket"}}), "websocket");
-  EXPECT_EQ(asked({{"upgrade", "H2c"}}), "");
-  EXPECT_EQ(asked({{"upgrade", "h2c,h2c"}, {"upgrade", ","}}), "");
-  EXPECT_EQ(asked({}), "");
-}
-
 TEST(ForwardHead, AnUpgradeIsAskedForAnewAndTrailersAreWelcome) {
   const TestHead head{
       {"Connection", "Upgrade"}, {"Upgrade", "websocket"}, {"Sec-WebSocket-Key", "k"}};
@@ -215,6 +201,26 @@ TEST(ForwardHead, AnUpgradeIsAskedForAnewAndTrailersAreWelcome) {
   EXPECT_THAT(out, HasSubstr("connection: upgrade\r\nupgrade: websocket\r\n"));
   EXPECT_THAT(out, HasSubstr("Sec-WebSocket-Key: k\r\n"));
   EXPECT_THAT(out, HasSubstr("te: trailers\r\n"));
+}
+
+TEST(ForwardHead, TheGatewaysOwnKeyReplacesThatOfAnHttp2Client) {
+  const TestHead head{{"sec-websocket-key", "theirs"}, {"sec-websocket-version", "13"}};
+  const Caller caller;
+  std::string out(8192, '\0');
+  const RouteEdits edits;
+  const auto size = write_request_head(out, head.request(),
+                                       {.caller = caller,
+                                        .intent = {},
+                                        .edits = edits,
+                                        .path = "/",
+                                        .upgrade = true,
+                                        .websocket_key = "ours"});
+  ASSERT_TRUE(size.has_value());
+  out.resize(size->size);
+  EXPECT_THAT(out, HasSubstr("sec-websocket-version: 13\r\n"));
+  EXPECT_THAT(out, ::testing::EndsWith(
+                       "sec-websocket-key: ours\r\nconnection: upgrade\r\nupgrade: websocket\r\n"));
+  EXPECT_THAT(out, Not(HasSubstr("theirs")));
 }
 
 TEST(ForwardHead, ViaGrowsAndHttp10GetsAHost) {
@@ -272,6 +278,27 @@ TEST(RequestId, IsHexAndDiffers) {
   EXPECT_EQ(one.view().size(), 32U);
   EXPECT_EQ(one.view().find_first_not_of("0123456789abcdef"), std::string_view::npos);
   EXPECT_NE(one.view(), two.view());
+}
+
+TEST(ResponseFields, ATunnelInHttp2HasNeitherUpgradeNorAccept) {
+  const TestHead head{{"Connection", "upgrade"},
+                      {"Upgrade", "websocket"},
+                      {"Sec-WebSocket-Accept", "x"},
+                      {"Sec-WebSocket-Protocol", "chat"}};
+  upstream::ResponseHead response;
+  response.headers = head.list();
+  response.status = 101;
+  response.tunnel = true;
+  const auto names = [&](bool in_http2) {
+    std::vector<ResponseField> storage(32);
+    std::string all;
+    for (const ResponseField& field : response_fields(response, "", {}, storage, in_http2)) {
+      all += std::string(field.name) + " ";
+    }
+    return all;
+  };
+  EXPECT_EQ(names(false), "Sec-WebSocket-Accept Sec-WebSocket-Protocol via upgrade ");
+  EXPECT_EQ(names(true), "Sec-WebSocket-Protocol via ");
 }
 
 TEST(ResponseFields, HopFieldsAndFramingStayBehind) {

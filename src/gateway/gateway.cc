@@ -95,6 +95,7 @@ struct Gateway::Impl {
   [[nodiscard]] GatewaySockets::Servers servers() const {
     return {.clients = *server, .admin = admin ? &admin->server() : nullptr};
   }
+  void leave_tunnels();
 
   config::Config config;  // as given to the constructor
   std::unique_ptr<io::LineWriter> access_log;
@@ -112,6 +113,7 @@ struct Gateway::Impl {
   std::unique_ptr<LiveOptions> live;
   GatewaySockets sockets;
   bool started = false;
+  bool tunnels_left = false;
 };
 
 Result<void, GatewayError> Gateway::Impl::open_logs() {
@@ -276,6 +278,14 @@ void Gateway::Impl::wait_quiet() {
   });
 }
 
+/// Once per drain. Clients and endpoints answer a Close frame within a round trip.
+void Gateway::Impl::leave_tunnels() {
+  if (std::exchange(tunnels_left, true)) return;
+  constexpr Duration kGraceMax = std::chrono::seconds(5);
+  const Duration grace = std::min(kGraceMax, core->config_in_force().admin.drain_timeout);
+  each_loop([&](GatewayLoop& loop) { loop.drain(grace); });
+}
+
 Gateway::Gateway(const config::Config& config) : impl_(std::make_unique<Impl>(config)) {
   WEIR_ASSERT(config.validate().empty());
 }
@@ -339,6 +349,7 @@ void Gateway::announce_drain() noexcept {
 bool Gateway::drain(const DrainOptions& options) {
   if (!impl_->started) return true;
   announce_drain();
+  impl_->leave_tunnels();
   return impl_->server->drain(options);
 }
 

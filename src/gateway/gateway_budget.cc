@@ -88,6 +88,7 @@ std::uint64_t gateway_tls_bytes(const config::Config& config) {
 
 ServerConfig gateway_server_config(const config::Config& config) {
   ServerConfig server = config.server;
+  server.http2.extended_connect = true;
   server.arena_pool_size = 0;
   server.reserved_arenas = 0;
   server.pending_stream_pool_size = 0;
@@ -109,8 +110,10 @@ MemoryBudget gateway_budget(const config::Config& config) {
   // To the upstreams: heads until the response begins; bodies that are unsent, or kept for a retry.
   add("gateway request heads", sizes.request_heads, sizes.request_head_bytes,
       "head_bytes_max × requests at once");
-  add("gateway request bodies", sizes.request_bodies, sizes.request_body_bytes,
+  add("gateway request bodies", sizes.request_bodies - sizes.tunnels, sizes.request_body_bytes,
       "conn_decrypted_buf_size × half the requests");
+  add("gateway tunnels", sizes.tunnels, sizes.request_body_bytes,
+      "conn_decrypted_buf_size × tunnels_max");
   // From the upstreams: leased while bytes are pending.
   add("gateway response regions", sizes.response_regions, sizes.response_region_bytes,
       "response_head_bytes_max × requests at once");

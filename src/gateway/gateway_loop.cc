@@ -10,6 +10,7 @@
 #include "intent.h"
 #include "local_answer.h"
 #include "route_answer.h"
+#include "websocket_request.h"
 
 namespace weir::inline v0::gateway {
 
@@ -18,10 +19,10 @@ class GatewayLoop::FrontHandler final : public Handler {
  public:
   explicit FrontHandler(GatewayLoop& loop) noexcept : loop_(loop) {}
   bool is_critical(const ServerRequest& request, bool) override {
-    return loop_.is_critical(request);
+    return loop_.is_critical(as_in_http1(request));
   }
   void on_headers(ServerStream& stream, const ServerRequest& request) override {
-    loop_.on_headers(stream, request);
+    loop_.on_headers(stream, as_in_http1(request));
   }
 
  private:
@@ -43,6 +44,7 @@ GatewayLoop::GatewayLoop(GatewayCore& core, io::Loop& loop, std::uint32_t index,
   fields_.resize(std::max(kLimits.header_count_max, kLimits.trailer_count_max) +
                  kResponseFieldsAdded);
   expiry_.on_fire(io::Timer::Fired::to<&GatewayLoop::on_expiry>(*this));
+  tunnel_timer_.on_fire(io::Timer::Fired::to<&GatewayLoop::on_grace_over>(*this));
   leaving_timer_.on_fire(io::Timer::Fired::to<&GatewayLoop::on_leaving>(*this));
   take(table);
 }
@@ -95,7 +97,8 @@ RouteTable::Match GatewayLoop::match(const ServerRequest& request) const noexcep
 }
 
 TokenCheck GatewayLoop::token_check() noexcept {
-  return {.verifier = tokens_, .now = loop_.now(), .unix_now = io::unix_seconds()};
+  const bool used = !rules().identity.jwt().keys.empty();
+  return {.verifier = tokens_, .now = loop_.now(), .unix_now = used ? io::unix_seconds() : 0};
 }
 
 bool GatewayLoop::is_critical(const ServerRequest& request) const {
@@ -135,6 +138,14 @@ void GatewayLoop::on_headers(ServerStream& stream, const ServerRequest& request)
   }
   const bool critical = intent.priority == Priority::kCritical;
   stream.set_critical(critical);
+  const Result<bool, GatewayRefusal> upgrade =
+      judge_upgrade(request, route->config, upstream.served->upstream.config());
+  if (!upgrade) return refuse_early(stream, request, caller, upgrade.error(), &upstream);
+  intent.upgrade = *upgrade;
+  if (intent.upgrade && !stream.reserve_tunnel()) {
+    if (critical) count_critical_shed();
+    return refuse_early(stream, request, caller, GatewayRefusal::kNoTunnel, &upstream);
+  }
   const PoolStats& places = proxied_.stats();
   ProxiedRequest* proxied = nullptr;
   if (critical || places.capacity - places.used > core_.sizes.reserved) {
@@ -233,7 +244,18 @@ void GatewayLoop::publish_proxied() noexcept {
                                     std::memory_order_relaxed);
 }
 
+void GatewayLoop::drain(Duration grace) noexcept {
+  draining_ = true;
+  for (ProxiedRequest& proxied : tunnels_) proxied.go_away();
+  loop_.arm(tunnel_timer_, loop_.now() + grace);
+}
+
+void GatewayLoop::on_grace_over(TimePoint) {
+  for (ProxiedRequest& proxied : tunnels_) proxied.cut_tunnel();
+}
+
 void GatewayLoop::stop() noexcept {
+  loop_.cancel(tunnel_timer_);
   loop_.cancel(expiry_);
   loop_.cancel(leaving_timer_);
   for (const auto& part : upstreams_) part->stop();

@@ -44,6 +44,9 @@ class GatewayLoop {
   /// From now on, requests use this table. Those in progress finish at their upstream, and then
   /// this loop's part of an upstream that is not in the table ends. Allocates.
   void take(const Table& table);
+  /// Tells both sides of each tunnel that the gateway leaves; those that stay are cut after
+  /// `grace`.
+  void drain(Duration grace) noexcept;
   /// Closes the connections to the upstreams; busy ones after their request.
   void stop() noexcept;
   /// Whether no request of this loop is in progress.
@@ -72,6 +75,9 @@ class GatewayLoop {
   }
   /// Requests whose bodies are not complete.
   [[nodiscard]] UploadList& uploads() noexcept { return uploads_; }
+  using Tunnels = IntrusiveList<ProxiedRequest, &ProxiedRequest::tunnel_hook>;
+  [[nodiscard]] Tunnels& tunnels() noexcept { return tunnels_; }
+  [[nodiscard]] bool draining() const noexcept { return draining_; }
   /// `newcomer` found no place: slow uploads are ended.
   void short_of_places(const ProxiedRequest& newcomer);
   /// The time after which a refused client should try again.
@@ -93,6 +99,7 @@ class GatewayLoop {
                    const Route& route);
   void on_expiry(TimePoint now);
   void on_leaving(TimePoint now);
+  void on_grace_over(TimePoint now);
   void publish_proxied() noexcept;
 
   GatewayCore& core_;
@@ -114,6 +121,9 @@ class GatewayLoop {
   std::vector<ResponseField> fields_;
   io::Timer expiry_;
   io::Timer leaving_timer_;
+  io::Timer tunnel_timer_;
+  Tunnels tunnels_;
+  bool draining_ = false;
   TimePoint expiry_due_{};
   Handler* front_handler_ = nullptr;
 };

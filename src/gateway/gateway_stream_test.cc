@@ -30,10 +30,10 @@ using testkit::with_fixed_limit;
 
 TEST(Gateway, AProtocolSwitchBecomesATunnel) {
   RawOrigin origin([](int fd, const std::string& head) {
-    EXPECT_THAT(head, HasSubstr("connection: upgrade\r\nupgrade: echo\r\n"));
+    EXPECT_THAT(head, HasSubstr("connection: upgrade\r\nupgrade: websocket\r\n"));
     RawOrigin::say(fd,
                    "HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\n"
-                   "upgrade: echo\r\n\r\nwelcome");
+                   "upgrade: WebSocket\r\n\r\nwelcome");
     char block[256];
     for (;;) {
       const ssize_t got = ::recv(fd, block, sizeof block, 0);
@@ -44,10 +44,10 @@ TEST(Gateway, AProtocolSwitchBecomesATunnel) {
   });
   RunningGateway gateway(gateway_config({origin.address()}));
   Client client(gateway.port());
-  const Answer answer =
-      client.ask("GET /ws HTTP/1.1\r\nhost: t\r\nconnection: upgrade\r\nupgrade: echo\r\n\r\n");
+  const Answer answer = client.ask(
+      "GET /ws HTTP/1.1\r\nhost: t\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n");
   EXPECT_EQ(answer.status, 101);
-  EXPECT_TRUE(answer.has("upgrade: echo\r\n"));
+  EXPECT_TRUE(answer.has("upgrade: WebSocket\r\n"));
   EXPECT_EQ(client.take(7), "welcome");
   ASSERT_TRUE(client.send("ping"));
   EXPECT_EQ(client.take(4), "ping");
@@ -63,7 +63,7 @@ TEST(Gateway, ARefusedSwitchIsAnOrdinaryAnswer) {
   RunningGateway gateway(gateway_config({origin.address()}));
   Client client(gateway.port());
   const Answer answer =
-      client.ask("GET / HTTP/1.1\r\nhost: t\r\nconnection: upgrade\r\nupgrade: echo\r\n\r\n");
+      client.ask("GET / HTTP/1.1\r\nhost: t\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n");
   EXPECT_EQ(answer.status, 200);
   EXPECT_EQ(client.get("/next").status, 200);
 }

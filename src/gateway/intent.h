@@ -22,6 +22,7 @@ struct Intent {
   /// A gRPC call with a grpc-timeout: what was left of it when the head arrived. Any client may set
   /// it; the smaller of the two deadlines counts.
   std::optional<Duration> grpc_timeout{};
+  bool upgrade = false;  // it is to become a tunnel: judge_upgrade()
 
   /// The time that its caller gives it.
   [[nodiscard]] std::optional<Duration> allowed() const noexcept {

@@ -38,6 +38,11 @@ namespace weir::inline v0::gateway {
     "grpc-timeout is given once: 1 to 8 digits, then H, M, S, m, u or n")                         \
   X(kGrpcNeedsHttp2, "grpc_needs_http2", 501, 12, false, false, "",                               \
     "this upstream does not speak HTTP/2, which gRPC needs: protocol = http2")                    \
+  X(kProtocolNotOffered, "protocol_not_offered", 501, 12, false, false, "",                       \
+    "this route does not switch to such a protocol")                                              \
+  X(kUpgradeNeedsHttp1, "upgrade_needs_http1", 501, 12, false, false, "",                         \
+    "this upstream speaks only HTTP/2, and a WebSocket begins in HTTP/1.1: protocol = auto")      \
+  X(kNoTunnel, "no_tunnel", 503, 8, true, true, "", "too many tunnels are open")                  \
   X(kNoPlace, "no_place", 503, 8, true, true, "", "too many requests are under way")
 // clang-format on
 

@@ -48,6 +48,7 @@ class Scrape {
     connections();
     requests();
     upstreams();
+    tunnels();
     process();
     return !page_.full();
   }
@@ -119,6 +120,7 @@ class Scrape {
   void tls();
   void requests();
   void upstreams();
+  void tunnels();
   void process();
 
   const GatewayView& view_;
@@ -385,6 +387,26 @@ void Scrape::upstreams() {
     return upstream_at(i).sum([](const upstream::CallCounters& c) { return c.held.get(); });
   });
   write_upstream_metrics(page_, {.upstreams = *upstreams_, .sets = sets_, .now = now_});
+}
+
+void Scrape::tunnels() {
+  std::vector<std::uint64_t> opened(count());
+  std::vector<std::uint64_t> ended(count());
+  for (std::size_t i = 0; i < count(); ++i) {
+    for (std::size_t loop = 0; loop < core_.counters.size(); ++loop) {
+      // Ends first: a tunnel that ends meanwhile must not make the difference negative.
+      for (const Count& one : counters(i, loop).tunnels_ended) ended[i] += one.get();
+      opened[i] += counters(i, loop).tunnels_opened.get();
+    }
+  }
+  page_.family(kTunnelsOpen);
+  for (std::size_t i = 0; i < count(); ++i) page_.sample({upstream_name(i)}, opened[i] - ended[i]);
+  page_.family(kTunnelsOpened);
+  for (std::size_t i = 0; i < count(); ++i) page_.sample({upstream_name(i)}, opened[i]);
+  per_counter(kTunnelsEnded, count(), &UpstreamCounters::tunnels_ended, 0,
+              [](std::size_t k) { return kTunnelEndNames[k]; });
+  per_counter(kTunnelBytes, count(), &UpstreamCounters::tunnel_bytes, 0,
+              [](std::size_t k) { return kTunnelWays[k]; });
 }
 
 void Scrape::process() {

@@ -42,6 +42,22 @@ class BareClient {
       return status;
     }
   }
+  /// Whether `bytes` come back through a tunnel.
+  bool echoes(std::string_view bytes) {
+    if (::send(client_.fd(), bytes.data(), bytes.size(), MSG_NOSIGNAL) !=
+        static_cast<ssize_t>(bytes.size())) {
+      return false;
+    }
+    return ::recv(client_.fd(), buffer_.data(), bytes.size(), MSG_WAITALL) ==
+               static_cast<ssize_t>(bytes.size()) &&
+           std::string_view(buffer_.data(), bytes.size()) == bytes;
+  }
+  /// Opens a tunnel; the status of the answer.
+  int upgrade() {
+    return client_
+        .ask("GET / HTTP/1.1\r\nhost: t\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n")
+        .status;
+  }
 
  private:
   testkit::Client client_;
@@ -94,6 +110,31 @@ TEST(GatewayAllocations, RefusingAndWaitingNeedNoneEither) {
   for (int i = 0; i < 20; ++i) round();
   const std::size_t before = allocations_so_far();
   for (int i = 0; i < 100; ++i) round();
+  EXPECT_EQ(allocations_so_far() - before, 0U);
+}
+
+TEST(GatewayAllocations, TunnelsNeedNone) {
+  if (!allocations_are_counted()) GTEST_SKIP() << "the sanitizer counts its own";
+  Origin origin([](ScriptedHandler& handler) {
+    handler.headers = [](ServerStream& stream, const ServerRequest&) {
+      static constexpr std::array<ResponseField, 1> kFields = {{{"upgrade", "websocket"}}};
+      EXPECT_EQ(stream.send_headers({.status = 101, .fields = kFields, .content_length = {}}),
+                SendResult::kSent);
+    };
+    handler.body = [](ServerStream& stream, const http::BodyChunk& chunk) {
+      EXPECT_EQ(stream.send_data(chunk.text(), chunk.last()), chunk.len);
+    };
+  });
+  config::Config config = gateway_config({origin.address()});
+  config.server.loops = 1;
+  config.memory.poll_interval = std::chrono::seconds(60);
+  RunningGateway gateway(config);
+  BareClient client(gateway.port());
+  ASSERT_EQ(client.upgrade(), 101);
+  constexpr std::string_view kFrame = "\x82\x85\x01\x02\x03\x04hello";
+  for (int i = 0; i < 50; ++i) ASSERT_TRUE(client.echoes(kFrame));
+  const std::size_t before = allocations_so_far();
+  for (int i = 0; i < 1000; ++i) ASSERT_TRUE(client.echoes(kFrame));
   EXPECT_EQ(allocations_so_far() - before, 0U);
 }
 

@@ -48,10 +48,6 @@ upstream::Call::Start start_for(const Route& route, const Intent& intent, TimePo
           .reads = route.reads};
 }
 
-bool wants_tunnel(const ServerRequest& request) noexcept {
-  return request.upgrade && !upgrade_protocol(*request.headers).empty();
-}
-
 }  // namespace
 
 ProxiedRequest::ProxiedRequest(GatewayLoop& home, ServerStream& stream, LoopUpstream& to) noexcept
@@ -99,7 +95,10 @@ void ProxiedRequest::begin(const ServerRequest& request, const Route& route, con
   priority_ = intent.priority;
   has_body_ = request.body_length != std::optional<std::uint64_t>(0);
   form_ = wanted_form(request);
-  upgrade_ = wants_tunnel(request);
+  upgrade_ = intent.upgrade;
+  if (upgrade_ && request.version == HttpVersion::k2) {
+    tunnel_.key = http::WebSocketKey::draw(home_.rng());
+  }
   // Turns go by actor where there is one; uploads are always compared by address.
   if (uploads() || !actor.identity.present()) source_ = source_of(caller, core.controller);
 
@@ -195,7 +194,8 @@ bool ProxiedRequest::write_head(const ServerRequest& request, const Caller& call
                                         .forwarded = home_.rules().trust.forwarded(),
                                         .request_id = id.view(),
                                         .fallback_host = to_.served->name(),
-                                        .upgrade = upgrade_});
+                                        .upgrade = upgrade_,
+                                        .websocket_key = tunnel_.key.view()});
   if (!head) {
     refuse(GatewayRefusal::kHeadTooLarge);
     return false;
@@ -229,8 +229,9 @@ void ProxiedRequest::launch() {
   if (!call_.under_way() && to_.served->upstream.full()) stream_->make_room();
   if (uploads()) home_.uploads().add(*this);
   if (grpc()) stream_->expect_silence();
-  // The body is requested after the head is sent: until then there is only room for the head.
-  if (has_body_ && !call_.send_body({}, false)) {
+  // The body is requested after the head is sent: until then there is only room for the head. What
+  // a client sends behind a request for a tunnel is passed on only if there will be one.
+  if (upgrade_ || (has_body_ && !call_.send_body({}, false))) {
     stream_->pause();
   } else {
     stream_->resume();
@@ -251,6 +252,7 @@ void ProxiedRequest::on_body(ServerStream& stream, const http::BodyChunk& chunk)
     return refuse(GatewayRefusal::kBodyTooLarge);
   }
   request_ended_ = chunk.last();
+  if (tunnel_.stands) return pass_to_upstream(chunk.text(), chunk.last());
   if (request_ended_) end_upload();
   if (!call_.send_body(chunk.text(), chunk.last())) stream.pause();
   charge();
@@ -305,7 +307,9 @@ void ProxiedRequest::on_upstream_blocked() {
 
 void ProxiedRequest::on_upstream_writable() {
   if (state_ == State::kLingering) return;
-  if (charge()) stream_->resume();
+  if (tunnel_.leaving) say_goodbye();
+  const bool waits = (upgrade_ && !tunnel_.stands) || !call_.takes_body();
+  if (charge() && !waits) stream_->resume();
 }
 
 // A request that waits for an endpoint occupies nothing of the service: others may have its units
@@ -345,16 +349,24 @@ bool ProxiedRequest::on_upstream_head(const upstream::ResponseHead& head) {
     translate(head);
     return true;
   }
+  if (upgrade_ && !is_proper_switch(head)) {
+    fail(upstream::UpstreamFailure::kBadResponse);
+    return true;
+  }
   const bool ended = head.body.empty() && !head.tunnel;
-  const SendResult sent = stream_->send_headers(
-      {.status = static_cast<std::uint16_t>(head.status),
-       .fields = response_fields(head, note_.request_id(), route_->edits, home_.field_storage()),
-       .content_length = announced_length(head),
-       .dated = head.headers.has(http::FieldId::kDate)},
-      ended);
+  const bool in_http2 = !tunnel_.key.empty();
+  const auto status = static_cast<std::uint16_t>(head.tunnel && in_http2 ? 200 : head.status);
+  const SendResult sent =
+      stream_->send_headers({.status = status,
+                             .fields = response_fields(head, note_.request_id(), route_->edits,
+                                                       home_.field_storage(), in_http2),
+                             .content_length = announced_length(head),
+                             .dated = head.headers.has(http::FieldId::kDate)},
+                            ended);
   switch (sent) {
     case SendResult::kSent:
       response_ended_ = ended;
+      status_ = status;
       head_taken(head);
       return true;
     case SendResult::kBlocked:
@@ -371,7 +383,6 @@ bool ProxiedRequest::on_upstream_head(const upstream::ResponseHead& head) {
 
 void ProxiedRequest::head_taken(const upstream::ResponseHead& head) {
   const TimePoint now = home_.now();
-  status_ = static_cast<std::uint16_t>(head.status);
   outcome_ = grpc() && response_ended_ ? outcome_of_grpc(head.headers) : outcome_of(head);
   upstream_time_ = now - permit_.granted_at();
   to_.counters.latency.observe(to_seconds(upstream_time_));
@@ -380,10 +391,12 @@ void ProxiedRequest::head_taken(const upstream::ResponseHead& head) {
   if (outcome_ == Outcome::kIgnored) permit_.skip_sample();  // its time is not that of the service
   if (outcome_ == Outcome::kOk) permit_.to_streaming(now);
   if (head.tunnel || is_event_stream(head)) call_.lift_deadlines();
+  if (head.tunnel) begin_tunnel();
   if (grpc()) call_.lift_timeouts();  // a stream may be silent; its client's deadline holds
 }
 
 std::size_t ProxiedRequest::on_upstream_body(std::string_view bytes) {
+  if (tunnel_.stands) return pass_to_client(bytes);
   const std::size_t taken = stream_->send_data(bytes, false);
   untaken_ = bytes.size() - taken;
   charge();  // may end the request
@@ -412,6 +425,7 @@ void ProxiedRequest::on_upstream_received() {
 
 void ProxiedRequest::on_upstream_complete() {
   end_service(outcome_);
+  if (tunnel_.stands && !tunnel_.ended) tunnel_.ended = TunnelEnd::kUpstream;
   if (response_ended_) return;
   response_ended_ = true;
   static_cast<void>(stream_->send_data({}, true));
@@ -419,6 +433,7 @@ void ProxiedRequest::on_upstream_complete() {
 
 void ProxiedRequest::on_writable(ServerStream&) {
   untaken_ = 0;
+  if (tunnel_.leaving) say_goodbye();
   if (charge()) call_.resume();
 }
 

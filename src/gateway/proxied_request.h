@@ -20,6 +20,7 @@
 #include "counters.h"
 #include "local_answer.h"
 #include "request_log.h"
+#include "tunnel.h"
 #include "upstream/call.h"
 #include "used_rules.h"
 
@@ -77,6 +78,13 @@ class ProxiedRequest final : public Handler, public upstream::CallEvents {
   [[nodiscard]] ScopeId scope() const noexcept;
   ListHook<ProxiedRequest> upload_hook;  // while its body is not complete
 
+  // For GatewayLoop, if it is a tunnel.
+  /// The gateway drains: ends both directions between two frames, with a Close frame.
+  void go_away() noexcept;
+  /// The time for that is over.
+  void cut_tunnel() noexcept;
+  ListHook<ProxiedRequest> tunnel_hook;
+
   void on_headers(ServerStream& stream, const ServerRequest& request) override;
   void on_body(ServerStream& stream, const http::BodyChunk& chunk) override;
   void on_trailers(ServerStream& stream, const http::HeaderList& trailers) override;
@@ -133,6 +141,15 @@ class ProxiedRequest final : public Handler, public upstream::CallEvents {
   };
   void log(const Ending& ending) noexcept;
 
+  // A request that becomes a tunnel (proxied_tunnel.cc).
+  /// Whether the answer to a request for a tunnel may be forwarded.
+  [[nodiscard]] bool is_proper_switch(const upstream::ResponseHead& head) const noexcept;
+  void begin_tunnel();
+  void end_tunnel(TunnelEnd by) noexcept;
+  void pass_to_upstream(std::string_view bytes, bool last);
+  [[nodiscard]] std::size_t pass_to_client(std::string_view bytes);
+  void say_goodbye() noexcept;
+
   void end_upload() noexcept;
   void head_taken(const upstream::ResponseHead& head);
   /// Charges the bytes that count now. False: they exceed a budget, and the request is ending.
@@ -173,6 +190,7 @@ class ProxiedRequest final : public Handler, public upstream::CallEvents {
   bool announced_ = false;      // the whole body counts, not only the bytes held
   bool request_ended_ = false;
   bool response_ended_ = false;
+  Tunnel tunnel_;
   RequestNote note_;
 };
 

@@ -27,6 +27,18 @@ EndedBy ended_by(CloseReason reason) noexcept {
   }
 }
 
+TunnelEnd tunnel_end_of(EndedBy by) noexcept {
+  switch (by) {
+    case EndedBy::kClient:
+      return TunnelEnd::kClient;
+    case EndedBy::kUpstream:
+      return TunnelEnd::kUpstream;
+    case EndedBy::kServer:
+      break;
+  }
+  return TunnelEnd::kServer;
+}
+
 /// The client neither sent nor read fast enough.
 bool is_slowness(CloseReason reason) noexcept {
   return reason == CloseReason::kBodyTimeout || reason == CloseReason::kWriteTimeout ||
@@ -133,8 +145,9 @@ void ProxiedRequest::leave() {
 }
 
 void ProxiedRequest::on_finished(ServerStream& stream) {
+  end_tunnel(TunnelEnd::kServer);
   to_.counters.answered[status_ / 100U - 1].add();
-  to_.counters.duration.observe(to_seconds(home_.now() - received_at_));
+  if (!tunnel_.stands) to_.counters.duration.observe(to_seconds(home_.now() - received_at_));
   finish_permit(outcome_);
   const bool failed = failure_ != upstream::UpstreamFailure::kNone;
   log({.status = status_, .reason = failed ? name_of(failure_) : std::string_view{}});
@@ -148,6 +161,7 @@ void ProxiedRequest::on_abort(ServerStream& stream, CloseReason reason) {
   if (is_slowness(reason)) slow_ = EndedBy::kClient;
   if (failure_ != upstream::UpstreamFailure::kNone) by = slow_.value_or(EndedBy::kUpstream);
   if (reason == CloseReason::kBodyTimeout && status_ == 0) status_ = 408;  // as the server answered
+  end_tunnel(reason == CloseReason::kTunnelIdle ? TunnelEnd::kIdle : tunnel_end_of(by));
   to_.counters.aborted[static_cast<std::size_t>(by)].add();
   const bool lingers = may_linger(reason);
   if (!lingers) finish_permit(Outcome::kIgnored);
@@ -227,6 +241,7 @@ void ProxiedRequest::log(const Ending& ending) noexcept {
                       .reason = ending.reason,
                       .aborted = ending.aborted,
                       .slow = slow_ ? name_of(*slow_) : std::string_view{},
+                      .tunnel = tunnel_.stands ? name_of(*tunnel_.ended) : std::string_view{},
                       .priority = priority_,
                       .attempts = call_.attempts(),
                       .late_endpoint = late != nullptr ? late->label() : std::string_view{},

@@ -66,6 +66,7 @@ std::string_view format_log_entry(const LogEntry& entry, std::string_view time,
   if (!entry.reason.empty()) line.text("reason", entry.reason);
   if (!entry.aborted.empty()) line.text("aborted_by", entry.aborted);
   if (!entry.slow.empty()) line.text("slow", entry.slow);
+  if (!entry.tunnel.empty()) line.text("tunnel_ended_by", entry.tunnel);
   line.millis("ms", entry.total);
   if (entry.waited.count() > 0) line.millis("wait_ms", entry.waited);
   if (note.limit > 0) line.number("limit", note.limit);

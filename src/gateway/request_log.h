@@ -70,9 +70,10 @@ struct LogEntry {
   std::uint16_t status = 0;  // 0: no response started
   std::string_view upstream;
   std::string_view endpoint;
-  std::string_view reason;   // of a refusal or a failure
-  std::string_view aborted;  // the side that aborted
-  std::string_view slow{};   // the slow side, if a timeout ended it
+  std::string_view reason;    // of a refusal or a failure
+  std::string_view aborted;   // the side that aborted
+  std::string_view slow{};    // the slow side, if a timeout ended it
+  std::string_view tunnel{};  // of a tunnel: what ended it
   Priority priority = Priority::kNormal;
   std::uint32_t attempts = 0;
   std::string_view late_endpoint{};  // of a hedged request: who did not answer in time

@@ -175,6 +175,8 @@ bool TlsStream::begin(TlsContext::Ptr context, Socket& socket, TlsServer server)
   return true;
 }
 
+constexpr std::array<unsigned char, 9> kHttp1Alpn = {8, 'h', 't', 't', 'p', '/', '1', '.', '1'};
+
 /// Sets which server is expected, and which session is to be resumed.
 bool TlsStream::begin_client(SSL* ssl, const TlsContext& context, TlsServer server) {
   const TlsSetup& setup = context.setup();
@@ -185,6 +187,10 @@ bool TlsStream::begin_client(SSL* ssl, const TlsContext& context, TlsServer serv
     return false;
   }
   if (!name.empty() && !expect_server(ssl, {.name = name, .verify = setup.verify})) return false;
+  http1_only_ = server.http1_only;
+  if (http1_only_ && SSL_set_alpn_protos(ssl, kHttp1Alpn.data(), kHttp1Alpn.size()) != 0) {
+    return false;
+  }
   sessions_ = server.sessions;
   if (sessions_ == nullptr) return true;
   claim_ = sessions_->claim({.context_id = context.id(), .server_name = name});
@@ -254,7 +260,8 @@ bool TlsStream::accepts_result() noexcept {
   unsigned size = 0;
   SSL_get0_alpn_selected(ssl_, &name, &size);
   const std::string_view agreed(reinterpret_cast<const char*>(name), size);
-  if ((agreed == "h2" && setup.http2) || (agreed == "http/1.1" && setup.http1)) return true;
+  if ((agreed == "h2" && setup.http2 && !http1_only_) || (agreed == "http/1.1" && setup.http1))
+    return true;
   if (agreed.empty() && setup.http1) return true;
   failure_ = agreed.empty() ? "the server did not agree to HTTP/2"
                             : "the server chose a protocol that was not offered";

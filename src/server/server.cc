@@ -312,6 +312,7 @@ ServerStats Server::stats() const {
   stats.pending_streams = shared.arenas.pending_stats();
   stats.h2_sessions = shared.h2_sessions.stats();
   stats.streams = shared.streams.stats();
+  stats.tunnel_places = shared.tunnels.stats();
   stats.body_leases = shared.body_leases.stats();
   stats.backpressure.capacity = shared.config.backpressure_list_max;
   stats.write_slab_exhaustion_count = stats.write_buffers.exhausted;

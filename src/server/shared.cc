@@ -46,6 +46,8 @@ ServerShared::ServerShared(const ServerConfig& given, std::uint32_t loops)
                    .loops = loops,
                    .cached_max = 0}),
       streams({.count = given.streams_max, .reserved = given.reserved_streams}),
+      tunnels({.count = given.tunnels_max + given.reserved_streams,
+               .reserved = given.reserved_streams}),
       h2_streams(streams, given.http2_enabled ? given.streams_max : 0) {}
 
 ServerShared::~ServerShared() = default;

@@ -85,6 +85,7 @@ struct ServerShared {
   io::SharedBlocks h2_sessions;
   io::SharedBlocks body_leases;
   StreamPlaces streams;  // of every protocol
+  StreamPlaces tunnels;  // of those streams
   H2StreamPool h2_streams;
 
   std::vector<LoopShard*> shards;  // filled before start

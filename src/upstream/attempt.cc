@@ -79,7 +79,8 @@ UpstreamFailure Attempt::begin(Dispatcher& dispatcher, PoolEndpoint& endpoint, P
                                            .priority = call_.priority(),
                                            .bytes = call_.waiting_bytes(),
                                            .until = call_.deadline()},
-                                 .waits = !plan.hedge});
+                                 .waits = !plan.hedge,
+                                 .http1 = call_.head().upgrade});
   if (!stream) {
     count(AttemptOutcome::kFailed, stream.error());
     end();

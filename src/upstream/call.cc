@@ -156,8 +156,7 @@ void Call::on_attempt_writable(Attempt& attempt) {
 
 // A request that is sent, and whose response has begun, is never sent again.
 void Call::release_request() noexcept {
-  if (tunnel_) return;
-  body_.close();
+  if (!tunnel_) body_.close();  // a tunnel still needs it for the bytes of the client
   if (block_ == nullptr) return;
   dispatcher_->memory().heads.release(dispatcher_->loop_index(),
                                       reinterpret_cast<std::byte*>(block_));
@@ -244,17 +243,18 @@ void Call::proceed(UpstreamFailure failure) noexcept {
 }
 
 policy::SendAgainDecision Call::decide(const policy::FailedAttempt& failed) noexcept {
-  return policy::may_send_again(failed,
-                                {.idempotent = is_idempotent(head_.method) || start_.idempotent,
-                                 .body_kept = !body_.is_open() || body_.keeping(),
-                                 .upgrade = head_.upgrade,
-                                 .answered = committed_},
-                                {.attempts = attempts_made_,
-                                 .caller_attempt = start_.caller_attempt,
-                                 .refused_streams = refused_streams_,
-                                 .stale_connections = stale_connections_,
-                                 .deadline_left = time_left()},
-                                kSendAgainRules);
+  return policy::may_send_again(
+      failed,
+      {.idempotent = is_idempotent(head_.method) || start_.idempotent,
+       .body_kept = !body_.is_open() || body_.keeping() || (head_.upgrade && body_.end() == 0),
+       .upgrade = head_.upgrade,
+       .answered = committed_},
+      {.attempts = attempts_made_,
+       .caller_attempt = start_.caller_attempt,
+       .refused_streams = refused_streams_,
+       .stale_connections = stale_connections_,
+       .deadline_left = time_left()},
+      kSendAgainRules);
 }
 
 // The token is not taken yet: without one the attempt goes on, since an answer may still come.

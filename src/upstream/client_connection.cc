@@ -46,6 +46,17 @@ Result<void, io::IoError> ClientConnection::open(io::Fd fd, Duration timeout) {
   return opened;
 }
 
+void ClientConnection::belong_to(ConnectionWaiter& waiter) noexcept {
+  waiter_ = &waiter;
+  waiter.own = this;
+  http1_only_ = true;
+}
+
+ConnectionWaiter* ClientConnection::release_waiter() noexcept {
+  if (waiter_ != nullptr) waiter_->own = nullptr;
+  return std::exchange(waiter_, nullptr);
+}
+
 void ClientConnection::on_connected() noexcept {
   const Result<void, io::IoError> connected = socket_.connected();
   if (!connected) return connect_failed(connect_failure(connected.error()));
@@ -56,7 +67,9 @@ void ClientConnection::on_connected() noexcept {
   state_ = State::kHandshake;
   tls_.emplace();
   if (!tls_->begin(context, socket_,
-                   {.name = endpoint_.shared->host(), .sessions = &endpoint_.sessions})) {
+                   {.name = endpoint_.shared->host(),
+                    .sessions = &endpoint_.sessions,
+                    .http1_only = http1_only_})) {
     return connect_failed(UpstreamFailure::kTlsFailed);
   }
   transport_ = &*tls_;
@@ -78,7 +91,7 @@ void ClientConnection::open_protocol(bool http2) noexcept {
   state_ = State::kOpen;
   --endpoint_.connecting;
   endpoint_.counters.connecting.sub();
-  endpoint_.speaks_http2 = http2;
+  if (!http1_only_) endpoint_.speaks_http2 = http2;
   pool_.loop().cancel(timer_);
   if (http2) {
     h2_ = H2Wire::make(*this, pool_);
@@ -89,6 +102,12 @@ void ClientConnection::open_protocol(bool http2) noexcept {
     endpoint_.multiplexed.push_back(*this);
     update_watch();
     pool_.on_no_streams(*this);  // may close this connection
+  } else if (ConnectionWaiter* waiter = release_waiter()) {
+    update_watch();
+    ConnectionPool& pool = pool_;
+    PoolEndpoint& endpoint = endpoint_;
+    waiter->on_connection(h1_);
+    return pool.on_connected(endpoint);
   } else {
     become_idle();
   }
@@ -100,8 +119,10 @@ void ClientConnection::connect_failed(UpstreamFailure failure) noexcept {
   PoolEndpoint& endpoint = endpoint_;
   ConnectionPool& pool = pool_;
   if (failure == UpstreamFailure::kTlsFailed) pool_.upstream().note_tls_failure(endpoint, why);
+  ConnectionWaiter* const waiter = release_waiter();
   close();
   pool.on_connect_failed(endpoint, failure);
+  if (waiter != nullptr) waiter->on_no_connection(failure);
 }
 
 // ---- lending

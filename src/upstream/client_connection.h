@@ -23,6 +23,7 @@
 namespace weir::inline v0::upstream {
 
 class ConnectionPool;
+class ConnectionWaiter;
 class H2Wire;
 struct PoolEndpoint;
 
@@ -44,6 +45,10 @@ class ClientConnection final : private io::SocketEvents {
 
   /// `fd` is connecting. `timeout` covers the TLS handshake too.
   [[nodiscard]] Result<void, io::IoError> open(io::Fd fd, Duration timeout);
+  /// Before open(): this waiter alone gets its stream, and HTTP/2 is not offered.
+  void belong_to(ConnectionWaiter& waiter) noexcept;
+  /// The waiter that it belongs to, which it forgets; nullptr: none.
+  ConnectionWaiter* release_waiter() noexcept;
 
   /// A stream for the next request, or nullptr if it has none free.
   [[nodiscard]] ClientStream* take_stream() noexcept;
@@ -138,6 +143,8 @@ class ClientConnection final : private io::SocketEvents {
   TimePoint retire_at_{};
   State state_ = State::kConnecting;
   io::Access access_ = io::Access::kOrdinary;
+  ConnectionWaiter* waiter_ = nullptr;
+  bool http1_only_ = false;
   bool retiring_ = false;
   bool socket_closed_ = false;
 };

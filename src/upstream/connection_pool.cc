@@ -44,6 +44,8 @@ ConnectionPool::~ConnectionPool() {
 Result<ClientStream*, UpstreamFailure> ConnectionPool::acquire(PoolEndpoint& endpoint,
                                                                ConnectionWaiter& waiter,
                                                                const Want& want) {
+  const bool may_choose = upstream_.tls() != nullptr && upstream_.protocol() == Protocol::kAuto;
+  if (want.http1 && may_choose) return acquire_http1(endpoint, waiter, want);
   // What became free belongs to those who wait: serve() is on its way to them.
   if (endpoint.queue.queued() == 0) {
     if (ClientStream* stream = take(endpoint, want)) return stream;
@@ -62,6 +64,22 @@ Result<ClientStream*, UpstreamFailure> ConnectionPool::acquire(PoolEndpoint& end
   return unexpected(failure);
 }
 
+Result<ClientStream*, UpstreamFailure> ConnectionPool::acquire_http1(PoolEndpoint& endpoint,
+                                                                     ConnectionWaiter& waiter,
+                                                                     const Want& want) noexcept {
+  if (endpoint.queue.queued() == 0) {
+    if (ClientStream* stream = take_idle(endpoint, want)) return stream;
+  }
+  const UpstreamFailure failure = connect(endpoint, want.entry.access, &waiter);
+  if (failure == UpstreamFailure::kNone) return nullptr;
+  if (failure == UpstreamFailure::kNoConnection) {
+    make_room();  // for the next one
+  } else {
+    upstream_.note_health(*endpoint.shared, policy::HealthEvent::kConnectFailed, loop_.now());
+  }
+  return unexpected(failure);
+}
+
 bool ConnectionPool::ready(const PoolEndpoint& endpoint) noexcept {
   if (endpoint.queue.queued() > 0) return false;
   if (!endpoint.idle.empty()) return true;
@@ -75,6 +93,11 @@ ClientStream* ConnectionPool::take(PoolEndpoint& endpoint, const Want& want) noe
   for (ClientConnection& connection : endpoint.multiplexed) {
     if (ClientStream* stream = connection.take_stream()) return stream;
   }
+  return take_idle(endpoint, want);
+}
+
+/// An idle connection that speaks HTTP/1.1.
+ClientStream* ConnectionPool::take_idle(PoolEndpoint& endpoint, const Want& want) noexcept {
   while (ClientConnection* connection = endpoint.idle.back()) {
     // Bytes that came since its last answer would be taken for the answer of this request.
     if ((want.unused_will_do && connection->unused()) || connection->still_quiet()) {
@@ -108,7 +131,9 @@ void ConnectionPool::make_room() noexcept {
   if (upstream_.full() && !close_one_idle() && upstream_.idle() > 0) upstream_.ask_for_idle(*this);
 }
 
-UpstreamFailure ConnectionPool::connect(PoolEndpoint& endpoint, io::Access access) noexcept {
+/// `alone`: the connection is for this waiter.
+UpstreamFailure ConnectionPool::connect(PoolEndpoint& endpoint, io::Access access,
+                                        ConnectionWaiter* alone) noexcept {
   if (stopping_ || !upstream_.try_add_connection(access)) return UpstreamFailure::kNoConnection;
   const SlabHandle handle = connections_.acquire(*this, endpoint);
   ClientConnection* connection = connections_.get(handle);
@@ -134,6 +159,10 @@ UpstreamFailure ConnectionPool::connect(PoolEndpoint& endpoint, io::Access acces
     }
     return failure;
   }
+  if (alone != nullptr) {
+    connection->belong_to(*alone);
+    connection->set_access(access);
+  }
   ++endpoint.connections;
   ++endpoint.connecting;
   endpoint.counters.connects.add();
@@ -145,6 +174,7 @@ UpstreamFailure ConnectionPool::connect(PoolEndpoint& endpoint, io::Access acces
 // ---- the queue
 
 void ConnectionPool::stop_waiting(ConnectionWaiter& waiter) noexcept {
+  if (waiter.own != nullptr) static_cast<void>(waiter.own->release_waiter());
   queues_.leave(waiter);
 }
 
@@ -314,8 +344,10 @@ void ConnectionPool::stop() noexcept {
   upstream_.remove_pool(*this);  // no new posts; stopped() covers the queued ones
   queues_.close();
   connections_.for_each([](ClientConnection& connection) {
-    if (connection.connecting()) return connection.close();
-    connection.retire();
+    if (!connection.connecting()) return connection.retire();
+    ConnectionWaiter* const waiter = connection.release_waiter();
+    connection.close();
+    if (waiter != nullptr) waiter->on_no_connection(UpstreamFailure::kNoConnection);
   });
 }
 

@@ -31,7 +31,9 @@ class Upstream;
 ///
 /// HTTP/1.1: the idle connection that was used last, else a new one. HTTP/2: a stream of an open
 /// connection, until all of its streams are used; then another connection. A waiter is served by
-/// whatever becomes free first: a new connection, or one that another request gave back.
+/// whatever becomes free first: a new connection, or one that another request gave back. If the
+/// endpoints may choose HTTP/2 by ALPN, an upgrade gets a connection of its own for which HTTP/2 is
+/// not offered; there is no queue for those.
 ///
 /// The bounds (per upstream and per endpoint) hold for all loops together. If a bound is reached
 /// while another loop has idle connections, that loop is asked to close one. Waiters are in the
@@ -57,6 +59,7 @@ class ConnectionPool {
     WaiterQueues::Entry entry{};
     bool unused_will_do = false;  // a new connection is not looked at before its first request
     bool waits = true;            // false: kNoConnection if none is ready
+    bool http1 = false;           // only HTTP/1.1 will do: an upgrade
   };
   /// A stream, or nullptr if `waiter` was queued, or why there is neither.
   [[nodiscard]] Result<ClientStream*, UpstreamFailure> acquire(PoolEndpoint& endpoint,
@@ -117,7 +120,12 @@ class ConnectionPool {
  private:
   [[nodiscard]] ClientStream* take(PoolEndpoint& endpoint, const Want& want) noexcept;
   [[nodiscard]] bool wanted_elsewhere() const noexcept;
-  [[nodiscard]] UpstreamFailure connect(PoolEndpoint& endpoint, io::Access access) noexcept;
+  [[nodiscard]] Result<ClientStream*, UpstreamFailure> acquire_http1(PoolEndpoint& endpoint,
+                                                                     ConnectionWaiter& waiter,
+                                                                     const Want& want) noexcept;
+  [[nodiscard]] ClientStream* take_idle(PoolEndpoint& endpoint, const Want& want) noexcept;
+  [[nodiscard]] UpstreamFailure connect(PoolEndpoint& endpoint, io::Access access,
+                                        ConnectionWaiter* alone = nullptr) noexcept;
   [[nodiscard]] bool enough_connecting(const PoolEndpoint& endpoint) const noexcept;
   [[nodiscard]] UpstreamFailure open_more(PoolEndpoint& endpoint, io::Access access) noexcept;
   void make_room() noexcept;

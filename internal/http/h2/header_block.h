@@ -84,7 +84,15 @@ class HeaderBlock {
     nghttp2_rcbuf* name;
     nghttp2_rcbuf* value;
   };
-  enum Pseudo : std::uint8_t { kMethod, kScheme, kAuthority, kPath, kStatus, kPseudoCount };
+  enum Pseudo : std::uint8_t {
+    kMethod,
+    kScheme,
+    kAuthority,
+    kPath,
+    kStatus,
+    kProtocol,
+    kPseudoCount
+  };
 
   [[nodiscard]] bool reserve() noexcept;
   template <class T>
@@ -94,6 +102,9 @@ class HeaderBlock {
   void add_pseudo(std::string_view name, std::string_view value) noexcept;
   void add_field(std::string_view name, std::string_view value) noexcept;
   [[nodiscard]] BlockFault check_target(RequestHead& head) noexcept;
+  [[nodiscard]] bool has(Pseudo which) const noexcept {
+    return (seen_pseudo_ & (1U << which)) != 0;
+  }
   [[nodiscard]] BlockFault check_meaning(RequestHead& head) noexcept;
   [[nodiscard]] BlockFault check_length(bool to_head, ResponseHead& head) noexcept;
   [[nodiscard]] bool join_cookies() noexcept;
@@ -119,6 +130,7 @@ class HeaderBlock {
   Kind kind_ = Kind::kIgnored;
   BlockFault fault_ = BlockFault::kNone;
   bool under_way_ = false;
+  bool extended_connect_ = false;  // :protocol is allowed
 };
 
 }  // namespace weir::inline v0::http::h2

@@ -24,6 +24,8 @@ class Nghttp2Session final : public Nghttp2Facade<Session> {
   void expire(TimePoint now) override;
 
  private:
+  static constexpr std::size_t kSettingsMax = 5;
+
   [[nodiscard]] int begin_block(StreamId id) override;
   void on_received(const nghttp2_frame& frame) override;
   void on_sent(const nghttp2_frame& frame, Stream& stream) override;
@@ -47,7 +49,7 @@ class Nghttp2Session final : public Nghttp2Facade<Session> {
   void cut_off_lingering(TimePoint now);
 
   SessionEvents* events_;
-  std::array<std::uint8_t, kFrameHeaderBytes + 4 * 6> settings_{};
+  std::array<std::uint8_t, kFrameHeaderBytes + kSettingsMax * 6> settings_{};
   TimePoint linger_until_{};  // zero: no stream lingers
 };
 

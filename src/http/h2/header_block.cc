@@ -57,6 +57,7 @@ void HeaderBlock::begin(Kind kind, const H2Limits& limits) noexcept {
   count_max_ = trailers ? limits.trailer_count_max : limits.header_count_max;
   bytes_max_ = trailers ? limits.trailer_list_bytes_max : limits.header_list_bytes_max;
   uri_bytes_max_ = limits.uri_bytes_max;
+  extended_connect_ = limits.extended_connect;
 }
 
 void HeaderBlock::drop_fields() noexcept {
@@ -143,13 +144,14 @@ void HeaderBlock::add(nghttp2_rcbuf* name, nghttp2_rcbuf* value) noexcept {
 
 void HeaderBlock::add_pseudo(std::string_view name, std::string_view value) noexcept {
   static constexpr std::array<std::string_view, kPseudoCount> kNames = {
-      ":method", ":scheme", ":authority", ":path", ":status"};
+      ":method", ":scheme", ":authority", ":path", ":status", ":protocol"};
   // Pseudo-headers come first, each at most once, never in trailers; no others are allowed.
   const auto* known = std::find(kNames.begin(), kNames.end(), name);
   const auto which = static_cast<unsigned>(known - kNames.begin());
   const Kind belongs = which == kStatus ? Kind::kResponse : Kind::kRequest;
   if (known == kNames.end() || kind_ != belongs || count_ != 0) return fail(BlockFault::kMalformed);
   if ((seen_pseudo_ & (1U << which)) != 0) return fail(BlockFault::kMalformed);
+  if (which == kProtocol && !extended_connect_) return fail(BlockFault::kMalformed);
   seen_pseudo_ = static_cast<std::uint8_t>(seen_pseudo_ | 1U << which);
   pseudo_[which] = value;
 }
@@ -206,8 +208,12 @@ BlockFault HeaderBlock::check_target(RequestHead& head) noexcept {
   head.meta = {.method = method,
                .scheme = pseudo_[kScheme],
                .authority = pseudo_[kAuthority],
-               .path = pseudo_[kPath]};
-  if (head.method == Method::kConnect) {
+               .path = pseudo_[kPath],
+               .protocol = pseudo_[kProtocol]};
+  if (has(kProtocol)) {  // RFC 8441 §4: CONNECT with the target of an ordinary request
+    const bool valid = head.method == Method::kConnect && is_valid_field_name(head.meta.protocol);
+    if (!valid) return BlockFault::kMalformed;
+  } else if (head.method == Method::kConnect) {
     const bool only = seen_pseudo_ == (1U << kMethod | 1U << kAuthority);
     const auto target = h1::parse_authority(head.meta.authority);
     return only && target && !target->port.empty() ? BlockFault::kNone : BlockFault::kMalformed;
@@ -221,8 +227,7 @@ BlockFault HeaderBlock::check_meaning(RequestHead& head) noexcept {
   // Host may repeat :authority or replace it, but must not differ from it.
   if (head.headers.repeats(FieldId::kHost)) return BlockFault::kMalformed;
   if (const HeaderView* host = head.headers.find(FieldId::kHost); host != nullptr) {
-    const bool given = (seen_pseudo_ & (1U << kAuthority)) != 0;
-    if (given && !equals_ignore_case(host->value, head.meta.authority))
+    if (has(kAuthority) && !equals_ignore_case(host->value, head.meta.authority))
       return BlockFault::kMalformed;
     head.meta.authority = host->value;
   }
@@ -231,6 +236,7 @@ BlockFault HeaderBlock::check_meaning(RequestHead& head) noexcept {
     const auto bytes = h1::parse_content_length(length->value);
     if (!bytes || head.headers.repeats(FieldId::kContentLength)) return BlockFault::kMalformed;
     if (head.end_stream && *bytes != 0) return BlockFault::kMalformed;
+    if (has(kProtocol)) return BlockFault::kMalformed;  // a tunnel has no length
     head.body_length = *bytes;
   }
   if (head.end_stream) head.body_length = 0;

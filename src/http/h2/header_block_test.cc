@@ -13,8 +13,8 @@ namespace {
 using namespace wire;
 
 /// The result of a request with these fields: its status, or "reset" and the code.
-std::string fate_of(const Fields& fields, unsigned flags = kEnd) {
-  TestPeer peer;
+std::string fate_of(const Fields& fields, unsigned flags = kEnd, const H2Limits& limits = {}) {
+  TestPeer peer(limits);
   peer.handshake().send(headers(1, fields, flags));
   if ((flags & kEnd) == 0 && peer.streams.count(1) != 0) peer.send(data(1, "", kEnd));
   EXPECT_TRUE(peer.alive()) << "whatever it is, the connection lives";
@@ -79,6 +79,41 @@ TEST(H2HeaderBlock, RequestTable) {
   for (const Row& row : rows) {
     SCOPED_TRACE(row.why);
     EXPECT_EQ(fate_of(row.fields), row.fate);
+  }
+}
+
+TEST(H2HeaderBlock, ExtendedConnectTable) {
+  struct Row {
+    const char* why;
+    Fields fields;
+    std::string fate;
+  };
+  const Fields connect = {{":method", "CONNECT"}, {":protocol", "websocket"}};
+  const Fields target = {{":scheme", "https"}, {":authority", "a"}, {":path", "/chat"}};
+  const std::vector<Row> rows = {
+      {"all of it", with(connect, target), "200"},
+      {"another protocol", with({{":method", "CONNECT"}, {":protocol", "connect-udp"}}, target),
+       "200"},
+      {"no protocol", with({{":method", "CONNECT"}}, target), kReset},
+      {"empty protocol", with({{":method", "CONNECT"}, {":protocol", ""}}, target), kReset},
+      {"protocol with line end", with({{":method", "CONNECT"}, {":protocol", "a\r\nb"}}, target),
+       kReset},
+      {"protocol twice", with(with(connect, {{":protocol", "websocket"}}), target), kReset},
+      {"GET", with({{":method", "GET"}, {":protocol", "websocket"}}, target), kReset},
+      {"no path", with(connect, {{":scheme", "https"}, {":authority", "a"}}), kReset},
+      {"no scheme", with(connect, {{":authority", "a"}, {":path", "/"}}), kReset},
+      {"no authority", with(connect, {{":scheme", "https"}, {":path", "/"}}), kReset},
+      {"asterisk", with(connect, {{":scheme", "https"}, {":authority", "a"}, {":path", "*"}}),
+       kReset},
+      {"a length", with(with(connect, target), {{"content-length", "0"}}), kReset},
+      {"upgrade", with(with(connect, target), {{"upgrade", "websocket"}}), kReset},
+      {"plain CONNECT", {{":method", "CONNECT"}, {":authority", "a:443"}}, "200"},
+  };
+  H2Limits limits;
+  limits.extended_connect = true;
+  for (const Row& row : rows) {
+    SCOPED_TRACE(row.why);
+    EXPECT_EQ(fate_of(row.fields, 0, limits), row.fate);
   }
 }
 

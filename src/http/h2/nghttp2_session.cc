@@ -23,14 +23,16 @@ bool Nghttp2Session::start(TimePoint now) {
   // Before any input: the library takes NO_RFC7540_PRIORITIES from the first SETTINGS only. Its
   // limit of streams is higher than the one sent to the peer: the guard refuses single streams
   // above the limit, where the library would end the connection.
-  const std::array<nghttp2_settings_entry, 4> settings = {{
+  const std::array<nghttp2_settings_entry, kSettingsMax> settings = {{
       {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS,
        limits_->concurrent_streams_max + limits_->outbound_frames_max},
       {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, limits_->stream_window_bytes},
       {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, limits_->header_list_bytes_max},
       {NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1},
+      {NGHTTP2_SETTINGS_ENABLE_CONNECT_PROTOCOL, 1},
   }};
-  if (nghttp2_submit_settings(library_, NGHTTP2_FLAG_NONE, settings.data(), settings.size()) != 0)
+  const std::size_t count = limits_->extended_connect ? kSettingsMax : kSettingsMax - 1;
+  if (nghttp2_submit_settings(library_, NGHTTP2_FLAG_NONE, settings.data(), count) != 0)
     return false;
   if (limits_->connection_window_bytes > kDefaultWindow &&
       nghttp2_session_set_local_window_size(
@@ -44,13 +46,15 @@ bool Nghttp2Session::start(TimePoint now) {
 
 /// The SETTINGS that are sent instead of the library's first frame.
 void Nghttp2Session::build_settings() noexcept {
-  const std::array<std::pair<std::uint8_t, std::uint32_t>, 4> entries = {{
+  const std::array<std::pair<std::uint8_t, std::uint32_t>, kSettingsMax> all = {{
       {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, limits_->concurrent_streams_max},
       {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, limits_->stream_window_bytes},
       {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, limits_->header_list_bytes_max},
       {NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1},
+      {NGHTTP2_SETTINGS_ENABLE_CONNECT_PROTOCOL, 1},
   }};
-  write_frame_header(settings_.data(), {.length = 6 * entries.size(),
+  const std::span entries(all.data(), limits_->extended_connect ? kSettingsMax : kSettingsMax - 1);
+  write_frame_header(settings_.data(), {.length = static_cast<std::uint32_t>(6 * entries.size()),
                                         .type = static_cast<std::uint8_t>(FrameType::kSettings),
                                         .flags = 0,
                                         .stream = 0});
@@ -60,7 +64,7 @@ void Nghttp2Session::build_settings() noexcept {
     write_u32(at + 2, value);
     at += 6;
   }
-  first_frame_ = settings_;
+  first_frame_ = std::span(settings_).first(kFrameHeaderBytes + 6 * entries.size());
 }
 
 // ---- Input ------------------------------------------------------------------------------------

@@ -22,6 +22,16 @@ TEST(H2Session, SpeaksFirst) {
             u16(3) + u32(100) + u16(4) + u32(16384) + u16(6) + u32(16384) + u16(9) + u32(1));
 }
 
+TEST(H2Session, AnnouncesExtendedConnectIfItsOwnerCanServeIt) {
+  H2Limits limits;
+  limits.extended_connect = true;
+  TestPeer peer(limits);
+  peer.drain();
+  ASSERT_EQ(peer.frames.size(), 1U);
+  EXPECT_EQ(peer.frames[0].payload, u16(3) + u32(100) + u16(4) + u32(16384) + u16(6) + u32(16384) +
+                                        u16(9) + u32(1) + u16(8) + u32(1));
+}
+
 TEST(H2Session, AnswersARequest) {
   TestPeer peer;
   peer.handshake().send(headers(1, get("/x?y=1")));

@@ -193,6 +193,41 @@ TEST(Upgrade, RejectedUpgradeLeavesFramingIntact) {
   EXPECT_EQ(server.stats().tunnels, 0U);
 }
 
+TEST(Upgrade, TunnelsHavePlacesAndGiveThemBack) {
+  ServerConfig config = small_config();
+  config.tunnels_max = 1;
+  RunningServer server(config, every_loop([](ScriptedHandler& h) {
+                         tunnel_echo(h);
+                         h.headers = [agree = h.headers](ServerStream& s, const ServerRequest& r) {
+                           if (s.reserve_tunnel()) return agree(s, r);
+                           EXPECT_EQ(reply(s, 503, "full"), SendResult::kSent);
+                         };
+                       }));
+  Client first(server.port());
+  ASSERT_EQ(first.ask(kUpgrade).status, 101);
+  EXPECT_EQ(server.stats().tunnel_places.used, 1U);
+  Client second(server.port());
+  EXPECT_EQ(second.ask(kUpgrade).body, "full");
+  EXPECT_EQ(server.stats().tunnel_places.exhausted, 1U);
+  first.close();
+  ASSERT_TRUE(server.eventually([](const ServerStats& s) { return s.tunnel_places.used == 0; }));
+  EXPECT_EQ(second.ask(kUpgrade).status, 101) << "the connection stayed usable";
+}
+
+TEST(Upgrade, AHeadThatBeginsATunnelNeedsAPlace) {
+  ServerConfig config = small_config();
+  config.tunnels_max = 0;
+  RunningServer server(config, every_loop([](ScriptedHandler& h) {
+                         h.complete = [](ServerStream& s) {
+                           EXPECT_EQ(
+                               s.send_headers({.status = 101, .fields = {}, .content_length = {}}),
+                               SendResult::kInvalid);
+                           EXPECT_EQ(reply(s, 200, "plain"), SendResult::kSent);
+                         };
+                       }));
+  EXPECT_EQ(Client(server.port()).ask(kUpgrade).body, "plain");
+}
+
 TEST(Upgrade, SilentTunnelEndsByItsOwnTimer) {
   ServerConfig config = small_config();
   config.tunnel_idle_timeout = std::chrono::milliseconds(30);

@@ -181,6 +181,11 @@ void H1Session::make_room() {
   shard_.make_room(connection_);
 }
 
+bool H1Session::reserve_tunnel() noexcept {
+  tunnel_place_ = tunnel_place_ || shard_.shared().tunnels.take(access_);
+  return tunnel_place_;
+}
+
 Duration H1Session::blocked_time(TimePoint now) const noexcept {
   if (critical() || response_ == Response::kOver) return {};
   return body_guard_.lag(now);
@@ -402,6 +407,7 @@ void H1Session::end_streams(CloseReason reason) {
 void H1Session::release_stream() noexcept {
   blocked_on_output_ = false;
   arena_.release();
+  if (std::exchange(tunnel_place_, false)) shard_.shared().tunnels.give();
   if (handler_ != &no_handler) shard_.shared().streams.give();
 }
 

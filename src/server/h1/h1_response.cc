@@ -130,6 +130,7 @@ SendResult H1Session::send_headers(const ResponseHead& head, bool last) {
   if (last && !how.whole) return SendResult::kInvalid;
   const std::size_t estimate = head_bytes_estimate(head);
   if (estimate > shard_.config().tcp_write_buffer_size) return SendResult::kInvalid;
+  if (how.framing == Framing::kTunnel && !reserve_tunnel()) return SendResult::kInvalid;
   const std::span<char> space = connection_.output().contiguous(estimate, access_);
   if (space.empty()) return blocked();
   const Result<std::size_t, SendResult> written = write_head(space, head, how);

@@ -91,6 +91,7 @@ class H1Session final : public Session, public ServerStream, private ArenaWaiter
   void send_503() override;
   void reset() override;
   void make_room() override;
+  bool reserve_tunnel() noexcept override;
   ArenaAnswer acquire_arena(ArenaWait wait) override;
   Arena* arena() const noexcept override { return arena_.held(); }
   void set_critical(bool critical) noexcept override {
@@ -201,6 +202,7 @@ class H1Session final : public Session, public ServerStream, private ArenaWaiter
   io::Access access_ = io::Access::kOrdinary;
   bool keep_alive_ = false;  // as the client asks; after the response head, as that says
   bool tunnel_counted_ = false;
+  bool tunnel_place_ = false;
   bool upgrade_ = false;  // of the request, as is te_trailers_
   bool te_trailers_ = false;
   bool blocked_on_output_ = false;  // the handler of an open response is blocked on the output

@@ -90,19 +90,20 @@ SendResult H2Stream::send_headers(const ResponseHead& head, bool last) {
                                                        .open_ended = http::OpenEnded::kFrames,
                                                        .last = last});
   if (last && !may_be_whole(plan)) return SendResult::kInvalid;
+  using enum http::ResponseFraming;
+  if (plan.framing == kTunnel && !reserve_tunnel()) return SendResult::kInvalid;
   const bool ends = last || !plan.body_follows;
   const SendResult result = submit(head, ends);
   if (result != SendResult::kSent) return result;
   enter(Response::kOpen);
   if (ends) enter(Wire::kEnded);
-  using enum http::ResponseFraming;
   const bool bodiless = method_ == http::Method::kHead || plan.framing == kNone;
   framing_ = bodiless                  ? Framing::kNone
              : plan.framing == kTunnel ? Framing::kTunnel
              : plan.framing == kLength ? Framing::kLength
                                        : Framing::kOpen;
   response_length_ = plan.length;
-  if (framing_ == Framing::kTunnel) body_guard_.stop();
+  if (framing_ == Framing::kTunnel) begin_tunnel();
   if (last) end_response();
   return SendResult::kSent;
 }
@@ -134,6 +135,7 @@ std::size_t H2Stream::send_data(std::string_view bytes, bool last) {
     taken = put.bytes;
     body_sent_ += taken;
     write_guard_.add(taken, now, write_rule(session_.shard().config()));
+    if (framing_ == Framing::kTunnel && taken > 0) tunnel_active_ = now;
     if (put.stop != H2Session::PutStop::kAll && bytes.empty()) {
       enter(Wire::kEndDue);
     } else if (put.stop == H2Session::PutStop::kAll && end) {

@@ -158,6 +158,7 @@ ServerRequest H2Session::request_of(const http::h2::RequestHead& head) const {
   request.method = head.method;
   request.version = HttpVersion::k2;
   request.expect_continue = head.expect_continue && !head.end_stream;
+  request.upgrade = !head.meta.protocol.empty() && !head.end_stream;
   request.te_trailers = head.te_trailers;
   request.secure = connection_.transport().secure();
   request.peer_certificate = connection_.transport().peer_certificate();

@@ -49,7 +49,8 @@ void H2Stream::begin(const http::h2::RequestHead& head, TimePoint now) {
              : head.expect_continue ? Request::kExpect
                                     : Request::kBody;
   handler_ = &shard.handler();
-  if (body_open()) {
+  may_be_silent_ = !head.meta.protocol.empty();
+  if (body_open() && !may_be_silent_) {
     body_guard_.start(now, body_rule(shard.config()));
     session_.watch_deadline(body_guard_.deadline());
   }
@@ -78,6 +79,7 @@ void H2Stream::invite_body() {
 
 void H2Stream::receive(const http::BodyChunk& chunk) {
   body_received_ += chunk.len;
+  if (framing_ == Framing::kTunnel) tunnel_active_ = session_.now();
   body_guard_.add(chunk.len, session_.now(), body_rule(session_.shard().config()));
   if (request_ == Request::kExpect) enter(Request::kBody);
   if (chunk.last()) {
@@ -182,9 +184,19 @@ void H2Stream::watch_writing() {
   session_.watch_deadline(write_guard_.deadline());
 }
 
+TimePoint H2Stream::deadline() const noexcept {
+  const TimePoint next = std::min(body_guard_.deadline(), write_guard_.deadline());
+  if (framing_ != Framing::kTunnel) return next;
+  return std::min(next, tunnel_active_ + session_.shard().config().tunnel_idle_timeout);
+}
+
 void H2Stream::on_deadline(TimePoint now) {
   if (!open() || wire_ == Wire::kOver) return;
   const ServerConfig& config = session_.shard().config();
+  if (framing_ == Framing::kTunnel && now >= tunnel_active_ + config.tunnel_idle_timeout) {
+    session_.wire().reset(wire_id_, http::h2::ErrorCode::kCancel);
+    return session_.add_abort(*this, CloseReason::kTunnelIdle);
+  }
   if (body_guard_.too_slow(now, body_rule(config))) {
     body_guard_.stop();
     http::h2::Session& wire = session_.wire();
@@ -220,18 +232,39 @@ void H2Stream::make_room() {
   session_.shard().make_room(session_.connection());
 }
 
+// ---- Tunnels -----------------------------------------------------------------------------------
+
+bool H2Stream::reserve_tunnel() noexcept {
+  tunnel_place_ = tunnel_place_ || session_.shard().shared().tunnels.take(access_);
+  return tunnel_place_;
+}
+
+void H2Stream::begin_tunnel() {
+  ++session_.shard().counters().tunnels;
+  tunnel_active_ = session_.now();
+  body_guard_.stop();
+  session_.watch_deadline(deadline());
+}
+
+void H2Stream::end_tunnel() noexcept {
+  if (framing_ == Framing::kTunnel) --session_.shard().counters().tunnels;
+  if (std::exchange(tunnel_place_, false)) session_.shard().shared().tunnels.give();
+}
+
 // ---- Ends --------------------------------------------------------------------------------------
 
 void H2Stream::abandon(CloseReason reason) {
   enter(Response::kOver);
   ++session_.shard().counters().h2_aborted[static_cast<std::size_t>(reason)];
   handler_->on_abort(*this, reason);
+  end_tunnel();
   arena_.release();
 }
 
 void H2Stream::finish() {
   enter(Response::kOver);
   handler_->on_finished(*this);
+  end_tunnel();
   arena_.release();
 }
 
@@ -239,7 +272,10 @@ void H2Stream::reset() {
   const bool all_given = !wants_events() && wire_ >= Wire::kEnded;
   if (!open() || end_reason != CloseReason::kNone || all_given) return;
   if (wants_events()) enter(Response::kDone);
-  session_.wire().reset(wire_id_, http::h2::ErrorCode::kInternalError);
+  // RFC 8441 §5: CANCEL stands for the reset of a tunnel's connection.
+  session_.wire().reset(wire_id_, framing_ == Framing::kTunnel
+                                      ? http::h2::ErrorCode::kCancel
+                                      : http::h2::ErrorCode::kInternalError);
   session_.add_abort(*this, CloseReason::kReset);
 }
 

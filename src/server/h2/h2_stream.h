@@ -112,13 +112,12 @@ class H2Stream final : public ServerStream, private ArenaWaiter::Owner {
   }
 
   /// When one of its rates must be checked; TimePoint::max() for never.
-  [[nodiscard]] TimePoint deadline() const noexcept {
-    return std::min(body_guard_.deadline(), write_guard_.deadline());
-  }
+  [[nodiscard]] TimePoint deadline() const noexcept;
   void on_deadline(TimePoint now);
   /// How far it is behind the minimum rates, because of its client.
   [[nodiscard]] Duration blocked_for(TimePoint now) const noexcept;
   void make_room() override;
+  bool reserve_tunnel() noexcept override;
 
   [[nodiscard]] http::h2::StreamId wire_id() const noexcept { return wire_id_; }
 
@@ -161,6 +160,8 @@ class H2Stream final : public ServerStream, private ArenaWaiter::Owner {
   void complete();
   void invite_body();
   void watch_writing();
+  void begin_tunnel();
+  void end_tunnel() noexcept;
 
   [[nodiscard]] SendResult submit(const ResponseHead& head, bool end);
   [[nodiscard]] SendResult inform(const ResponseHead& head);
@@ -180,6 +181,7 @@ class H2Stream final : public ServerStream, private ArenaWaiter::Owner {
   bool may_be_silent_ = false;
   RateGuard write_guard_;         // runs while the stream is blocked on the peer's windows
   std::uint64_t put_before_ = 0;  // put_bytes() of the session when that began
+  TimePoint tunnel_active_{};     // the last byte of a tunnel, in either direction
   StreamArena arena_;
 
   std::string_view tail_;        // of send_response(): the unsent rest, if its memory stays valid
@@ -197,6 +199,7 @@ class H2Stream final : public ServerStream, private ArenaWaiter::Owner {
   io::Access access_ = io::Access::kOrdinary;
   bool paused_ = false;             // by the handler
   bool blocked_on_output_ = false;  // on_writable() is due
+  bool tunnel_place_ = false;
 };
 
 /// Memory for the HTTP/2 streams of all connections and loops: one per stream place.

@@ -36,6 +36,10 @@ WEIR_ENUM_NAMES(IdentityKind, "certificate", "bearer", "api_key", "header", "add
 enum class BytesCharged : std::uint8_t { kHeld, kAnnounced };
 WEIR_ENUM_NAMES(BytesCharged, "held", "announced")
 
+/// A protocol that a request may switch to: by Upgrade in HTTP/1.1, by extended CONNECT in HTTP/2.
+enum class UpgradeProtocol : std::uint8_t { kWebSocket };
+WEIR_ENUM_NAMES(UpgradeProtocol, "websocket")
+
 /// Which requests go to which upstream, and with which settings. The first match is used.
 struct RouteConfig {
   std::string host;                  // "example.com", "*.example.com"; empty: any
@@ -57,6 +61,8 @@ struct RouteConfig {
   std::uint32_t cost = 1;                   // units of the limit that one request takes
   std::vector<IdentityKind> identity;       // empty: as in [actors]
   bool identity_required = false;           // without an actor: 401
+  /// Unset: all of them, if the upstream can.
+  std::optional<std::vector<UpgradeProtocol>> upgrade;
 
   bool operator==(const RouteConfig&) const = default;
   [[nodiscard]] ConfigErrors validate() const;
@@ -67,7 +73,7 @@ struct RouteConfig {
            max_body == other.max_body && bytes == other.bytes &&
            bytes_estimate == other.bytes_estimate && identity == other.identity &&
            identity_required == other.identity_required && answer == other.answer &&
-           rewrite == other.rewrite;
+           rewrite == other.rewrite && upgrade == other.upgrade;
   }
 
  private:

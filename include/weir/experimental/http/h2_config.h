@@ -77,6 +77,9 @@ struct H2Limits {
   std::uint32_t trailer_count_max = 32;
   std::uint32_t settings_entries_max = 32;
 
+  // CONNECT with :protocol is announced and accepted (RFC 8441); set by those who can serve it.
+  bool extended_connect = false;
+
   // Memory: all that the codec allocates for one connection, and frames that are not sent yet.
   std::uint32_t session_bytes_max = 112 * 1024;
   std::uint32_t outbound_frames_max = 64;    // reading stops at half of it

@@ -27,13 +27,15 @@ struct HeaderView {
 ///
 /// `authority` is the Host field or that of an absolute target (they are equal when both are
 /// there), empty for HTTP/1.0 without either. `path` holds the query; it is "*" for OPTIONS * and
-/// empty for CONNECT. Nothing is decoded or normalised.
-/// Lifetime: that of the bytes, except `scheme`, which may be a literal.
+/// empty for CONNECT without `protocol`. `protocol` is what an extended CONNECT asks for (RFC
+/// 8441), otherwise empty. Nothing is decoded or normalised. Lifetime: that of the bytes, except
+/// `scheme`, which may be a literal.
 struct RequestMeta {
   std::string_view method;
   std::string_view scheme;
   std::string_view authority;
   std::string_view path;
+  std::string_view protocol{};
 };
 
 enum class BodyStatus : std::uint8_t { kContinue, kComplete };

@@ -29,9 +29,10 @@ struct ServerRequest {
   http::Method method = http::Method::kOther;
   HttpVersion version = HttpVersion::k11;
   bool expect_continue = false;  // the client expects 100 Continue; sent when the body is read
-  bool upgrade = false;          // 101 is allowed: the stream becomes a tunnel
-  bool te_trailers = false;      // the client accepts response trailers
-  bool secure = false;           // received over TLS
+  /// The stream may become a tunnel: by 101, or by 200 if meta.protocol is set (HTTP/2).
+  bool upgrade = false;
+  bool te_trailers = false;  // the client accepts response trailers
+  bool secure = false;       // received over TLS
   /// Subject of the client's verified certificate ("CN=worker-7,O=Example"); empty without one.
   std::string_view peer_certificate;
 };

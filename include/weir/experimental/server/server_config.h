@@ -42,6 +42,7 @@ struct ServerConfig : http::HttpLimits, PressureConfig {
   std::uint32_t arena_pool_size = 64;
   std::uint32_t arena_size = 4 * 1024 * 1024;
   std::uint32_t streams_max = 2048;           // requests at once, of every protocol
+  std::uint32_t tunnels_max = 512;            // of them, those that became tunnels
   std::uint32_t body_lease_pool_size = 256;   // HTTP/2 stream windows need a lease …
   std::uint32_t body_lease_size = 64 * 1024;  // … of this size
 
@@ -138,6 +139,7 @@ inline ConfigErrors ServerConfig::validate() const {
   count("server.arena_pool_size", arena_pool_size, 0, kCountMax);
   count("server.arena_size", arena_size, 4 * kKilo, 1024 * kMega);
   count("server.streams_max", streams_max, 1, kCountMax);
+  count("server.tunnels_max", tunnels_max, 0, kCountMax);
   count("server.body_lease_pool_size", body_lease_pool_size, 0, kCountMax);
   append_errors(errors, "server.", PressureConfig::validate());
   time("server.stall_grace_ms", stall_grace);

@@ -39,6 +39,7 @@ struct ServerStats {
   PoolStats backpressure;  // connections whose client does not read
   PoolStats h2_sessions;
   PoolStats streams;  // of HTTP/2
+  PoolStats tunnel_places;
   PoolStats body_leases;
 
   std::uint64_t accepted = 0;
@@ -48,7 +49,7 @@ struct ServerStats {
   std::uint64_t bytes_received = 0;
   std::uint64_t bytes_sent = 0;
   std::uint64_t bytes_copied_in = 0;  // received bytes moved again (compaction), not by handlers
-  std::uint64_t tunnels = 0;  // open now
+  std::uint64_t tunnels = 0;          // open now
   std::uint64_t idle_connections = 0;
   std::uint64_t critical_shed = 0;  // must stay 0
   std::uint64_t blocked_ended = 0;  // requests blocked on their clients, for want of places

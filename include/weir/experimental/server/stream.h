@@ -95,6 +95,11 @@ class ServerStream {
   /// returns. It never ends a request of this stream's connection.
   virtual void make_room() {}
 
+  /// Takes one of server.tunnels_max places for the tunnel that this stream is to become; the
+  /// stream holds it to its end. False: all are taken. A head that begins a tunnel takes a place
+  /// too, if the stream has none; it is kInvalid without one.
+  [[nodiscard]] virtual bool reserve_tunnel() noexcept = 0;
+
   /// The arena of this request, acquired at the first call; later calls return the same one.
   [[nodiscard]] virtual ArenaAnswer acquire_arena(ArenaWait wait = ArenaWait::kNo) = 0;
   [[nodiscard]] virtual Arena* arena() const noexcept = 0;
