@@ -74,6 +74,7 @@ GatewayError cannot_listen(About about, const StartError& error) {
 
 std::vector<std::string> texts_of(const std::vector<io::SocketName>& names) {
   std::vector<std::string> all;
+  all.reserve(names.size());
   for (const io::SocketName& name : names) all.push_back(name.to_string());
   return all;
 }
