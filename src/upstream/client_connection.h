@@ -45,7 +45,7 @@ class ClientConnection final : private io::SocketEvents {
 
   /// `fd` is connecting. `timeout` covers the TLS handshake too.
   [[nodiscard]] Result<void, io::IoError> open(io::Fd fd, Duration timeout);
-  /// Before open(): this waiter alone gets its stream, and HTTP/2 is not offered.
+  /// With open(): this waiter alone gets its stream, and HTTP/2 is not offered.
   void belong_to(ConnectionWaiter& waiter) noexcept;
   /// The waiter that it belongs to, which it forgets; nullptr: none.
   ConnectionWaiter* release_waiter() noexcept;
