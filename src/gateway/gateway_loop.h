@@ -16,6 +16,7 @@
 #include "core.h"
 #include "loop_upstream.h"
 #include "proxied_request.h"
+#include "received_first_list.h"
 #include "request_log.h"
 #include "rules.h"
 #include "served_upstream.h"
@@ -67,6 +68,10 @@ class GatewayLoop {
   }
   /// Requests whose bodies are not complete.
   [[nodiscard]] UploadList& uploads() noexcept { return uploads_; }
+  /// Requests whose bodies are received before they ask for a place.
+  [[nodiscard]] ReceivedFirstList& received_first() noexcept { return received_first_; }
+  /// A body found no memory to be received first. False: no other one is so slow as to be ended.
+  [[nodiscard]] bool make_room_for_bodies();
   /// `newcomer` found no place: slow uploads are ended.
   void short_of_places(const ProxiedRequest& newcomer);
   /// The time after which a refused client should try again.
@@ -99,6 +104,7 @@ class GatewayLoop {
   Slab<ProxiedRequest> proxied_;
   std::uint64_t kept_back_ = 0;  // ordinary requests refused to keep places for critical ones
   UploadList uploads_;
+  ReceivedFirstList received_first_;
   std::vector<std::unique_ptr<LoopUpstream>> upstreams_;  // as the rules number them
   std::vector<std::unique_ptr<LoopUpstream>> leaving_;    // not in the table, not gone
   std::vector<ResponseField> fields_;
