@@ -7,7 +7,7 @@
 namespace weir::inline v0::inline policy {
 namespace {
 
-constexpr PoolFill kEmpty{.capacity = 256, .free = 256};
+constexpr PoolFill kAllFree{.capacity = 256, .free = 256};
 constexpr Duration kFast = std::chrono::milliseconds(50);
 
 TEST(BodyWindow, FollowsTheTable) {
@@ -18,16 +18,16 @@ TEST(BodyWindow, FollowsTheTable) {
   };
   constexpr Duration kRound = kWindowRound;
   constexpr Row kRows[] = {
-      {{.leases = 1, .used_up_in = kFast}, kEmpty, 2},
-      {{.leases = 2, .used_up_in = kFast}, kEmpty, 4},
-      {{.leases = 9, .used_up_in = kFast}, kEmpty, 16},
-      {{.leases = 16, .used_up_in = kFast}, kEmpty, 16},
-      {{.leases = 4, .used_up_in = kRound - Duration(1)}, kEmpty, 8},
-      {{.leases = 4, .used_up_in = kRound}, kEmpty, 4},
-      {{.leases = 4, .used_up_in = 4 * kRound}, kEmpty, 4},
-      {{.leases = 4, .used_up_in = 4 * kRound + Duration(1)}, kEmpty, 2},
-      {{.leases = 1, .used_up_in = 100 * kRound}, kEmpty, 1},
-      {{.leases = 4, .used_up_in = kFast, .handler_kept_up = false}, kEmpty, 4},
+      {{.leases = 1, .used_up_in = kFast}, kAllFree, 2},
+      {{.leases = 2, .used_up_in = kFast}, kAllFree, 4},
+      {{.leases = 9, .used_up_in = kFast}, kAllFree, 16},
+      {{.leases = 16, .used_up_in = kFast}, kAllFree, 16},
+      {{.leases = 4, .used_up_in = kRound - Duration(1)}, kAllFree, 8},
+      {{.leases = 4, .used_up_in = kRound}, kAllFree, 4},
+      {{.leases = 4, .used_up_in = 4 * kRound}, kAllFree, 4},
+      {{.leases = 4, .used_up_in = 4 * kRound + Duration(1)}, kAllFree, 2},
+      {{.leases = 1, .used_up_in = 100 * kRound}, kAllFree, 1},
+      {{.leases = 4, .used_up_in = kFast, .handler_kept_up = false}, kAllFree, 4},
       // 196 are 192 and the four that it would take.
       {{.leases = 4, .used_up_in = kFast}, {.capacity = 256, .free = 197}, 8},
       {{.leases = 4, .used_up_in = kFast}, {.capacity = 256, .free = 196}, 4},
@@ -71,7 +71,7 @@ TEST(BodyWindow, GrowsUntilARoundTripFitsAndNoFurther) {
       const double seconds = std::max(kRoundTrip, window / link);
       leases = window_leases(
           {.leases = leases, .used_up_in = Duration(static_cast<std::int64_t>(seconds * 1e9))},
-          kEmpty);
+          kAllFree);
     }
     EXPECT_GE(leases * kLeaseBytes, std::min(link * kRoundTrip, kLeaseBytes * kWindowLeasesMax));
     EXPECT_LE(leases * kLeaseBytes, std::max(2 * link * to_seconds(kWindowRound), kLeaseBytes));
