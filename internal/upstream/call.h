@@ -75,7 +75,8 @@ class CallEvents {
 /// Use: Dispatcher::open(call) leases the block for the head; write it into space(), commit(); then
 /// start(). Body: send_body() accepts everything it is given (at most UpstreamMemory's body_bytes)
 /// and returns whether to continue; if not, on_upstream_writable() reports when. Call
-/// send_body({}, false) first: before the head is sent, no body is accepted.
+/// send_body({}, false) first: before the head is sent, no body is accepted. Or buffer_body()
+/// before start(), if nothing is to be sent before the body is complete.
 ///
 /// An attempt that fails before the response began is followed by another one, at once or after a
 /// while, if policy::may_send_again() and the budget allow it. If no endpoint can be used, the call
@@ -121,6 +122,14 @@ class Call {
     ReadClass reads = 0;               // at most the last class of the upstream is used
     PoolEndpoint* only = nullptr;      // a check of this endpoint: one attempt, nothing is counted
   };
+  /// Before start(), with the same argument: the whole body, of this length (not 0), is received
+  /// first. Leases all blocks for it; the deadline and the overall timeout run from here. False:
+  /// too few blocks are free, and none is held; the body can be sent after start().
+  [[nodiscard]] bool buffer_body(std::uint64_t length, const Start& start) noexcept;
+  /// Bytes of it. When all are there, start() sends head and body as one, and sends them again to
+  /// another endpoint where that is allowed; send_body() must not be called.
+  void add_to_buffer(std::string_view bytes) noexcept;
+
   /// On failure the call has ended, and no event follows.
   [[nodiscard]] Result<void, UpstreamFailure> start(const Start& start) noexcept;
 
@@ -290,6 +299,7 @@ class Call {
   void drop_kept() noexcept;
   void leave_hold() noexcept;
   void on_timer(TimePoint now);
+  void set_deadline() noexcept;
   void rearm() noexcept;
   [[nodiscard]] std::optional<Duration> time_left() const noexcept;
 
@@ -326,6 +336,7 @@ class Call {
   std::optional<std::uint64_t> trailers_at_;  // position in the body where trailer lines begin
   UpstreamFailure last_failure_ = UpstreamFailure::kNone;
   io::Access access_ = io::Access::kOrdinary;
+  bool buffering_ = false;  // from buffer_body() to start()
   bool body_complete_ = false;
   bool deposited_ = false;  // into the budget of its first endpoint
   bool committed_ = false;  // a response head was delivered

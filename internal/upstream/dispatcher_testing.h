@@ -317,6 +317,7 @@ class DispatcherTest : public ::testing::Test {
     loop.run_once();
     EXPECT_EQ(memory.heads.stats().used, 0U);
     EXPECT_EQ(memory.bodies.stats().used, 0U);
+    EXPECT_EQ(memory.buffers.stats().used, 0U);
     EXPECT_EQ(memory.regions.stats().used, 0U);
     EXPECT_EQ(upstream->connections(), 0U);
     EXPECT_EQ(upstream->held(), 0U);
@@ -434,6 +435,8 @@ class DispatcherTest : public ::testing::Test {
                          .head_bytes = 16 * 1024,
                          .bodies = 16,
                          .body_bytes = 32 * 1024,
+                         .buffers = 4,
+                         .buffer_bytes = 16 * 1024,
                          .regions = 16,
                          .region_bytes = 32 * 1024,
                          .sessions = 4,

@@ -82,6 +82,9 @@ void check_routes(ConfigErrors& errors, const Config& config) {
   for (std::size_t i = 0; i < config.routes.size(); ++i) {
     const gateway::RouteConfig& route = config.routes[i];
     append_errors(errors, indexed("route", i), route.validate());
+    check_range(errors, indexed("route", i) + "buffer_request_max",
+                route.buffer_request_max.value_or(0), std::uint64_t{0},
+                config.buffering.buffer_request_max);
     if (route.upstream.empty()) continue;
     const auto named = std::find(names.begin(), names.end(), route.upstream);
     if (named != names.end()) {
@@ -181,10 +184,11 @@ AdmissionConfig Config::admission_for_scopes() const {
   if (!upstreams.empty()) scoped.limit = limit_of(upstreams.front());
   const std::size_t scopes = upstreams.size() + reload.upstreams_spare;
   scoped.scopes_max = static_cast<std::uint32_t>(std::clamp<std::size_t>(scopes, 1, kScopesMax));
-  // Each further upstream adds a waiting room, and each waiter holds an entry.
-  const std::uint64_t waiting = scoped.pinned_max() - admission.pinned_max();
+  // Each further upstream adds a waiting room, and each waiter holds an entry. So does each request
+  // whose body is received first.
+  const std::uint64_t more = scoped.pinned_max() - admission.pinned_max() + buffering.blocks();
   scoped.actor_table_size = static_cast<std::uint32_t>(
-      std::min<std::uint64_t>(admission.actor_table_size + 2 * waiting, kActorTableMax));
+      std::min<std::uint64_t>(admission.actor_table_size + 2 * more, kActorTableMax));
   return scoped;
 }
 
@@ -202,6 +206,7 @@ ConfigErrors Config::validate() const {
   take(errors, "admin", admin.validate());
   take(errors, "admission", admission.validate());
   take(errors, "actors", actors.validate());
+  take(errors, "buffering", buffering.validate());
   take(errors, "memory", memory.validate());
   take(errors, "dns", dns.validate());
   take(errors, "reload", reload.validate());

@@ -160,7 +160,28 @@ TEST(Config, TheActorTableHasRoomForTheWaitingRoomsOfManyUpstreams) {
   EXPECT_THAT(keys(config.validate()), IsEmpty());
   EXPECT_EQ(config.admission_for_scopes().validate(), ConfigErrors{});
   EXPECT_EQ(config.admission_for_scopes().actor_table_size,
-            32768U + 2 * (399 + config.reload.upstreams_spare) * 1024);
+            32768U + 2 * ((399 + config.reload.upstreams_spare) * 1024 + 1024))
+      << "and for the requests whose bodies are received first";
+}
+
+TEST(Config, ThePoolOfBodiesHoldsAtLeastOneAndRoutesCannotAskForMore) {
+  Config config = with_upstreams({"app"});
+  config.buffering.buffer_request_max = 100'000;
+  EXPECT_EQ(config.buffering.block_bytes(), 28'672U) << "a quarter, in whole pages";
+  config.buffering.buffer_request_pool = 4 * 28'672 - 1;
+  EXPECT_THAT(keys(config.validate()), ElementsAre("server.buffer_request_pool"));
+  ++config.buffering.buffer_request_pool;
+  EXPECT_THAT(keys(config.validate()), IsEmpty());
+  EXPECT_EQ(config.buffering.blocks(), 4U);
+  config.routes.resize(1);
+  config.routes[0].upstream = "app";
+  config.routes[0].buffer_request_max = 100'001;
+  EXPECT_THAT(keys(config.validate()), ElementsAre("route[0].buffer_request_max"));
+  config.routes[0].buffer_request_max = 0;
+  EXPECT_THAT(keys(config.validate()), IsEmpty());
+  config.buffering.buffer_request_max = 0;
+  EXPECT_EQ(config.buffering.blocks(), 0U);
+  EXPECT_THAT(keys(config.validate()), IsEmpty());
 }
 
 TEST(Config, TheActorTableIsTwiceWhatCanBeInFlight) {

@@ -260,51 +260,6 @@ void Impl::count_admitted(const AdmissionRequest& request, Scope& scope) noexcep
   scope.counters.add_at(&ScopeCounters::acquired, index_of(request.priority));
 }
 
-void Impl::count_refusal(Scope& scope, Priority priority, Reason reason, TimePoint now,
-                         std::string_view peer) noexcept {
-  scope.counters.add_at(&ScopeCounters::refused, index_of(reason));
-  scope.counters.add_at(&ScopeCounters::shed, index_of(priority));
-  if (reason == Reason::kOverload) {
-    scope.counters.add(&ScopeCounters::limit_hits);
-    scope.overload.note(now);
-  }
-  if (events == nullptr) return;
-  const std::uint64_t count = scope.notices.refusals.note(index_of(reason), now);
-  if (count == 0) return;
-  RefusalNotice notice{.scope = scope.name(),
-                       .reason = reason,
-                       .priority = priority,
-                       .peer = peer,
-                       .count = count,
-                       .in_flight = scope.gate.sheddable(),
-                       .limit = scope.limit(),
-                       .queue_estimate = scope.queue_estimate(),
-                       .memory_usage = memory.usage()};
-  // These two refuse only when the whole bound is in use.
-  if (reason == Reason::kPeerLimit) {
-    notice.in_flight = notice.limit = live.per_peer_limit.load(kRelaxed);
-  } else if (reason == Reason::kActorInflight) {
-    notice.in_flight = notice.limit = live.inflight_max.load(kRelaxed);
-  }
-  events->on_refusals(notice);
-}
-
-void Impl::warn_if_near_bound(Scope& scope, TimePoint now) noexcept {
-  if (events == nullptr) return;
-  const ClassCounts counts = scope.gate.counts();
-  const double share = live.warn_threshold.load(kRelaxed);
-  for (const Priority p : {Priority::kHigh, Priority::kNormal, Priority::kLow}) {
-    const std::uint32_t cap = scope.gate.cap(p);
-    const std::uint32_t bound = scope.gate.bound(p);
-    const std::uint32_t used = cap != 0 ? counts.of(p) : counts.sheddable();
-    const std::uint32_t most = cap != 0 ? std::min(cap, bound) : bound;
-    if (counts.of(p) == 0 || used < share * most) continue;
-    if (scope.notices.warnings.note(index_of(p), now) == 0) continue;
-    events->on_class_warning(
-        {.scope = scope.name(), .priority = p, .in_flight = used, .bound = most});
-  }
-}
-
 Result<Permit, Reason> AdmissionController::try_admit(const AdmissionRequest& request,
                                                       TimePoint now) noexcept {
   Scope& scope = impl_->scope_at(request.scope);
@@ -330,6 +285,27 @@ Result<Permit, Reason> AdmissionController::try_admit(const AdmissionRequest& re
   return result;
 }
 
+// Steps 6 and 7 of a request that holds what steps 1 to 5 took.
+[[gnu::always_inline]] inline Entered Impl::take_place(const AdmissionRequest& request,
+                                                       Waiter& waiter, Scope& scope, Taken& taken,
+                                                       TimePoint now) noexcept {
+  const Take take = take_seat(request, scope, taken);
+  if (take == Take::kTaken) {
+    count_admitted(request, scope);
+    return {.kind = Entered::Kind::kAdmitted, .permit = Permit(taken)};
+  }
+  if (take == Take::kLimit) return wait(request, waiter, scope, taken, now);
+  give_back_holdings(taken);
+  return refused(request, scope, take == Take::kClassCap ? Reason::kClassLimit : Reason::kOverload,
+                 now);
+}
+
+Entered Impl::refused(const AdmissionRequest& request, Scope& scope, Reason reason,
+                      TimePoint now) noexcept {
+  count_refusal(scope, request.priority, reason, now, request.peer.label);
+  return {.kind = Entered::Kind::kRefused, .reason = reason};
+}
+
 Entered AdmissionController::enter(const AdmissionRequest& request, Waiter& waiter,
                                    TimePoint now) noexcept {
   Scope& scope = impl_->scope_at(request.scope);
@@ -338,19 +314,54 @@ Entered AdmissionController::enter(const AdmissionRequest& request, Waiter& wait
               .scope = request.scope,
               .priority = request.priority,
               .route = request.route == 0 ? std::uint8_t{0} : Permit::source_of(request.route)};
+  const Reason reason = impl_->take_holdings(request, scope, now, taken);
+  if (reason != Reason::kAdmitted) return impl_->refused(request, scope, reason, now);
+  return impl_->take_place(request, waiter, scope, taken, now);
+}
+
+Result<Ticket, Reason> AdmissionController::take_ticket(const AdmissionRequest& request,
+                                                        TimePoint now) noexcept {
+  Scope& scope = impl_->scope_at(request.scope);
+  Result<Ticket, Reason> result(std::in_place);
+  Taken& taken = result->holdings_.taken_;
+  taken.granted_at = now;
+  taken.scope = request.scope;
+  taken.priority = request.priority;
+  taken.route = request.route == 0 ? std::uint8_t{0} : Permit::source_of(request.route);
   Reason reason = impl_->take_holdings(request, scope, now, taken);
-  if (reason == Reason::kAdmitted) {
-    const Take take = impl_->take_seat(request, scope, taken);
-    if (take == Take::kTaken) {
-      impl_->count_admitted(request, scope);
-      return {.kind = Entered::Kind::kAdmitted, .permit = Permit(taken)};
-    }
-    if (take == Take::kLimit) return impl_->wait(request, waiter, scope, taken, now);
+  if (reason == Reason::kAdmitted && impl_->over_class_cap(request, scope)) {
     impl_->give_back_holdings(taken);
-    reason = take == Take::kClassCap ? Reason::kClassLimit : Reason::kOverload;
+    reason = Reason::kClassLimit;
   }
-  impl_->count_refusal(scope, request.priority, reason, now, request.peer.label);
-  return {.kind = Entered::Kind::kRefused, .reason = reason};
+  if (reason != Reason::kAdmitted) {
+    static_cast<void>(impl_->refused(request, scope, reason, now));
+    return unexpected(reason);
+  }
+  taken.owner = this;
+  result->ask_ = {.deadline = request.deadline,
+                  .turns = Impl::flow_of(request),
+                  .cost = request.cost,
+                  .hedge = request.hedge};
+  return result;
+}
+
+Entered AdmissionController::enter(Ticket&& ticket, Waiter& waiter, TimePoint now) noexcept {
+  WEIR_ASSERT(ticket);
+  Taken taken = std::exchange(ticket.holdings_.taken_, Taken{});
+  Scope& scope = impl_->scope_at(taken.scope);
+  // Actor and peer are charged already: only the turns are left of them.
+  const AdmissionRequest request{.priority = taken.priority,
+                                 .scope = taken.scope,
+                                 .source = ticket.ask_.turns,
+                                 .cost = ticket.ask_.cost,
+                                 .deadline = ticket.ask_.deadline,
+                                 .hedge = ticket.ask_.hedge};
+  const TimePoint since = std::exchange(taken.granted_at, now);
+  if (impl_->deadline_passed(request, scope, {.since = since, .now = now})) {
+    impl_->give_back_holdings(taken);
+    return impl_->refused(request, scope, Reason::kDeadline, now);
+  }
+  return impl_->take_place(request, waiter, scope, taken, now);
 }
 
 Entered Impl::wait(const AdmissionRequest& request, Waiter& waiter, Scope& scope, Taken& taken,
@@ -381,8 +392,7 @@ Entered Impl::wait(const AdmissionRequest& request, Waiter& waiter, Scope& scope
     return {.kind = Entered::Kind::kRefused, .reason = result.error()};
   }
   give_back_holdings(taken);
-  count_refusal(scope, request.priority, Reason::kOverload, now, request.peer.label);
-  return {.kind = Entered::Kind::kRefused, .reason = Reason::kOverload};
+  return refused(request, scope, Reason::kOverload, now);
 }
 
 void Impl::step_limiter(Scope& scope, TimePoint now) noexcept {

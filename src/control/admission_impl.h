@@ -96,12 +96,27 @@ class AdmissionController::Impl {
                                Taken& taken) noexcept;
   [[nodiscard]] Take look_at_seat(const Run& run) noexcept;
 
+  [[nodiscard]] Entered take_place(const AdmissionRequest& request, Waiter& waiter, Scope& scope,
+                                   Taken& taken, TimePoint now) noexcept;
   [[nodiscard]] Entered wait(const AdmissionRequest& request, Waiter& waiter, Scope& scope,
                              Taken& taken, TimePoint now) noexcept;
+  [[nodiscard]] Entered refused(const AdmissionRequest& request, Scope& scope, Reason reason,
+                                TimePoint now) noexcept;
+  // Of tickets: step 6 in advance, and step 1 again.
+  [[nodiscard]] bool over_class_cap(const AdmissionRequest& request,
+                                    const Scope& scope) const noexcept;
+  struct Period {
+    TimePoint since;
+    TimePoint now;
+  };
+  [[nodiscard]] bool deadline_passed(const AdmissionRequest& request, Scope& scope,
+                                     const Period& held) noexcept;
   /// The request's deadline if the deadline rule is enforced; else none.
   [[nodiscard]] TimePoint binding_deadline(const AdmissionRequest& request) const noexcept;
   /// Whose turns a request uses in the waiting room; zero: of nobody in particular.
   [[nodiscard]] std::uint64_t turns_of(const AdmissionRequest& request) const noexcept;
+  /// The same where turns go by actor.
+  [[nodiscard]] static std::uint64_t flow_of(const AdmissionRequest& request) noexcept;
   /// The request as its waiting room sees it.
   [[nodiscard]] WaitingRoom::Newcomer newcomer_of(const AdmissionRequest& request, Scope& scope,
                                                   TimePoint now) const noexcept;
@@ -170,11 +185,14 @@ inline TimePoint AdmissionController::Impl::binding_deadline(
 }
 
 // The name hash is keyed, so nobody can choose which flows it maps to.
-inline std::uint64_t AdmissionController::Impl::turns_of(
-    const AdmissionRequest& request) const noexcept {
-  if (live.fair.load(kRelaxed) == Fairness::kOff) return 0;
+inline std::uint64_t AdmissionController::Impl::flow_of(const AdmissionRequest& request) noexcept {
   if (!request.actor.present()) return request.source;
   return std::max<std::uint64_t>(request.actor.key.low ^ request.actor.key.high, 1);
+}
+
+inline std::uint64_t AdmissionController::Impl::turns_of(
+    const AdmissionRequest& request) const noexcept {
+  return live.fair.load(kRelaxed) == Fairness::kOff ? 0 : flow_of(request);
 }
 
 // Always inline: every request that waits asks, and the struct need not pass through memory.

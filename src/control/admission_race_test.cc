@@ -207,6 +207,57 @@ TEST(AdmissionRace, GrowthExceedsNeitherTheActorsNorTheProcessWideBytes) {
   }
 }
 
+// Of requests that began together, exactly as many get a place as there are, and all hold their
+// actor's count until then.
+TEST(AdmissionRace, TicketsDoNotExceedTheLimitWhenTheyAreUsedTogether) {
+  AdmissionConfig config = wide_config();
+  config.limit.initial_limit = kBound;
+  config.normal_wait_max = Duration(0);
+  Race race(config);
+  AdmissionRequest request = request_of(Priority::kNormal);
+  request.actor = race.controller.identify("alice");
+  std::array<Ticket, kTries> tickets;
+  race.before_round = [&] {
+    for (Ticket& ticket : tickets) ticket = race.controller.take_ticket(request, kStart).value();
+    EXPECT_EQ(race.controller.top_actors(1).at(0).in_flight, kTries);
+  };
+  race.after_all = [&] {
+    for (Ticket& ticket : tickets) ticket = Ticket();
+  };
+  race.at_the_bound = [&] {
+    return race.controller.stats().in_flight == kBound &&
+           race.controller.top_actors(1).at(0).in_flight == kBound;
+  };
+  race.run(kRacers, [&](std::size_t i) {
+    Waiter waiter;
+    Entered entered = race.controller.enter(std::move(tickets[i]), waiter, kStart);
+    race.held[i] = std::move(entered.permit);
+    return entered.kind == Entered::Kind::kAdmitted;
+  });
+}
+
+TEST(ActorAdmissionRace, TicketsDoNotExceedTheCap) {
+  AdmissionConfig config = wide_config();
+  config.inflight_max = kBound;
+  Race race(config);
+  AdmissionRequest request = request_of(Priority::kNormal);
+  request.actor = race.controller.identify("alice");
+  std::array<Ticket, kTries> tickets;
+  race.before_round = [&] {
+    for (Ticket& ticket : tickets) ticket = Ticket();
+  };
+  race.at_the_bound = [&] {
+    return race.controller.top_actors(1).at(0).in_flight == kBound &&
+           race.controller.stats().in_flight == 0;
+  };
+  race.run(kTries, [&](std::size_t i) {
+    auto ticket = race.controller.take_ticket(request, kStart);
+    if (!ticket) return false;
+    tickets[i] = std::move(ticket).value();
+    return true;
+  });
+}
+
 // A waiting room of sixteen: its bound is exact as well.
 TEST(AdmissionRace, DoesNotExceedTheWaitingRoom) {
   AdmissionConfig config = wide_config();

@@ -3,18 +3,21 @@
 #include <algorithm>
 
 #include "forward_head.h"
+#include "upstream/kept_body.h"
 #include "upstream/upstream.h"
 
 namespace weir::inline v0::gateway {
 
+static_assert(BufferingConfig::kBlocksPerBody <= upstream::KeptBody::kBlocksMax);
+
 // A buffer is held until the response begins: by requests in flight, by waiting ones, and by those
-// that wait for an endpoint, which are in no limit.
+// that wait for an endpoint or for their body, which are in no limit.
 std::uint32_t GatewaySizes::heads_for(const config::Config& config, std::uint32_t scopes) noexcept {
   // Room for a reload that raises a small max_concurrent.
   constexpr std::uint32_t kConcurrentRoom = 512;
   const AdmissionConfig& admission = config.admission;
   std::uint64_t at_once = std::uint64_t{std::max(admission.max_concurrent, kConcurrentRoom)} +
-                          std::uint64_t{admission.waiting_max} * scopes;
+                          std::uint64_t{admission.waiting_max} * scopes + config.buffering.blocks();
   for (const upstream::UpstreamConfig& upstream : config.upstreams) {
     at_once += upstream.hold_requests_max;
   }
@@ -36,6 +39,9 @@ GatewaySizes::GatewaySizes(const config::Config& config) noexcept
   tunnels = std::min(config.server.tunnels_max, config.server.streams_max);
   request_bodies = ordinary / 2 + 1 + reserved + tunnels;
   request_body_bytes = config.server.conn_decrypted_buf_size;
+  request_buffers = config.buffering.blocks();
+  request_buffer_bytes = static_cast<std::size_t>(config.buffering.block_bytes());
+  buffer_request_max = config.buffering.buffer_request_max;
   // Eight times the rate below which the server always ends a body: 4 kB/s by default.
   token_cache = config.actors.jwt.cache_size;
   slow_body_rate = static_cast<std::uint32_t>(
@@ -51,6 +57,8 @@ upstream::UpstreamMemory::Shape GatewayCore::memory_shape(const GatewaySizes& si
           .head_bytes = sizes.request_head_bytes,
           .bodies = sizes.request_bodies,
           .body_bytes = sizes.request_body_bytes,
+          .buffers = sizes.request_buffers,
+          .buffer_bytes = sizes.request_buffer_bytes,
           .regions = std::max(1U, sizes.response_regions),
           .region_bytes = sizes.response_region_bytes,
           .sessions = sizes.room.sessions,

@@ -38,6 +38,9 @@ struct GatewaySizes {
   std::uint32_t tunnels = 0;              // of all loops; each has a piece of a body to its end
   std::uint32_t request_bodies = 0;       // of all loops, those of tunnels included
   std::size_t request_body_bytes = 0;     // a piece of a body
+  std::uint32_t request_buffers = 0;      // of all loops
+  std::size_t request_buffer_bytes = 0;   // a piece of a body that is received first
+  std::uint64_t buffer_request_max = 0;   // longer bodies are forwarded as they come
   std::uint32_t response_regions = 0;     // of all loops
   std::size_t response_region_bytes = 0;  // a response head, or a piece of a body
   std::size_t session_bytes = 0;

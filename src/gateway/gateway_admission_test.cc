@@ -180,9 +180,11 @@ TEST(Gateway, ATrustedPeersWordCounts) {
   EXPECT_TRUE(late.has("x-weir-reason: deadline\r\n"));
 }
 
-TEST(Gateway, ABodyIsAskedForOnlyOnceItIsAdmitted) {
+TEST(Gateway, ABodyThatIsForwardedAsItComesIsAskedForOnlyOnceItIsAdmitted) {
   HeldOrigin origin;
-  RunningGateway gateway(with_fixed_limit(gateway_config({origin.address()}), 1));
+  config::Config config = with_fixed_limit(gateway_config({origin.address()}), 1);
+  config.routes[0].buffer_request_max = 0;
+  RunningGateway gateway(config);
   constexpr std::string_view kExpect =
       "POST / HTTP/1.1\r\nhost: t\r\ncontent-length: 5\r\nexpect: 100-continue\r\n\r\n";
   Client first(gateway.port());

@@ -114,6 +114,9 @@ MemoryBudget gateway_budget(const config::Config& config) {
       "conn_decrypted_buf_size × half the requests");
   add("gateway tunnels", sizes.tunnels, sizes.request_body_bytes,
       "conn_decrypted_buf_size × tunnels_max");
+  // Bodies that are received before the request is forwarded.
+  add("gateway request buffers", sizes.request_buffers, sizes.request_buffer_bytes,
+      "buffer_request_pool, in quarters of buffer_request_max");
   // From the upstreams: leased while bytes are pending.
   add("gateway response regions", sizes.response_regions, sizes.response_region_bytes,
       "response_head_bytes_max × requests at once");

@@ -16,6 +16,7 @@
 #include "core.h"
 #include "loop_upstream.h"
 #include "proxied_request.h"
+#include "received_first_list.h"
 #include "request_log.h"
 #include "served_upstream.h"
 #include "upload_list.h"
@@ -78,6 +79,10 @@ class GatewayLoop {
   using Tunnels = IntrusiveList<ProxiedRequest, &ProxiedRequest::tunnel_hook>;
   [[nodiscard]] Tunnels& tunnels() noexcept { return tunnels_; }
   [[nodiscard]] bool draining() const noexcept { return draining_; }
+  /// Requests whose bodies are received before they ask for a place.
+  [[nodiscard]] ReceivedFirstList& received_first() noexcept { return received_first_; }
+  /// A body found no memory to be received first. False: no other one is so slow as to be ended.
+  [[nodiscard]] bool make_room_for_bodies();
   /// `newcomer` found no place: slow uploads are ended.
   void short_of_places(const ProxiedRequest& newcomer);
   /// The time after which a refused client should try again.
@@ -116,6 +121,7 @@ class GatewayLoop {
   std::uint64_t kept_back_ = 0;  // ordinary requests refused to keep places for critical ones
   UploadList uploads_;
   TokenVerifier tokens_;
+  ReceivedFirstList received_first_;
   std::vector<std::unique_ptr<LoopUpstream>> upstreams_;  // as the rules number them
   std::vector<std::unique_ptr<LoopUpstream>> leaving_;    // not in the table, not gone
   std::vector<ResponseField> fields_;

@@ -40,7 +40,7 @@ config::Config moved_to(config::Config config, const std::string& name,
 
 bool all_pools_are_empty(const RunningGateway& gateway) {
   const nlohmann::json pools = nlohmann::json::parse(gateway.page("/pools"))["pools"];
-  for (const char* name : {"proxied_requests", "request_heads", "request_bodies",
+  for (const char* name : {"proxied_requests", "request_heads", "request_bodies", "request_buffers",
                            "upstream_sessions", "response_regions"}) {
     if (pools[name]["used"] != 0) return false;
   }

@@ -22,6 +22,7 @@ std::vector<NamedPool> pools_of(const GatewayView& view, const ServerStats& serv
           {"proxied_requests", proxied},
           {"request_heads", view.core.memory.heads.stats()},
           {"request_bodies", view.core.memory.bodies.stats()},
+          {"request_buffers", view.core.memory.buffers.stats()},
           {"upstream_sessions", view.core.memory.sessions.stats()},
           {"response_regions", view.core.memory.regions.stats()}};
 }

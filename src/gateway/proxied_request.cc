@@ -126,27 +126,13 @@ void ProxiedRequest::begin(const ServerRequest& request, const Route& route, con
     if (home_.log().on()) note_.take(request, caller);
     return refuse(actor.throttled ? GatewayRefusal::kTokenRate : GatewayRefusal::kNoActor);
   }
-  Entered entered = ask_admission(ask);
-  if (entered.kind == Entered::Kind::kRefused && !home_.log().on()) return refuse(entered.reason);
+  const bool in_parts = may_receive_first(request, route);
+  const Reason reason = in_parts ? take_ticket(ask) : enter(ask);
   if (home_.log().on()) take_note(request, caller, actor);
-  switch (entered.kind) {
-    case Entered::Kind::kRefused:
-      return refuse(entered.reason);
-    case Entered::Kind::kAdmitted:
-      permit_ = std::move(entered.permit);
-      break;
-    case Entered::Kind::kWaiting:
-      state_ = State::kWaiting;
-      break;
-  }
+  if (reason != Reason::kAdmitted) return refuse(reason);
   // Written now even if the request waits: the views of the head are valid only during this call.
   if (!write_head(request, caller, intent, id)) return;
-  if (state_ == State::kWaiting) {
-    stream_->pause();
-    home_.watch_expiry(waiter_.expires_at());
-    return;
-  }
-  launch();
+  in_parts ? receive_first(*request.body_length) : proceed();
 }
 
 void ProxiedRequest::take_note(const ServerRequest& request, const Caller& caller,
@@ -160,17 +146,33 @@ void ProxiedRequest::note_limit() noexcept {
   note_.limit = home_.core().controller.limit(to_.served->scope());
 }
 
-/// Admission's decision. If there is no place, uploads may have ended for it.
-Entered ProxiedRequest::ask_admission(const AdmissionRequest& ask) {
-  Entered entered{.kind = Entered::Kind::kRefused, .reason = Reason::kOverload};
-  if (!uploads() || home_.uploads().may_begin(*this, asked_at_)) {
-    entered = home_.core().controller.enter(ask, waiter_, asked_at_);
-  }
-  const bool short_of_places =
-      entered.kind == Entered::Kind::kWaiting ||
-      (entered.kind == Entered::Kind::kRefused && entered.reason == Reason::kOverload);
-  if (short_of_places) home_.short_of_places(*this);
-  return entered;
+/// kAdmitted: it was not refused, but perhaps it waits.
+Reason ProxiedRequest::enter(const AdmissionRequest& ask) {
+  if (!may_ask()) return settle({.reason = Reason::kOverload});
+  return settle(home_.core().controller.enter(ask, waiter_, asked_at_));
+}
+
+/// Uploads may have ended for it.
+bool ProxiedRequest::may_ask() {
+  return !uploads() || home_.uploads().may_begin(*this, asked_at_);
+}
+
+/// Takes admission's decision. If there is no place, uploads may end for it.
+Reason ProxiedRequest::settle(Entered entered) {
+  const bool waits = entered.kind == Entered::Kind::kWaiting;
+  const bool refused = entered.kind == Entered::Kind::kRefused;
+  if (waits || (refused && entered.reason == Reason::kOverload)) home_.short_of_places(*this);
+  if (refused) return entered.reason;
+  permit_ = std::move(entered.permit);
+  if (waits) state_ = State::kWaiting;
+  return Reason::kAdmitted;
+}
+
+/// To the upstream, or to the waiting room.
+void ProxiedRequest::proceed() {
+  if (state_ != State::kWaiting) return launch();
+  stream_->pause();
+  home_.watch_expiry(waiter_.expires_at());
 }
 
 /// False: the head could not be written, and the request has been answered.
@@ -224,102 +226,19 @@ void ProxiedRequest::launch() {
   state_ = State::kActive;
   const Result<void, upstream::UpstreamFailure> started = call_.start(start_);
   if (!started) return fail(started.error());
-  launched_at_ = home_.now();
+  reading_since_ = home_.now();
   // Responses that nobody reads may hold the connections.
   if (!call_.under_way() && to_.served->upstream.full()) stream_->make_room();
   if (uploads()) home_.uploads().add(*this);
   if (grpc()) stream_->expect_silence();
   // The body is requested after the head is sent: until then there is only room for the head. What
   // a client sends behind a request for a tunnel is passed on only if there will be one.
-  if (upgrade_ || (has_body_ && !call_.send_body({}, false))) {
+  if (upgrade_ || (streams_body() && !call_.send_body({}, false))) {
     stream_->pause();
   } else {
     stream_->resume();
   }
   charge();
-}
-
-// ---- the request's body
-
-void ProxiedRequest::on_headers(ServerStream&, const ServerRequest&) {
-  WEIR_ASSERT(false);  // only the front handler receives heads
-}
-
-void ProxiedRequest::on_body(ServerStream& stream, const http::BodyChunk& chunk) {
-  if (!call_.active() || request_ended_) return;
-  if (max_body_ > 0 && stream.body_bytes_received() > max_body_ && !call_.tunnel()) {
-    if (stream.response_started()) return stream.reset();
-    return refuse(GatewayRefusal::kBodyTooLarge);
-  }
-  request_ended_ = chunk.last();
-  if (tunnel_.stands) return pass_to_upstream(chunk.text(), chunk.last());
-  if (request_ended_) end_upload();
-  if (!call_.send_body(chunk.text(), chunk.last())) stream.pause();
-  charge();
-}
-
-void ProxiedRequest::on_trailers(ServerStream& stream, const http::HeaderList& trailers) {
-  if (!call_.active() || request_ended_) return;
-  request_ended_ = true;
-  end_upload();
-  std::array<http::HeaderView, http::HttpLimits::kHeaderCountCap> kept;
-  std::size_t count = 0;
-  for (const http::HeaderView& field : trailers) {
-    if (may_forward_trailer(field)) kept[count++] = field;
-  }
-  if (!call_.send_trailers({kept.data(), count})) stream.pause();
-  charge();
-}
-
-void ProxiedRequest::end_upload() noexcept {
-  home_.uploads().remove(*this);
-}
-
-bool ProxiedRequest::yield_if_slow(const SlowUploadRule& rule) {
-  if (!call_.under_way()) return false;  // we do not read its body: the client is not slow
-  if (judge_upload(upload_state(), rule) != UploadVerdict::kTooSlow) return false;
-  yield_place();
-  return true;
-}
-
-void ProxiedRequest::yield_place() {
-  slow_ = EndedBy::kClient;
-  finish_permit(Outcome::kError);  // no sample: a slow client says nothing about the service
-  refuse(GatewayRefusal::kSlowBody);
-}
-
-UploadState ProxiedRequest::upload_state() const noexcept {
-  return {.priority = priority_,
-          .since = home_.now() - launched_at_,
-          .received_bytes = stream_->body_bytes_received(),
-          .held_bytes = call_.unsent_bytes(),
-          .response_started = stream_->response_started()};
-}
-
-bool ProxiedRequest::waits_for_its_client() const noexcept {
-  return call_.under_way() && priority_ != Priority::kCritical && call_.unsent_bytes() == 0 &&
-         !stream_->response_started();
-}
-
-void ProxiedRequest::on_upstream_blocked() {
-  stream_->pause();
-}
-
-void ProxiedRequest::on_upstream_writable() {
-  if (state_ == State::kLingering) return;
-  if (tunnel_.leaving) say_goodbye();
-  const bool waits = (upgrade_ && !tunnel_.stands) || !call_.takes_body();
-  if (charge() && !waits) stream_->resume();
-}
-
-// A request that waits for an endpoint occupies nothing of the service: others may have its units
-// until there is one. Then all that were held go by the limit.
-void ProxiedRequest::on_upstream_held() {
-  permit_.give_units_back(home_.now());
-}
-
-bool ProxiedRequest::may_leave_hold() {
-  return permit_.try_take_units();
 }
 
 // ---- the response
@@ -435,36 +354,6 @@ void ProxiedRequest::on_writable(ServerStream&) {
   untaken_ = 0;
   if (tunnel_.leaving) say_goodbye();
   if (charge()) call_.resume();
-}
-
-// ---- bytes
-
-std::uint64_t ProxiedRequest::bytes_to_charge() const noexcept {
-  const std::uint64_t untaken = std::max<std::uint64_t>(untaken_, call_.kept_bytes());
-  const std::uint64_t response = stream_->unsent_bytes() + untaken;
-  if (!announced_) return response + (call_.active() ? call_.held_bytes() : 0);
-  const std::uint64_t received = stream_->body_bytes_received();
-  return response + (request_ended_ ? received : std::max(received, reserved_));
-}
-
-bool ProxiedRequest::charge() noexcept {
-  if (!permit_) return true;
-  const std::uint64_t wanted = bytes_to_charge();
-  if (wanted <= permit_.bytes()) {
-    permit_.shrink(permit_.bytes() - wanted);
-    return true;
-  }
-  const Result<void, Reason> grown = permit_.try_grow(wanted - permit_.bytes());
-  if (!grown) over_budget(grown.error());
-  return grown.has_value();
-}
-
-void ProxiedRequest::over_budget(Reason reason) {
-  if (priority_ == Priority::kCritical) home_.count_critical_shed();
-  if (!stream_->response_started()) return refuse(reason);
-  cut_ = reason;
-  call_.cancel();
-  stream_->reset();
 }
 
 }  // namespace weir::inline v0::gateway

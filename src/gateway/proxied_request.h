@@ -10,6 +10,7 @@
 #include "weir/control/admission_controller.h"
 #include "weir/control/admission_request.h"
 #include "weir/control/permit.h"
+#include "weir/control/ticket.h"
 #include "weir/control/waiter.h"
 #include "weir/experimental/io/loop.h"
 #include "weir/experimental/server/handler.h"
@@ -37,14 +38,16 @@ struct Route;
 /// One request that the gateway forwards, from its head to the last byte of its response.
 ///
 ///   state      meaning                                           ends with
-///   kJudged    admission decides                                 admitted, waiting, or answered
+///   kJudged    admission decides                                 the states below, or answered
+///   kReceiving its body is received first; it has a ticket       its last byte, or disconnect
 ///   kWaiting   in the waiting room; its body is not read         grant, refusal, or disconnect
 ///   kActive    a call to the upstream                            its end, on either side
 ///   kLeaving   the client disconnected while a grant is posted   collecting that permit
 ///   kLingering the client left; the upstream works on it         the answer's head, or kLingerMax
 ///
-/// Body bytes are read from the client only as fast as the upstream accepts them, and the other way
-/// round; bytes that are held are charged to the permit.
+/// A body that is received first is complete when the request asks for its place, and is sent as a
+/// whole. Bytes of others are read from the client only as fast as the upstream accepts them, and
+/// the other way round. Bytes that are held are charged to the ticket or the permit.
 /// Thread-safety: its loop's thread; the waiter's callback only posts a task.
 /// Lifetime: a place in the loop's slab; ends itself by GatewayLoop::release().
 class ProxiedRequest final : public Handler, public upstream::CallEvents {
@@ -58,7 +61,7 @@ class ProxiedRequest final : public Handler, public upstream::CallEvents {
   void begin(const ServerRequest& request, const Route& route, const Caller& caller,
              const Intent& intent);
 
-  // For UploadList.
+  // For UploadList and ReceivedFirstList.
   /// Ends the request if judge_upload() finds its client too slow. True: this object is destroyed.
   bool yield_if_slow(const SlowUploadRule& rule);
   /// Ends the request for others that find no place. This object is destroyed.
@@ -67,7 +70,7 @@ class ProxiedRequest final : public Handler, public upstream::CallEvents {
   /// Its place is held for its client alone: more of the body is awaited, and nothing else.
   [[nodiscard]] bool waits_for_its_client() const noexcept;
   /// Whether its body is to be read after its admission.
-  [[nodiscard]] bool uploads() const noexcept { return has_body_ && !upgrade_; }
+  [[nodiscard]] bool uploads() const noexcept { return streams_body() && !upgrade_; }
   [[nodiscard]] bool grpc() const noexcept { return form_ == AnswerForm::kGrpc; }
   [[nodiscard]] Priority priority() const noexcept { return priority_; }
   [[nodiscard]] std::uint64_t source() const noexcept { return source_; }
@@ -76,7 +79,8 @@ class ProxiedRequest final : public Handler, public upstream::CallEvents {
     return waiter_.state() == Waiter::State::kWaiting;
   }
   [[nodiscard]] ScopeId scope() const noexcept;
-  ListHook<ProxiedRequest> upload_hook;  // while its body is not complete
+  ListHook<ProxiedRequest> upload_hook;   // while its body is not complete, if it has a permit
+  ListHook<ProxiedRequest> receive_hook;  // the same, if its body is received first
 
   // For GatewayLoop, if it is a tunnel.
   /// The gateway drains: ends both directions between two frames, with a Close frame.
@@ -93,7 +97,7 @@ class ProxiedRequest final : public Handler, public upstream::CallEvents {
   void on_abort(ServerStream& stream, CloseReason reason) override;
 
  private:
-  enum class State : std::uint8_t { kJudged, kWaiting, kActive, kLeaving, kLingering };
+  enum class State : std::uint8_t { kJudged, kReceiving, kWaiting, kActive, kLeaving, kLingering };
 
   bool on_upstream_interim(const upstream::ResponseHead& head) override;
   bool on_upstream_head(const upstream::ResponseHead& head) override;
@@ -110,11 +114,24 @@ class ProxiedRequest final : public Handler, public upstream::CallEvents {
   // Before the call to the upstream.
   void take_note(const ServerRequest& request, const Caller& caller, const Actor& actor);
   void note_limit() noexcept;  // the one in force when it was decided about
-  [[nodiscard]] Entered ask_admission(const AdmissionRequest& ask);
+  [[nodiscard]] Reason enter(const AdmissionRequest& ask);
+  [[nodiscard]] bool may_ask();
+  [[nodiscard]] Reason settle(Entered entered);
   [[nodiscard]] bool write_head(const ServerRequest& request, const Caller& caller,
                                 const Intent& intent, const RequestId& id);
+  void proceed();
   void on_ready();
   void launch();
+
+  // A body that is received first.
+  [[nodiscard]] bool may_receive_first(const ServerRequest& request,
+                                       const Route& route) const noexcept;
+  [[nodiscard]] Reason take_ticket(const AdmissionRequest& ask);
+  void receive_first(std::uint64_t length);
+  void receive(const http::BodyChunk& chunk);
+  void use_ticket();
+  /// Its body is forwarded as it comes; that of a tunnel has no end.
+  [[nodiscard]] bool streams_body() const noexcept { return has_body_ && !received_first_; }
 
   // Ways to end.
   void refuse(GatewayReason refusal);
@@ -162,6 +179,7 @@ class ProxiedRequest final : public Handler, public upstream::CallEvents {
   ServerStream* stream_;
   RulesUse rules_;
   const Route* route_ = nullptr;
+  Ticket ticket_;
   Permit permit_;
   Waiter waiter_;
   io::Task ready_;
@@ -170,7 +188,7 @@ class ProxiedRequest final : public Handler, public upstream::CallEvents {
   std::uint64_t source_ = 0;  // a keyed hash of the client's address
   TimePoint received_at_{};
   TimePoint asked_at_{};
-  TimePoint launched_at_{};
+  TimePoint reading_since_{};  // its body
   Duration waited_{};
   Duration upstream_time_{};
   std::uint64_t max_body_ = 0;
@@ -186,8 +204,9 @@ class ProxiedRequest final : public Handler, public upstream::CallEvents {
   AnswerForm form_ = AnswerForm::kText;
   bool has_body_ = false;
   bool upgrade_ = false;
-  bool takes_interim_ = false;  // the client understands 1xx
-  bool announced_ = false;      // the whole body counts, not only the bytes held
+  bool received_first_ = false;  // its body, before it asked for a place
+  bool takes_interim_ = false;   // the client understands 1xx
+  bool announced_ = false;       // the whole body counts, not only the bytes held
   bool request_ended_ = false;
   bool response_ended_ = false;
   Tunnel tunnel_;

@@ -96,7 +96,7 @@ void ProxiedRequest::refuse(GatewayReason refusal) {
   to_.counters.refused[refusal.index()].add();
   log({.status = refusal.facts().http, .reason = refusal.name()});
   GatewayLoop& home = home_;
-  const TimePoint from = received_at_ + waited_;
+  const TimePoint from = (received_first_ ? asked_at_ : received_at_) + waited_;
   answer(answer_for(refusal, hint));  // this object may be destroyed now
   home.time_refusal(from);
 }

@@ -448,7 +448,7 @@ TEST_F(ProxiedRequestTest, TrailersEndTheAnswerAndThoseThatCannotBeSentAreDroppe
 }
 
 TEST_F(ProxiedRequestTest, ABodyWaitsUntilTheHeadIsOut) {
-  start();
+  start([](config::Config& config) { config.buffering.buffer_request_max = 0; });
   FakeStream stream(loop);
   ask(stream, 5);
   EXPECT_TRUE(stream.paused) << "there is room for the head only";

@@ -30,6 +30,7 @@ class UploadListTest : public ::testing::Test {
   static config::Config config_for(const std::string& origin) {
     config::Config config = with_fixed_limit(gateway_config({origin}), 4);
     config.server.loops = 1;
+    config.buffering.buffer_request_max = 0;  // all bodies are forwarded as they come
     config.admission.normal_wait_max = std::chrono::seconds(30);
     config.trust.peers = {*parse_ip_range("127.0.0.1")};
     return config;

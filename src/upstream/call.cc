@@ -46,7 +46,7 @@ void Call::opened(Dispatcher& dispatcher, std::byte* block, io::Access access) n
   trailers_at_.reset();
   last_failure_ = UpstreamFailure::kNone;
   body_complete_ = committed_ = tunnel_ = received_ = patient_ = deposited_ = false;
-  owes_writable_ = waited_for_owner_ = false;
+  owes_writable_ = waited_for_owner_ = buffering_ = false;
   no_hedge_ = policy::NoHedge::kNone;
   late_endpoint_.reset();
   hedged_after_ = {};
@@ -64,16 +64,38 @@ void Call::commit(const RequestHead& parts) noexcept {
   head_.text = block_;
 }
 
+bool Call::buffer_body(std::uint64_t length, const Start& start) noexcept {
+  WEIR_ASSERT(active() && !body_.is_open() && length > 0);
+  const bool leased = body_.open({.blocks = &dispatcher_->memory().buffers,
+                                  .loop = dispatcher_->loop_index(),
+                                  .access = access_,
+                                  .keep_max = length}) &&
+                      body_.can_keep(static_cast<std::size_t>(length));
+  if (!leased) {
+    body_.close();
+    return false;
+  }
+  buffering_ = true;
+  start_ = start;
+  set_deadline();
+  rearm();
+  return true;
+}
+
+void Call::add_to_buffer(std::string_view bytes) noexcept {
+  WEIR_ASSERT(active() && body_.keeping());
+  body_.append(bytes);
+}
+
 Result<void, UpstreamFailure> Call::start(const Start& start) noexcept {
   WEIR_ASSERT(active() && head_.size > 0);
   start_ = start;
   const std::uint32_t last = dispatcher_->upstream().read_classes() - 1;
   start_.reads = static_cast<ReadClass>(std::min<std::uint32_t>(start.reads, last));
   const Upstream& upstream = dispatcher_->upstream();
-  const Duration overall = start.overall.value_or(upstream.timeouts().overall);
-  deadline_ = overall > Duration(0) ? dispatcher_->now() + overall : TimePoint::max();
-  if (start.deadline != TimePoint{}) deadline_ = std::min(deadline_, start.deadline);
-  body_complete_ = head_.framing == RequestFraming::kNone && !head_.upgrade;
+  const bool buffered = std::exchange(buffering_, false);
+  if (!buffered) set_deadline();
+  body_complete_ = buffered || (head_.framing == RequestFraming::kNone && !head_.upgrade);
   UpstreamFailure failure = UpstreamFailure::kNone;
   if (!body_complete_ &&
       !body_.open({.blocks = &dispatcher_->memory().bodies,
@@ -91,6 +113,12 @@ Result<void, UpstreamFailure> Call::start(const Start& start) noexcept {
   if (failure == UpstreamFailure::kNone) return {};
   detach();
   return unexpected(failure);
+}
+
+void Call::set_deadline() noexcept {
+  const Duration overall = start_.overall.value_or(dispatcher_->upstream().timeouts().overall);
+  deadline_ = overall > Duration(0) ? dispatcher_->now() + overall : TimePoint::max();
+  if (start_.deadline != TimePoint{}) deadline_ = std::min(deadline_, start_.deadline);
 }
 
 AttemptFields Call::fields_for(std::uint32_t attempt) const noexcept {
@@ -432,7 +460,7 @@ void Call::rearm() noexcept {
 
 void Call::on_timer(TimePoint now) {
   if (deadline_ <= now) {
-    waited_for_owner_ = received_ || (!racing() && attempt_->waits_for_owner());
+    waited_for_owner_ = received_ || buffering_ || (!racing() && attempt_->waits_for_owner());
     cancel_attempts();
     if (deadline_ == start_.deadline) return end(UpstreamFailure::kDeadline);
     if (held_hook.linked()) return hold_expired();  // no endpoint was slow: there was none

@@ -9,7 +9,8 @@ from processes import SIGHUP, Origin, ProcessTest, Weir, get, wait_until
 
 RATE = 250  # requests a second, over HTTP/1.1 and as many over HTTP/2
 SECONDS = 25
-POOLS = ("proxied_requests", "request_heads", "request_bodies", "response_regions",
+POOLS = ("proxied_requests", "request_heads", "request_bodies", "request_buffers",
+         "response_regions",
          "upstream_sessions")
 
 

@@ -18,6 +18,7 @@
 #include "weir/control/decision_record.h"
 #include "weir/control/parker.h"
 #include "weir/control/permit.h"
+#include "weir/control/ticket.h"
 #include "weir/control/waiter.h"
 #include "weir/policy/baseline_exchange.h"
 #include "weir/policy/reason.h"
@@ -39,7 +40,7 @@ struct Entered {
 ///   1 deadline · 2 memory · 3 too large · 4 peer · 5 actor, then bytes · 6 class cap · 7 limit
 /// There are three forms. try_admit() never waits. enter() and collect() wait without blocking, for
 /// event loops. admit() blocks the thread through a Parker. Only check 7 can wait, and only for
-/// high and normal.
+/// high and normal. take_ticket() makes checks 1 to 6 alone, for a request that is not complete.
 ///
 /// Promises: no bound is exceeded under any interleaving (each is checked and taken in one atomic
 /// step); critical is never refused and never waits; a refusal changes only counters; everything
@@ -88,6 +89,13 @@ class AdmissionController {
   /// Like try_admit(), but the request may wait. `waiter` must be idle or collected; see Waiter.
   [[nodiscard]] Entered enter(const AdmissionRequest& request, Waiter& waiter,
                               TimePoint now) noexcept;
+  /// Checks 1 to 6 now; the request asks for its place later, by enter() with the ticket. A refused
+  /// client is so told at once, although its request is not complete.
+  [[nodiscard]] Result<Ticket, Reason> take_ticket(const AdmissionRequest& request,
+                                                   TimePoint now) noexcept;
+  /// The second part: as enter() for the request of the ticket (asserted: it has one), which is
+  /// used up. With a ticket of this moment it decides what enter() alone would have decided.
+  [[nodiscard]] Entered enter(Ticket&& ticket, Waiter& waiter, TimePoint now) noexcept;
   /// Returns the result of a waiter that is granted or refused (asserted).
   [[nodiscard]] Result<Permit, Reason> collect(Waiter& waiter, TimePoint now) noexcept;
   /// True: the waiter no longer waits and holds nothing; on_ready will not fire and is not running.

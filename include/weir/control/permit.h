@@ -84,6 +84,7 @@ class [[nodiscard]] Permit {
 
  private:
   friend class AdmissionController;
+  friend class Ticket;
 
   static constexpr std::uint32_t kNoEntry = ~std::uint32_t{0};
 

@@ -165,9 +165,14 @@ void Nghttp2Codec::grant(StreamId id, std::uint64_t bytes) {
   if (stream->granted <= stream->announced) return;
   if (stream->content_length != Stream::kNoLength && stream->announced >= stream->content_length)
     return;  // the whole body is already announced
-  // Not for every few bytes: only when the peer has used half of the announced window.
+  // Not for every few bytes: only when the peer has used half of what it may have. A body of
+  // unknown length may be short: the window that it begins with may do.
   const std::uint64_t left = stream->announced - std::min(stream->announced, stream->received);
-  if (left > limits_->stream_window_bytes / 2) return;
+  const bool may_do = stream->received == 0 && stream->content_length == Stream::kNoLength;
+  const std::uint64_t whole = may_do
+                                  ? limits_->stream_window_bytes
+                                  : stream->granted - std::min(stream->granted, stream->received);
+  if (left > whole / 2) return;
   const auto more = static_cast<std::uint32_t>(
       std::min<std::uint64_t>(stream->granted - stream->announced, kStreamIdMax));
   stream->announced += more;

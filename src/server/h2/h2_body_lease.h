@@ -1,21 +1,25 @@
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <span>
 #include <string_view>
-#include <utility>
 
 #include "weir/base/assert.h"
 #include "weir/experimental/http/header_view.h"
 
+#include "policy/body_window.h"
+
 namespace weir::inline v0::inline server {
 
 /// What a stream has received while its handler has paused: body bytes, then perhaps trailers, in
-/// one leased block.
+/// one leased block or in several. The bytes are a ring over all blocks; trailers are in the first.
 ///
-/// The window of the stream is the free room, so put() always finds room.
+/// The window of the stream is at most the free room, so put() always finds room. Blocks are added
+/// and taken away only while it is empty.
 /// Promises: bytes and trailers are returned in order and unchanged.
 /// Thread-safety: none. Cost: one copy of the bytes that are stored.
 class BodyLease {
@@ -30,40 +34,59 @@ class BodyLease {
   };
 
   void attach(std::byte* block, const Shape& shape) noexcept {
-    block_ = block;
     shape_ = shape;
-    begin_ = end_ = trailers_end_ = 0;
-    trailer_count_ = 0;
+    blocks_[0] = block;
+    count_ = 1;
+    begin_ = size_ = 0;
+    trailers_end_ = trailer_count_ = 0;
   }
-  /// Returns the block, or nullptr; its content is dropped.
+  void add(std::byte* block) {
+    WEIR_ASSERT(empty() && attached() && count_ < blocks_.size());
+    blocks_[count_++] = block;
+    begin_ = 0;
+  }
+  /// Returns the block that was added last, not the first one.
+  [[nodiscard]] std::byte* take_away() {
+    WEIR_ASSERT(empty() && count_ > 1);
+    begin_ = 0;
+    return blocks_[--count_];
+  }
+  /// Returns a block, or nullptr if none is left; the content is dropped.
   [[nodiscard]] std::byte* detach() noexcept {
-    begin_ = end_ = 0;
-    return std::exchange(block_, nullptr);
+    begin_ = size_ = 0;
+    return count_ == 0 ? nullptr : blocks_[--count_];
   }
-  [[nodiscard]] bool attached() const noexcept { return block_ != nullptr; }
-  [[nodiscard]] bool empty() const noexcept { return begin_ == end_; }
-  [[nodiscard]] std::size_t size() const noexcept { return end_ - begin_; }
+  [[nodiscard]] bool attached() const noexcept { return count_ > 0; }
+  [[nodiscard]] std::uint32_t blocks() const noexcept { return count_; }
+  [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+  [[nodiscard]] std::size_t capacity() const noexcept {
+    return std::size_t{count_} * shape_.body_bytes;
+  }
 
   void put(std::span<const std::uint8_t> bytes) {
     if (bytes.empty()) return;
-    WEIR_ASSERT(block_ != nullptr && bytes.size() <= shape_.body_bytes - size());
-    if (bytes.size() > shape_.body_bytes - end_) {
-      std::memmove(block_, block_ + begin_, size());
-      end_ -= begin_;
-      begin_ = 0;
+    WEIR_ASSERT(bytes.size() <= capacity() - size_);
+    while (!bytes.empty()) {
+      const std::span<std::byte> room = at((begin_ + size_) % capacity());
+      const std::size_t n = std::min(bytes.size(), room.size());
+      std::memcpy(room.data(), bytes.data(), n);
+      size_ += n;
+      bytes = bytes.subspan(n);
     }
-    std::memcpy(block_ + end_, bytes.data(), bytes.size());
-    end_ += static_cast<std::uint32_t>(bytes.size());
   }
-  /// The oldest bytes, at most that many. They stay until consume().
+  /// The oldest bytes, at most that many, as far as they are in one piece. They stay until
+  /// consume().
   [[nodiscard]] std::span<const std::uint8_t> front(std::size_t most) const noexcept {
-    const std::size_t n = size() < most ? size() : most;
-    return {reinterpret_cast<const std::uint8_t*>(block_) + begin_, n};
+    if (empty()) return {};
+    const std::span<std::byte> piece = at(begin_);
+    return {reinterpret_cast<const std::uint8_t*>(piece.data()),
+            std::min({piece.size(), size_, most})};
   }
   void consume(std::size_t bytes) {
-    WEIR_ASSERT(bytes <= size());
-    begin_ += static_cast<std::uint32_t>(bytes);
-    if (begin_ == end_) begin_ = end_ = 0;
+    WEIR_ASSERT(bytes <= size_);
+    size_ -= bytes;
+    begin_ = empty() ? 0 : (begin_ + bytes) % capacity();
   }
 
   void put_trailers(const http::HeaderList& trailers) {
@@ -85,7 +108,12 @@ class BodyLease {
   }
 
  private:
-  [[nodiscard]] std::byte* trailers() const noexcept { return block_ + shape_.body_bytes; }
+  /// From this place of the ring to the end of its block.
+  [[nodiscard]] std::span<std::byte> at(std::size_t place) const noexcept {
+    const std::size_t within = place % shape_.body_bytes;
+    return {blocks_[place / shape_.body_bytes] + within, shape_.body_bytes - within};
+  }
+  [[nodiscard]] std::byte* trailers() const noexcept { return blocks_[0] + shape_.body_bytes; }
   void put_text(std::string_view text) {
     const auto size = static_cast<std::uint32_t>(text.size());
     WEIR_ASSERT(sizeof size + size <= shape_.trailer_bytes - trailers_end_);
@@ -101,12 +129,13 @@ class BodyLease {
     return {text, size};
   }
 
-  std::byte* block_ = nullptr;
+  std::array<std::byte*, policy::kWindowLeasesMax> blocks_{};
   Shape shape_;
-  std::uint32_t begin_ = 0;
-  std::uint32_t end_ = 0;
+  std::uint32_t count_ = 0;
   std::uint32_t trailers_end_ = 0;
   std::uint32_t trailer_count_ = 0;
+  std::size_t begin_ = 0;
+  std::size_t size_ = 0;
 };
 
 }  // namespace weir::inline v0::inline server

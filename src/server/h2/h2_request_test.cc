@@ -101,7 +101,9 @@ TEST(H2Request, BodyComesInOrderAndEndsOnce) {
 
 TEST(H2Request, LargeBodyFollowsTheWindowsThatAreOpened) {
   Collector seen;
-  RunningServer server(small_config(), every_loop([&](ScriptedHandler& h) { seen.bind(h); }));
+  ServerConfig config = small_config();
+  config.http2.connection_window_bytes = 65535;
+  RunningServer server(config, every_loop([&](ScriptedHandler& h) { seen.bind(h); }));
   H2Client client(server.port());
   ASSERT_TRUE(client.in_step());  // SETTINGS are acknowledged: windows begin at 16 KB
   const std::string body = pattern(400'000);

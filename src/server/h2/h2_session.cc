@@ -195,16 +195,53 @@ bool H2Session::take_lease(H2Stream& stream, io::Access access) {
   if (block == nullptr) return false;
   const BodyLease::Shape shape = shard_.shared().lease_shape;
   stream.lease_.attach(block, shape);
+  stream.window_.begin(now());
   ++leases_;
   wire_->grant(stream.wire_id(), shape.body_bytes);
   return true;
 }
 
 void H2Session::give_back_lease(H2Stream& stream) noexcept {
-  std::byte* block = stream.lease_.detach();
-  if (block == nullptr) return;
+  if (!stream.lease_.attached()) return;
   --leases_;
-  shard_.shared().body_leases.release(shard_.index(), block);
+  while (std::byte* block = stream.lease_.detach()) {
+    shard_.shared().body_leases.release(shard_.index(), block);
+  }
+}
+
+void H2Session::return_window(H2Stream& stream, std::size_t bytes) {
+  wire_->grant(stream.wire_id(), stream.window_.take(bytes));
+  if (!stream.lease_.attached() || !stream.lease_.empty() || stream.window_.shrinking()) return;
+  for (std::uint32_t leaving = stream.window_.take_leaving(); leaving > 0; --leaving) {
+    shard_.shared().body_leases.release(shard_.index(), stream.lease_.take_away());
+  }
+  fit_window(stream);
+}
+
+/// More leases for a window that its client uses up quickly; fewer for a slow one, or if they are
+/// short. A further lease is never a reserved one.
+void H2Session::fit_window(H2Stream& stream) {
+  io::SharedBlocks& pool = shard_.shared().body_leases;
+  BodyLease& lease = stream.lease_;
+  const PoolFill fill{.capacity = pool.capacity(), .free = pool.free_count()};
+  const bool used_up = stream.window_.used_up(lease.capacity());
+  const bool may_be_short = lease.blocks() > 1 && 2 * fill.free <= fill.capacity;
+  if (!used_up && !may_be_short) return;
+  const std::uint32_t wanted =
+      policy::window_leases(stream.window_.use(lease.blocks(), now()), fill);
+  if (used_up) stream.window_.begin_round(now());
+  const std::uint32_t lease_bytes = shard_.shared().lease_shape.body_bytes;
+  if (wanted < lease.blocks()) {
+    return stream.window_.shrink(lease.blocks() - wanted, lease_bytes);
+  }
+  std::uint64_t more = 0;
+  while (lease.blocks() < wanted) {
+    std::byte* block = pool.acquire(shard_.index(), io::Access::kOrdinary);
+    if (block == nullptr) break;
+    lease.add(block);
+    more += lease_bytes;
+  }
+  if (more > 0) wire_->grant(stream.wire_id(), more);
 }
 
 bool H2Session::do_work() {

@@ -118,6 +118,8 @@ class H2Session final : public Session, private http::h2::SessionEvents {
   void watch_deadline(TimePoint at) noexcept { next_check_ = std::min(next_check_, at); }
   [[nodiscard]] ServerRequest request_of(const http::h2::RequestHead& head) const;
   void give_back_lease(H2Stream& stream) noexcept;
+  /// The handler has taken bytes: the peer may send as many again, or more, or fewer.
+  void return_window(H2Stream& stream, std::size_t bytes);
   void touch() noexcept;
   void note_critical(bool critical) noexcept {
     critical_streams_ = critical ? critical_streams_ + 1 : critical_streams_ - 1;
@@ -152,6 +154,7 @@ class H2Session final : public Session, private http::h2::SessionEvents {
   [[nodiscard]] Result<H2Stream*, RefuseReason> open_stream(http::h2::StreamId id, bool has_body,
                                                             io::Access access);
   [[nodiscard]] bool take_lease(H2Stream& stream, io::Access access);
+  void fit_window(H2Stream& stream);
   [[nodiscard]] H2Stream* next_ready() noexcept;
   [[nodiscard]] bool receive(TimePoint now);
   [[nodiscard]] bool do_work();
@@ -186,7 +189,7 @@ class H2Session final : public Session, private http::h2::SessionEvents {
   TimePoint next_check_ = TimePoint::max();  // of the streams' rates
   TimePoint final_goaway_ = TimePoint::max();
   std::uint32_t held_ = 0;
-  std::uint32_t leases_ = 0;
+  std::uint32_t leases_ = 0;  // streams with a lease
   std::uint32_t budget_ = 0;
   std::uint32_t critical_streams_ = 0;
   bool backlog_ = false;            // input that cannot be processed yet

@@ -89,6 +89,7 @@ void H2Stream::receive(const http::BodyChunk& chunk) {
   if (!wants_events()) return;
   if (held() || !lease_.empty() || request_ == Request::kTrailersKept) {
     lease_.put(chunk.bytes());
+    window_.note_stored();
     return session_.wire().grant(wire_id_, 0);  // the window is what still fits
   }
   deliver(chunk.bytes(), chunk.last());
@@ -108,7 +109,7 @@ void H2Stream::deliver(std::span<const std::uint8_t> bytes, bool last) {
                     {.data = bytes.data(),
                      .len = bytes.size(),
                      .status = last ? http::BodyStatus::kComplete : http::BodyStatus::kContinue});
-  if (!last) return session_.wire().grant(wire_id_, bytes.size());
+  if (!last) return session_.return_window(*this, bytes.size());
   enter(Request::kWhole);
   session_.give_back_lease(*this);
   complete();

@@ -13,6 +13,7 @@
 #include "weir/experimental/server/stream.h"
 
 #include "h2/h2_body_lease.h"
+#include "h2/h2_window.h"
 #include "http/h2/session.h"
 #include "memory/arena_pool.h"
 #include "memory/stream_arena.h"
@@ -28,7 +29,7 @@ class H2Session;
 /// pool from the head of the request until on_finished() or on_abort().
 ///
 /// Input: bytes go to the handler as they arrive; while it has paused, they are kept in the
-/// stream's body lease, and the peer's window is no larger than the room there.
+/// stream's body leases, and the peer's window is no larger than the room there.
 /// Output: DATA is framed in the connection's write buffers as far as windows and buffers allow;
 /// what send_response() accepted and cannot be sent yet is kept where it is (BodyLife::kStream), in
 /// the arena, or in write buffers of the connection's quota.
@@ -177,6 +178,7 @@ class H2Stream final : public ServerStream, private ArenaWaiter::Owner {
   const http::h2::StreamId wire_id_;
   const std::uint64_t id_;
   BodyLease lease_;
+  StreamWindow window_;
   RateGuard body_guard_;
   bool may_be_silent_ = false;
   RateGuard write_guard_;         // runs while the stream is blocked on the peer's windows

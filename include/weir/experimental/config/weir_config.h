@@ -29,6 +29,7 @@ struct Config {
   gateway::AdminConfig admin;
   AdmissionConfig admission;
   gateway::ActorsConfig actors;
+  gateway::BufferingConfig buffering;
   gateway::MemoryConfig memory;
   gateway::TrustConfig trust;
   io::DnsConfig dns;

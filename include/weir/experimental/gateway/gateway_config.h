@@ -87,6 +87,28 @@ struct ActorsConfig {
   [[nodiscard]] ConfigErrors validate() const;
 };
 
+/// Which request bodies are received completely before the request asks for its place and goes to
+/// the upstream, so that a slow upload holds neither. Longer ones, and all while the pool is empty,
+/// are forwarded as they come.
+struct BufferingConfig {
+  static constexpr std::uint32_t kBlocksPerBody = 4;  // at most; a small body needs only one
+
+  std::uint64_t buffer_request_max = 64 * 1024;          // by Content-Length; 0: none
+  std::uint64_t buffer_request_pool = 16 * 1024 * 1024;  // memory for all of them; 0: none
+
+  bool operator==(const BufferingConfig&) const = default;
+  [[nodiscard]] ConfigErrors validate() const;
+
+  [[nodiscard]] std::uint64_t block_bytes() const noexcept {
+    constexpr std::uint64_t kPage = 4096;
+    return (buffer_request_max + kBlocksPerBody * kPage - 1) / (kBlocksPerBody * kPage) * kPage;
+  }
+  [[nodiscard]] std::uint32_t blocks() const noexcept {
+    if (buffer_request_max == 0) return 0;
+    return static_cast<std::uint32_t>(buffer_request_pool / block_bytes());
+  }
+};
+
 /// How often memory usage is read.
 struct MemoryConfig {
   Duration poll_interval = std::chrono::milliseconds(500);
@@ -156,6 +178,21 @@ inline ConfigErrors ReloadConfig::validate() const {
   check_range(errors, "upstreams_spare", upstreams_spare, 0U, 512U);
   check_range(errors, "connections_spare", connections_spare, 0U, 1000000U);
   check_range(errors, "tls_connections_spare", tls_connections_spare, 0U, 1000000U);
+  return errors;
+}
+
+inline ConfigErrors BufferingConfig::validate() const {
+  constexpr std::uint64_t kMega = 1024 * 1024;
+  ConfigErrors errors;
+  check_range(errors, "buffer_request_max", buffer_request_max, std::uint64_t{0}, 16 * kMega);
+  check_range(errors, "buffer_request_pool", buffer_request_pool, std::uint64_t{0},
+              1024 * 1024 * kMega);
+  if (errors.empty() && buffer_request_max > 0 && buffer_request_pool > 0 &&
+      blocks() < kBlocksPerBody) {
+    add_error(errors, "buffer_request_pool", std::to_string(buffer_request_pool),
+              "0, or at least " + std::to_string(kBlocksPerBody * block_bytes()) +
+                  ": one body of buffer_request_max");
+  }
   return errors;
 }
 

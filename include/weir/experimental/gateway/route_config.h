@@ -53,6 +53,7 @@ struct RouteConfig {
   RouteRewrite rewrite;
   std::optional<Priority> priority;  // unset: from trusted peers' headers, else normal
   std::uint64_t max_body = 0;        // bytes; larger: 413; 0: no bound
+  std::optional<std::uint64_t> buffer_request_max;  // unset: the server's, which is also the most
   BytesCharged bytes = BytesCharged::kHeld;
   std::uint64_t bytes_estimate = 1 << 20;  // if announced bytes count and Content-Length is missing
   std::optional<Duration> overall_timeout;  // unset: the upstream's; 0: none

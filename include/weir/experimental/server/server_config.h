@@ -20,7 +20,12 @@ namespace weir::inline v0::inline server {
 ///
 /// Thread-safety: a value. validate() returns all errors, with the keys of the configuration file.
 struct ServerConfig : http::HttpLimits, PressureConfig {
-  ServerConfig() noexcept { stall_grace = std::chrono::seconds(1); }
+  ServerConfig() noexcept {
+    stall_grace = std::chrono::seconds(1);
+    // As large as the window of one stream may become. It holds no memory: bytes go to a handler or
+    // into a lease as they arrive.
+    http2.connection_window_bytes = 1024 * 1024;
+  }
 
   std::vector<std::string> listen;  // "127.0.0.1:8080", "[::]:8080", ":0", "unix:/run/weir.sock"
   std::uint32_t loops = 0;          // threads; 0: one per core
