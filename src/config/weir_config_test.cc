@@ -160,7 +160,7 @@ TEST(Config, TheActorTableHasRoomForTheWaitingRoomsOfManyUpstreams) {
   EXPECT_THAT(keys(config.validate()), IsEmpty());
   EXPECT_EQ(config.admission_for_scopes().validate(), ConfigErrors{});
   EXPECT_EQ(config.admission_for_scopes().actor_table_size,
-            32768U + 2 * ((399 + config.reload.upstreams_spare) * 1024 + 1024))
+            32768U + 2 * ((399 + config.reload.upstreams_spare) * 1024 + config.buffering.blocks()))
       << "and for the requests whose bodies are received first";
 }
 

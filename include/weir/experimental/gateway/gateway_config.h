@@ -93,8 +93,8 @@ struct ActorsConfig {
 struct BufferingConfig {
   static constexpr std::uint32_t kBlocksPerBody = 4;  // at most; a small body needs only one
 
-  std::uint64_t buffer_request_max = 64 * 1024;          // by Content-Length; 0: none
-  std::uint64_t buffer_request_pool = 16 * 1024 * 1024;  // memory for all of them; 0: none
+  std::uint64_t buffer_request_max = 64 * 1024;         // by Content-Length; 0: none
+  std::uint64_t buffer_request_pool = 8 * 1024 * 1024;  // memory for all of them; 0: none
 
   bool operator==(const BufferingConfig&) const = default;
   [[nodiscard]] ConfigErrors validate() const;
