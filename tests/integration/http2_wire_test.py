@@ -333,8 +333,8 @@ class Wire(ProcessTest):
     def test_settings_are_acknowledged_in_order(self):
         peer = self.peer()
         peer.send(settings((4, 100)) + frame(PING, payload=b"in order"))
-        kinds = [peer.next()[0] for _ in range(2)]
-        self.assertEqual(kinds, [SETTINGS, PING])
+        kinds = [peer.next()[0] for _ in range(3)]
+        self.assertEqual(kinds, [WINDOW, SETTINGS, PING], "first the connection's own window")
 
     def test_windows_are_obeyed_to_the_byte(self):
         peer = self.peer((INITIAL_WINDOW, 1))

@@ -56,6 +56,8 @@ identity = ["header"]
 
     def test_a_deadline_is_passed_on_less_what_was_waited(self):
         config = self.app_config([self.backend.port], """
+[server]
+buffer_request_max = 0
 [trust]
 peers = ["127.0.0.0/8"]
 [admission]
