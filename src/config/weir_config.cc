@@ -82,6 +82,13 @@ void check_routes(ConfigErrors& errors, const Config& config) {
   for (std::size_t i = 0; i < config.routes.size(); ++i) {
     const gateway::RouteConfig& route = config.routes[i];
     append_errors(errors, indexed("route", i), route.validate());
+    const auto& identity = route.identity;
+    if (config.actors.jwt.keys.empty() &&
+        std::find(identity.begin(), identity.end(), gateway::IdentityKind::kJwt) !=
+            identity.end()) {
+      add_error(errors, indexed("route", i) + "identity", "jwt",
+                "used with actors.jwt.keys, which verify tokens");
+    }
     check_range(errors, indexed("route", i) + "buffer_request_max",
                 route.buffer_request_max.value_or(0), std::uint64_t{0},
                 config.buffering.buffer_request_max);
