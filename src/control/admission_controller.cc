@@ -85,7 +85,7 @@ void Impl::apply(const AdmissionConfig& next) noexcept {
   live.store(next);
   memory.set_rules(next.memory);
   process.max.store(next.max_concurrent, kRelaxed);
-  process.enforced.store(next.modes.limit == RuleMode::kEnforce, kRelaxed);
+  process.mode.store(next.modes.limit, kRelaxed);
   for_each_scope(
       [&](Scope& scope) { scope.set_rules(next.classes, next.modes, gate_process_max()); });
 }
@@ -155,6 +155,7 @@ Result<Permit, Reason> AdmissionController::collect(Waiter& waiter, TimePoint no
     return unexpected(waiter.reason_);
   }
   Result<Permit, Reason> result(std::in_place, std::move(waiter.permit_));
+  if (waiter.would_refuse_ != Reason::kAdmitted) impl_->shadow(scope, waiter.would_refuse_);
   Permit::Taken& taken = result->taken_;
   taken.units = waiter.units_;
   taken.global_units = waiter.global_units_;
@@ -313,6 +314,10 @@ std::vector<BudgetRow> AdmissionController::top_actors(std::size_t count) const 
 
 std::vector<BudgetRow> AdmissionController::top_peers(std::size_t count) const {
   return impl_->peers.top(count);
+}
+
+RuleModes AdmissionController::modes(RuleOverrides overrides) const noexcept {
+  return overrides.over(impl_->live.modes.load(kRelaxed));
 }
 
 AdmissionConfig AdmissionController::config() const {

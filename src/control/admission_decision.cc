@@ -33,8 +33,10 @@ Reason Impl::check_deadline(const Run& run, const RuleModes& modes) noexcept {
 
 Reason Impl::check_memory(const Run& run, const RuleModes& modes) noexcept {
   const Priority priority = run.request.priority;
-  const bool sheds = modes.memory != RuleMode::kOff &&
-                     (run.dry() ? memory.would_shed(priority) : memory.sheds(priority));
+  const bool enforced = modes.memory == RuleMode::kEnforce;
+  const bool sheds =
+      modes.memory != RuleMode::kOff &&
+      (run.dry() ? memory.would_shed(priority, enforced) : memory.sheds(priority, enforced));
   return conclude(run, {.check = Reason::kMemory,
                         .mode = modes.memory,
                         .passes = !sheds,
@@ -131,15 +133,16 @@ Reason Impl::take_total_bytes(const Run& run, const RuleModes& modes) noexcept {
   return conclude(run, step);
 }
 
-// The fast path for the common case: every rule is enforced and none is near its bound. All other
-// cases are checked rule by rule.
+// The fast path for the common case: every rule is enforced, none by the request's own mode, and
+// none is near its bound. All other cases are checked rule by rule.
 [[gnu::always_inline]] inline Reason Impl::take_holdings(const AdmissionRequest& request,
                                                          Scope& scope, TimePoint now,
                                                          Taken& taken) noexcept {
   const bool late = request.deadline != TimePoint{} && request.deadline <= now;
   const std::uint64_t total_max = live.total_bytes_max.load(kRelaxed);
   const std::uint64_t bytes_max = live.bytes_max.load(kRelaxed);
-  const bool plain = live.all_enforced.load(kRelaxed) && memory.level() == MemoryLevel::kNormal &&
+  const bool plain = live.all_enforced.load(kRelaxed) && !request.modes.any() &&
+                     memory.level() == MemoryLevel::kNormal &&
                      request.priority != Priority::kCritical && !late && !request.peer.present() &&
                      request.bytes <= bytes_max && total_max != 0 && request.bytes <= total_max;
   if (!plain) [[unlikely]]
@@ -167,7 +170,7 @@ Reason Impl::take_holdings_by_rule(const Run& run) noexcept {
   constexpr std::array<Step, 6> kSteps = {&Impl::check_deadline,  &Impl::check_memory,
                                           &Impl::check_too_large, &Impl::take_peer,
                                           &Impl::take_actor,      &Impl::take_total_bytes};
-  const RuleModes modes = live.modes.load(kRelaxed);
+  const RuleModes modes = modes_of(run.request);
   Reason first = Reason::kAdmitted;
   for (const Step step : kSteps) {
     const Reason found = (this->*step)(run, modes);
@@ -181,7 +184,7 @@ Reason Impl::take_holdings_by_rule(const Run& run) noexcept {
 [[gnu::always_inline]] inline Take Impl::take_seat(const AdmissionRequest& request, Scope& scope,
                                                    Taken& taken) noexcept {
   const ClassGate::Attempt attempt = scope.gate.try_take(
-      {request.priority, request.hedge, process.cost_at_most(request.cost)}, false);
+      {request.priority, request.hedge, process.cost_at_most(request.cost)}, request.modes, false);
   if (attempt.would != Take::kTaken) {
     shadow(scope, attempt.would == Take::kClassCap ? Reason::kClassLimit : Reason::kOverload);
   }
@@ -189,12 +192,11 @@ Reason Impl::take_holdings_by_rule(const Run& run) noexcept {
   const std::uint16_t units = attempt.seat.units;
   if (process.shared && request.priority != Priority::kCritical && units > 0) {
     bool over = false;
-    if (!process.take(units, over)) {
+    if (!process.take(units, request.modes, over)) {
       scope.give_back(attempt.seat, request.priority, TimePoint{});
       return Take::kProcess;
     }
-    if (over && attempt.would == Take::kTaken &&
-        live.modes.load(kRelaxed).limit == RuleMode::kShadow) {
+    if (over && attempt.would == Take::kTaken && modes_of(request).limit == RuleMode::kShadow) {
       shadow(scope, Reason::kOverload);
     }
     taken.global_units = units;
@@ -233,17 +235,19 @@ bool Impl::take_seat_again(Taken& taken) noexcept {
   const std::uint32_t cost = std::max<std::uint32_t>(taken.units, 1);
   const std::uint32_t in_flight = scope.gate.sheddable();
   const std::uint32_t room = (scope.gate.bound(taken.priority) + 1) / 2;
-  const bool enforced = live.modes.load(kRelaxed).limit == RuleMode::kEnforce;
+  const bool enforced =
+      taken.modes.of(Rule::kLimit, live.modes.load(kRelaxed).limit) == RuleMode::kEnforce;
   if (enforced && taken.priority != Priority::kCritical && in_flight > 0 &&
       in_flight + cost > room) {
     return false;
   }
-  const ClassGate::Attempt attempt = scope.gate.try_take({taken.priority, false, cost}, true);
+  const ClassGate::Attempt attempt =
+      scope.gate.try_take({taken.priority, false, cost}, taken.modes, true);
   if (attempt.take != Take::kTaken) return false;
   const std::uint16_t units = attempt.seat.units;
   if (process.shared && taken.priority != Priority::kCritical && units > 0) {
     bool over = false;
-    if (!process.take(units, over)) {
+    if (!process.take(units, taken.modes, over)) {
       scope.give_back(attempt.seat, taken.priority, TimePoint{});
       return false;
     }
@@ -269,6 +273,7 @@ Result<Permit, Reason> AdmissionController::try_admit(const AdmissionRequest& re
   taken.scope = request.scope;
   taken.priority = request.priority;
   taken.route = request.route == 0 ? std::uint8_t{0} : Permit::source_of(request.route);
+  taken.modes = request.modes;
   Reason reason = impl_->take_holdings(request, scope, now, taken);
   if (reason == Reason::kAdmitted) [[likely]] {
     const Take take = impl_->take_seat(request, scope, taken);
@@ -313,7 +318,8 @@ Entered AdmissionController::enter(const AdmissionRequest& request, Waiter& wait
               .granted_at = now,
               .scope = request.scope,
               .priority = request.priority,
-              .route = request.route == 0 ? std::uint8_t{0} : Permit::source_of(request.route)};
+              .route = request.route == 0 ? std::uint8_t{0} : Permit::source_of(request.route),
+              .modes = request.modes};
   const Reason reason = impl_->take_holdings(request, scope, now, taken);
   if (reason != Reason::kAdmitted) return impl_->refused(request, scope, reason, now);
   return impl_->take_place(request, waiter, scope, taken, now);
@@ -328,6 +334,7 @@ Result<Ticket, Reason> AdmissionController::take_ticket(const AdmissionRequest& 
   taken.scope = request.scope;
   taken.priority = request.priority;
   taken.route = request.route == 0 ? std::uint8_t{0} : Permit::source_of(request.route);
+  taken.modes = request.modes;
   Reason reason = impl_->take_holdings(request, scope, now, taken);
   if (reason == Reason::kAdmitted && impl_->over_class_cap(request, scope)) {
     impl_->give_back_holdings(taken);
@@ -355,7 +362,8 @@ Entered AdmissionController::enter(Ticket&& ticket, Waiter& waiter, TimePoint no
                                  .source = ticket.ask_.turns,
                                  .cost = ticket.ask_.cost,
                                  .deadline = ticket.ask_.deadline,
-                                 .hedge = ticket.ask_.hedge};
+                                 .hedge = ticket.ask_.hedge,
+                                 .modes = taken.modes};
   const TimePoint since = std::exchange(taken.granted_at, now);
   if (impl_->deadline_passed(request, scope, {.since = since, .now = now})) {
     impl_->give_back_holdings(taken);
@@ -380,6 +388,8 @@ Entered Impl::wait(const AdmissionRequest& request, Waiter& waiter, Scope& scope
     waiter.global_units_ = 0;
     waiter.entered_at_ = now;
     waiter.deadline_ = newcomer.deadline;
+    waiter.would_refuse_ = Reason::kAdmitted;
+    waiter.modes_ = request.modes;
     waiter.forgiven_ = false;
     const Waiter::State state = scope.room.enter(waiter, newcomer, now);
     if (state == Waiter::State::kWaiting) {
@@ -541,7 +551,7 @@ bool Permit::try_take_units() noexcept {
 Result<void, Reason> Permit::try_grow(std::uint64_t bytes) noexcept {
   WEIR_ASSERT(taken_.owner != nullptr);
   AdmissionController::Impl& impl = *taken_.owner->impl_;
-  RuleModes modes = impl.live.modes.load();
+  RuleModes modes = taken_.modes.over(impl.live.modes.load());
   if (taken_.priority == Priority::kCritical) modes.bytes = modes.actor = RuleMode::kOff;
   Scope& scope = impl.scope_at(taken_.scope);
   const auto refused = [&scope](Reason reason) {

@@ -10,7 +10,8 @@ using Verdict = DecisionRecord::Verdict;
 // Steps 6 and 7, in the same order as take_seat().
 Take Impl::look_at_seat(const Run& run) noexcept {
   const ClassGate::Look found = run.scope.gate.look(
-      {run.request.priority, run.request.hedge, process.cost_at_most(run.request.cost)});
+      {run.request.priority, run.request.hedge, process.cost_at_most(run.request.cost)},
+      run.request.modes);
   Take limit = found.limit;
   if (limit == Take::kTaken && process.shared && !run.critical() &&
       !process.units.fits(found.units, process.max.load(kRelaxed))) {

@@ -111,6 +111,10 @@ class AdmissionController::Impl {
   };
   [[nodiscard]] bool deadline_passed(const AdmissionRequest& request, Scope& scope,
                                      const Period& held) noexcept;
+  /// The modes of all rules for this request.
+  [[nodiscard]] RuleModes modes_of(const AdmissionRequest& request) const noexcept {
+    return request.modes.over(live.modes.load(kRelaxed));
+  }
   /// The request's deadline if the deadline rule is enforced; else none.
   [[nodiscard]] TimePoint binding_deadline(const AdmissionRequest& request) const noexcept;
   /// Whose turns a request uses in the waiting room; zero: of nobody in particular.
@@ -181,7 +185,7 @@ class AdmissionController::Impl {
 
 inline TimePoint AdmissionController::Impl::binding_deadline(
     const AdmissionRequest& request) const noexcept {
-  return live.modes.load(kRelaxed).deadline == RuleMode::kEnforce ? request.deadline : TimePoint{};
+  return modes_of(request).deadline == RuleMode::kEnforce ? request.deadline : TimePoint{};
 }
 
 // The name hash is keyed, so nobody can choose which flows it maps to.

@@ -1,8 +1,9 @@
 // Sixteen threads use one controller at random: they admit, wait by callback and by blocking,
 // cancel each other's waiters, finish, destroy and pass on permits, stream, grow, shrink, expire,
-// take tickets and use or drop them, and read statistics; in every second epoch one of them also
-// changes every rule. No bound is ever exceeded and critical is never refused. At the end of each
-// epoch, when nothing is held, every counter is zero and every request was counted exactly once.
+// take tickets and use or drop them, and read statistics, some with modes of their own; in every
+// second epoch one of them also changes every rule and mode. No bound is ever exceeded and critical
+// is never refused. At the end of each epoch, when nothing is held, every counter is zero and every
+// request was counted exactly once.
 #include <array>
 #include <atomic>
 #include <barrier>
@@ -170,9 +171,22 @@ class Worker {
     request.bytes = static_cast<std::uint64_t>(facts.bytes);
     request.cost = static_cast<std::uint32_t>(facts.units);
     request.hedge = rng_.chance(0.1);
+    if (rng_.chance(0.4)) request.modes = draw_modes();
     if (rng_.chance(0.1))
       request.deadline = world_.now() + Duration(rng_.between(-5, 5) * 1'000'000);
     return request;
+  }
+
+  /// Modes of its own, like those of a route. While bounds are fixed they enforce, too.
+  RuleOverrides draw_modes() {
+    const bool enforce = world_.model.bounds_are_fixed.load();
+    RuleOverrides modes;
+    for (int rule = 0; rule <= static_cast<int>(Rule::kLimit); ++rule) {
+      if (rng_.chance(0.5)) continue;
+      const auto mode = static_cast<RuleMode>(rng_.below(3));
+      modes.set(static_cast<Rule>(rule), enforce ? RuleMode::kEnforce : mode);
+    }
+    return modes;
   }
 
   void count_refusal(const Facts& facts) {

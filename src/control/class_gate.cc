@@ -52,26 +52,31 @@ ClassGate::Attempt ClassGate::take_critical(std::uint32_t cost) noexcept {
 
 // For a rule that is off or in shadow mode: the request is counted anyway, so that the counts are
 // right when the rule is switched on. Only rules that are enforced refuse.
-ClassGate::Attempt ClassGate::take_unenforced(const ClassRequest& request, bool overtake) noexcept {
-  const Modes modes{.cap = cap_mode_.load(kRelaxed), .limit = limit_mode_.load(kRelaxed)};
-  return take(rules_for(request), modes, overtake);
+ClassGate::Attempt ClassGate::take_unenforced(const ClassRequest& request, RuleOverrides overrides,
+                                              bool overtake) noexcept {
+  return take(rules_for(request), modes_for(overrides), overtake);
 }
 
-ClassGate::Look ClassGate::look(const ClassRequest& request) const noexcept {
-  const RuleMode cap_mode = cap_mode_.load(kRelaxed);
-  const RuleMode limit_mode = limit_mode_.load(kRelaxed);
+ClassGate::Modes ClassGate::modes_for(RuleOverrides overrides) const noexcept {
+  return {.cap = overrides.of(Rule::kClassCap, cap_mode_.load(kRelaxed)),
+          .limit = overrides.of(Rule::kLimit, limit_mode_.load(kRelaxed))};
+}
+
+ClassGate::Look ClassGate::look(const ClassRequest& request,
+                                RuleOverrides overrides) const noexcept {
+  const Modes modes = modes_for(overrides);
   const std::uint64_t word = word_.load(kRelaxed);
   const ClassCounts counts = unpack(word);
   const Rules rules = rules_for(request);
-  Look found{.cap_mode = cap_mode,
-             .limit_mode = limit_mode,
+  Look found{.cap_mode = modes.cap,
+             .limit_mode = modes.limit,
              .in_class = counts.of(request.priority),
              .class_cap = rules.cap,
              .in_flight = counts.sheddable(),
              .bound = rules.bound};
   if (request.priority == Priority::kCritical) return found;
-  const bool overtake = limit_mode != RuleMode::kEnforce;
-  if (cap_mode != RuleMode::kOff) found.cap = judge(word, rules, {.limit = false}, true);
+  const bool overtake = modes.limit != RuleMode::kEnforce;
+  if (modes.cap != RuleMode::kOff) found.cap = judge(word, rules, {.limit = false}, true);
   found.limit = judge(word, rules, {.cap = false}, overtake);
   if (found.limit == Take::kTaken) found.units = rules.charged.cost;
   return found;

@@ -48,8 +48,10 @@ class ClassGate {
     Seat seat{};
     std::uint32_t in_flight = 0;  // sheddable units after taking
   };
-  /// `overtake`: ignores waiters; only for the waiting room, for its first waiter.
-  [[nodiscard]] Attempt try_take(const ClassRequest& request, bool overtake) noexcept;
+  /// `modes`: those of the request. `overtake`: ignores waiters; only for the waiting room, for its
+  /// first waiter.
+  [[nodiscard]] Attempt try_take(const ClassRequest& request, RuleOverrides modes,
+                                 bool overtake) noexcept;
   /// What try_take() would find for a new request, each rule separately; takes nothing.
   struct Look {
     Take cap = Take::kTaken;
@@ -62,7 +64,7 @@ class ClassGate {
     std::uint32_t in_flight = 0;  // sheddable units
     std::uint32_t bound = 0;      // of the share of the request
   };
-  [[nodiscard]] Look look(const ClassRequest& request) const noexcept;
+  [[nodiscard]] Look look(const ClassRequest& request, RuleOverrides modes) const noexcept;
 
   /// Returns true if there are waiters: the caller must then pump the waiting room.
   [[nodiscard]] bool give_back(const Seat& seat, Priority priority) noexcept;
@@ -127,7 +129,9 @@ class ClassGate {
                                   bool overtake) noexcept;
   [[nodiscard]] Attempt take(const Rules& rules, Modes modes, bool overtake) noexcept;
   [[nodiscard]] Attempt take_critical(std::uint32_t cost) noexcept;
-  [[nodiscard]] Attempt take_unenforced(const ClassRequest& request, bool overtake) noexcept;
+  [[nodiscard]] Attempt take_unenforced(const ClassRequest& request, RuleOverrides overrides,
+                                        bool overtake) noexcept;
+  [[nodiscard]] Modes modes_for(RuleOverrides overrides) const noexcept;
 
   alignas(64) std::atomic<std::uint64_t> word_{0};
   std::atomic<std::uint32_t> critical_overflow_{0};
@@ -200,9 +204,12 @@ class ClassGate {
 }
 
 [[gnu::always_inline]] inline ClassGate::Attempt ClassGate::try_take(const ClassRequest& request,
+                                                                     RuleOverrides modes,
                                                                      bool overtake) noexcept {
   if (request.priority == Priority::kCritical) return take_critical(request.cost);
-  if (!enforced_.load(std::memory_order_relaxed)) return take_unenforced(request, overtake);
+  if (!enforced_.load(std::memory_order_relaxed) || modes.any()) {
+    return take_unenforced(request, modes, overtake);
+  }
   return take(rules_for(request), {}, overtake);
 }
 

@@ -26,7 +26,7 @@ void set_up(ClassGate& gate, const GateSetup& setup) {
 // Takes until refused; returns how many were taken and, in `last`, what refused.
 std::uint32_t take_all(ClassGate& gate, const ClassRequest& request, Take& last) {
   for (std::uint32_t taken = 0;; ++taken) {
-    last = gate.try_take(request, false).take;
+    last = gate.try_take(request, {}, false).take;
     if (last != Take::kTaken) return taken;
   }
 }
@@ -77,13 +77,13 @@ TEST(ClassGate, TheProcessWideBoundIsToldFromTheLimit) {
   Take why{};
   EXPECT_EQ(take_all(gate, {Priority::kHigh}, why), 7U);
   EXPECT_EQ(why, Take::kProcess);
-  EXPECT_EQ(gate.try_take({Priority::kCritical}, false).take, Take::kTaken);
+  EXPECT_EQ(gate.try_take({Priority::kCritical}, {}, false).take, Take::kTaken);
 }
 
 TEST(ClassGate, CostWeighsAndARequestDearerThanItsShareIsServedAlone) {
   ClassGate gate;
   set_up(gate, {.limit = 10});
-  const ClassGate::Attempt dear = gate.try_take({Priority::kNormal, false, 1000}, false);
+  const ClassGate::Attempt dear = gate.try_take({Priority::kNormal, false, 1000}, {}, false);
   ASSERT_EQ(dear.take, Take::kTaken);
   EXPECT_EQ(dear.seat.units, 9U);  // the whole share of normal
   EXPECT_EQ(dear.in_flight, 9U);
@@ -91,7 +91,8 @@ TEST(ClassGate, CostWeighsAndARequestDearerThanItsShareIsServedAlone) {
   EXPECT_FALSE(gate.give_back(dear.seat, Priority::kNormal));
   EXPECT_EQ(take_all(gate, {Priority::kHigh, false, 3}), 3U);
   EXPECT_EQ(gate.sheddable(), 9U);
-  EXPECT_EQ(gate.try_take({Priority::kHigh, false, 0}, false).seat.units, 1U);  // at least one unit
+  EXPECT_EQ(gate.try_take({Priority::kHigh, false, 0}, {}, false).seat.units,
+            1U);  // at least one unit
 }
 
 TEST(ClassGate, ACostAboveCapOrProcessBoundIsServedAloneToo) {
@@ -99,11 +100,11 @@ TEST(ClassGate, ACostAboveCapOrProcessBoundIsServedAloneToo) {
   GateSetup setup{.limit = 100, .process_max = 5};
   setup.rules.caps[index_of(Priority::kLow)] = 3;
   set_up(gate, setup);
-  EXPECT_EQ(gate.try_take({Priority::kLow, false, 50}, false).seat.units, 3U);
-  EXPECT_EQ(gate.try_take({Priority::kHigh, false, 50}, false).take, Take::kProcess);
+  EXPECT_EQ(gate.try_take({Priority::kLow, false, 50}, {}, false).seat.units, 3U);
+  EXPECT_EQ(gate.try_take({Priority::kHigh, false, 50}, {}, false).take, Take::kProcess);
   ClassGate empty;
   set_up(empty, setup);
-  EXPECT_EQ(empty.try_take({Priority::kHigh, false, 50}, false).seat.units, 5U);
+  EXPECT_EQ(empty.try_take({Priority::kHigh, false, 50}, {}, false).seat.units, 5U);
 }
 
 TEST(ClassGate, ALowerLimitRefusesAtOnceAndWhatIsInFlightDrains) {
@@ -113,11 +114,11 @@ TEST(ClassGate, ALowerLimitRefusesAtOnceAndWhatIsInFlightDrains) {
   set_up(gate, {.limit = 4});
   EXPECT_EQ(gate.sheddable(), 10U);
   for (int left = 9; left >= 4; --left) {
-    EXPECT_EQ(gate.try_take({Priority::kHigh}, false).take, Take::kLimit) << left;
+    EXPECT_EQ(gate.try_take({Priority::kHigh}, {}, false).take, Take::kLimit) << left;
     EXPECT_FALSE(gate.give_back({.units = 1}, Priority::kHigh));
   }
   EXPECT_FALSE(gate.give_back({.units = 1}, Priority::kHigh));
-  EXPECT_EQ(gate.try_take({Priority::kHigh}, false).take, Take::kTaken);
+  EXPECT_EQ(gate.try_take({Priority::kHigh}, {}, false).take, Take::kTaken);
 }
 
 TEST(ClassGate, CriticalIsCountedNeverComparedAndNeverRefused) {
@@ -126,13 +127,13 @@ TEST(ClassGate, CriticalIsCountedNeverComparedAndNeverRefused) {
   constexpr std::uint32_t kMany = 20'000;  // more than its 14 bits hold
   std::vector<Seat> seats;
   for (std::uint32_t i = 0; i < kMany; ++i) {
-    const ClassGate::Attempt attempt = gate.try_take({Priority::kCritical}, false);
+    const ClassGate::Attempt attempt = gate.try_take({Priority::kCritical}, {}, false);
     ASSERT_EQ(attempt.take, Take::kTaken) << i;
     seats.push_back(attempt.seat);
   }
   EXPECT_EQ(gate.counts().of(Priority::kCritical), kMany);
   EXPECT_EQ(gate.sheddable(), 0U);
-  EXPECT_EQ(gate.try_take({Priority::kHigh}, false).take, Take::kTaken);  // neighbours intact
+  EXPECT_EQ(gate.try_take({Priority::kHigh}, {}, false).take, Take::kTaken);  // neighbours intact
   EXPECT_EQ(gate.sheddable(), 1U);
   // Given back in the order taken: the first fit the word, the last did not.
   for (const Seat& seat : seats) EXPECT_FALSE(gate.give_back(seat, Priority::kCritical));
@@ -144,21 +145,21 @@ TEST(ClassGate, WaiterBitsHoldBackNewcomersOfTheirClassAndBelow) {
   ClassGate gate;
   set_up(gate, {.limit = 100});
   gate.set_waiting(true, false);
-  EXPECT_EQ(gate.try_take({Priority::kHigh}, false).take, Take::kLimit);
-  EXPECT_EQ(gate.try_take({Priority::kNormal}, false).take, Take::kLimit);
-  EXPECT_EQ(gate.try_take({Priority::kLow}, false).take, Take::kLimit);
-  EXPECT_EQ(gate.try_take({Priority::kHigh, true, 1}, false).take, Take::kLimit);
-  EXPECT_EQ(gate.try_take({Priority::kHigh}, true).take, Take::kTaken);  // for the waiting room
-  EXPECT_TRUE(gate.give_back({.units = 1}, Priority::kHigh));            // and it must be pumped
+  EXPECT_EQ(gate.try_take({Priority::kHigh}, {}, false).take, Take::kLimit);
+  EXPECT_EQ(gate.try_take({Priority::kNormal}, {}, false).take, Take::kLimit);
+  EXPECT_EQ(gate.try_take({Priority::kLow}, {}, false).take, Take::kLimit);
+  EXPECT_EQ(gate.try_take({Priority::kHigh, true, 1}, {}, false).take, Take::kLimit);
+  EXPECT_EQ(gate.try_take({Priority::kHigh}, {}, true).take, Take::kTaken);  // for the waiting room
+  EXPECT_TRUE(gate.give_back({.units = 1}, Priority::kHigh));  // and it must be pumped
   gate.set_waiting(false, true);
-  EXPECT_EQ(gate.try_take({Priority::kHigh}, false).take, Take::kTaken);
-  EXPECT_EQ(gate.try_take({Priority::kHigh, true, 1}, false).take, Take::kLimit);
-  EXPECT_EQ(gate.try_take({Priority::kNormal}, false).take, Take::kLimit);
-  EXPECT_EQ(gate.try_take({Priority::kLow}, false).take, Take::kLimit);
-  EXPECT_EQ(gate.try_take({Priority::kCritical}, false).take, Take::kTaken);
+  EXPECT_EQ(gate.try_take({Priority::kHigh}, {}, false).take, Take::kTaken);
+  EXPECT_EQ(gate.try_take({Priority::kHigh, true, 1}, {}, false).take, Take::kLimit);
+  EXPECT_EQ(gate.try_take({Priority::kNormal}, {}, false).take, Take::kLimit);
+  EXPECT_EQ(gate.try_take({Priority::kLow}, {}, false).take, Take::kLimit);
+  EXPECT_EQ(gate.try_take({Priority::kCritical}, {}, false).take, Take::kTaken);
   gate.set_waiting(false, false);
   EXPECT_FALSE(gate.give_back({.units = 1}, Priority::kHigh));
-  EXPECT_EQ(gate.try_take({Priority::kLow}, false).take, Take::kTaken);
+  EXPECT_EQ(gate.try_take({Priority::kLow}, {}, false).take, Take::kTaken);
 }
 
 TEST(ClassGate, OperatorStateFollowsTheBounds) {
@@ -180,7 +181,7 @@ TEST(ClassGate, ARuleInShadowCountsTakesAndSaysWhatItWouldHaveDone) {
   set_up(gate, setup);
   constexpr std::array kWould = {Take::kTaken, Take::kTaken, Take::kLimit, Take::kLimit};
   for (const Take would : kWould) {
-    const ClassGate::Attempt attempt = gate.try_take({Priority::kHigh}, false);
+    const ClassGate::Attempt attempt = gate.try_take({Priority::kHigh}, {}, false);
     EXPECT_EQ(attempt.take, Take::kTaken);
     EXPECT_EQ(attempt.would, would);
   }
@@ -192,8 +193,8 @@ TEST(ClassGate, TheProcessWideBoundInShadowSaysSo) {
   GateSetup setup{.limit = 100, .process_max = 1};
   setup.modes.limit = RuleMode::kShadow;
   set_up(gate, setup);
-  EXPECT_EQ(gate.try_take({Priority::kHigh}, false).would, Take::kTaken);
-  EXPECT_EQ(gate.try_take({Priority::kHigh}, false).would, Take::kProcess);
+  EXPECT_EQ(gate.try_take({Priority::kHigh}, {}, false).would, Take::kTaken);
+  EXPECT_EQ(gate.try_take({Priority::kHigh}, {}, false).would, Take::kProcess);
 }
 
 TEST(ClassGate, ARuleThatIsOffSaysNothingAndStillCounts) {
@@ -203,7 +204,7 @@ TEST(ClassGate, ARuleThatIsOffSaysNothingAndStillCounts) {
   setup.modes.limit = setup.modes.class_cap = RuleMode::kOff;
   set_up(gate, setup);
   for (int i = 0; i < 5; ++i) {
-    const ClassGate::Attempt attempt = gate.try_take({Priority::kHigh}, false);
+    const ClassGate::Attempt attempt = gate.try_take({Priority::kHigh}, {}, false);
     EXPECT_EQ(attempt.take, Take::kTaken);
     EXPECT_EQ(attempt.would, Take::kTaken);
   }
@@ -227,8 +228,8 @@ TEST(ClassGate, WithTheCapInShadowLimitProcessBoundAndOrderStillHold) {
   ClassGate waited_for;
   set_up(waited_for, setup);
   waited_for.set_waiting(true, false);
-  EXPECT_EQ(waited_for.try_take({Priority::kHigh}, false).take, Take::kLimit);
-  EXPECT_EQ(waited_for.try_take({Priority::kHigh}, true).take, Take::kTaken);
+  EXPECT_EQ(waited_for.try_take({Priority::kHigh}, {}, false).take, Take::kLimit);
+  EXPECT_EQ(waited_for.try_take({Priority::kHigh}, {}, true).take, Take::kTaken);
 }
 
 TEST(ClassGate, WithTheLimitInShadowTheCapStillHolds) {
@@ -248,9 +249,9 @@ TEST(ClassGate, BeyondItsFourteenBitsAnUnenforcedClassPassesUncounted) {
   setup.modes.limit = RuleMode::kOff;
   set_up(gate, setup);
   for (std::uint32_t i = 0; i < kClassUnitsMax; ++i) {
-    ASSERT_EQ(gate.try_take({Priority::kNormal}, false).seat.units, 1U);
+    ASSERT_EQ(gate.try_take({Priority::kNormal}, {}, false).seat.units, 1U);
   }
-  const ClassGate::Attempt beyond = gate.try_take({Priority::kNormal}, false);
+  const ClassGate::Attempt beyond = gate.try_take({Priority::kNormal}, {}, false);
   EXPECT_EQ(beyond.take, Take::kTaken);
   EXPECT_EQ(beyond.seat.units, 0U);
   EXPECT_FALSE(gate.give_back(beyond.seat, Priority::kNormal));
@@ -275,7 +276,7 @@ TEST(ClassGate, NoInterleavingPassesABound) {
     const Priority priority = t < 2 ? Priority::kLow : t == 2 ? Priority::kNormal : Priority::kHigh;
     const std::uint32_t cost = t == 3 ? 3 : 1;
     for (int i = 0; i < kEach; ++i) {
-      const ClassGate::Attempt attempt = gate.try_take({priority, false, cost}, false);
+      const ClassGate::Attempt attempt = gate.try_take({priority, false, cost}, {}, false);
       if (attempt.take != Take::kTaken) continue;
       const std::uint32_t units = attempt.seat.units;
       if (held.fetch_add(units) + units > kLimit) exceeded.fetch_add(1);

@@ -27,17 +27,20 @@ class MemoryGate {
                  std::memory_order_relaxed);
   }
 
-  [[nodiscard]] bool sheds(Priority priority) noexcept {
+  /// Requests that are shed and those that a rule in shadow mode only counts have each the share of
+  /// their own number: otherwise the order in which they come would change the share of both.
+  [[nodiscard]] bool sheds(Priority priority, bool enforced) noexcept {
     const MemoryLevel level = level_.load(std::memory_order_relaxed);
     if (level == MemoryLevel::kNormal) return false;
-    return decide(level, priority,
-                  counts_low_request(level, priority)
-                      ? low_requests_.fetch_add(1, std::memory_order_relaxed)
-                      : 0);
+    std::atomic<std::uint64_t>& count = enforced ? low_requests_ : low_requests_in_shadow_;
+    return decide(
+        level, priority,
+        counts_low_request(level, priority) ? count.fetch_add(1, std::memory_order_relaxed) : 0);
   }
   /// What sheds() would return; counts nothing.
-  [[nodiscard]] bool would_shed(Priority priority) const noexcept {
-    return decide(level(), priority, low_requests_.load(std::memory_order_relaxed));
+  [[nodiscard]] bool would_shed(Priority priority, bool enforced) const noexcept {
+    const std::atomic<std::uint64_t>& count = enforced ? low_requests_ : low_requests_in_shadow_;
+    return decide(level(), priority, count.load(std::memory_order_relaxed));
   }
 
   [[nodiscard]] MemoryLevel level() const noexcept {
@@ -59,6 +62,7 @@ class MemoryGate {
   std::atomic<double> usage_{0};
   std::atomic<bool> readable_{true};
   std::atomic<std::uint64_t> low_requests_{0};
+  std::atomic<std::uint64_t> low_requests_in_shadow_{0};
 };
 
 }  // namespace weir::inline v0::inline control

@@ -19,10 +19,10 @@ TEST(MemoryGate, ShedsByLevel) {
                          Row{0.95, false, true}, Row{0.96, true, true}, Row{5.0, true, true}}) {
     gate.set(0, true);
     gate.set(row.usage, true);
-    EXPECT_FALSE(gate.sheds(Priority::kCritical)) << row.usage;
-    EXPECT_FALSE(gate.sheds(Priority::kHigh)) << row.usage;
-    EXPECT_EQ(gate.sheds(Priority::kNormal), row.normal) << row.usage;
-    EXPECT_EQ(gate.sheds(Priority::kLow), row.low) << row.usage;
+    EXPECT_FALSE(gate.sheds(Priority::kCritical, true)) << row.usage;
+    EXPECT_FALSE(gate.sheds(Priority::kHigh, true)) << row.usage;
+    EXPECT_EQ(gate.sheds(Priority::kNormal, true), row.normal) << row.usage;
+    EXPECT_EQ(gate.sheds(Priority::kLow, true), row.low) << row.usage;
   }
 }
 
@@ -31,18 +31,18 @@ TEST(MemoryGate, ALevelIsLeftBelowWhereItWasEntered) {
   gate.set_rules(MemoryRules{});
   gate.set(0.86, true);
   gate.set(0.83, true);
-  EXPECT_TRUE(gate.sheds(Priority::kLow));
+  EXPECT_TRUE(gate.sheds(Priority::kLow, true));
   gate.set(0.82, true);
-  EXPECT_FALSE(gate.sheds(Priority::kLow));
+  EXPECT_FALSE(gate.sheds(Priority::kLow, true));
 }
 
 TEST(MemoryGate, AnUnreadableReadingCountsAsZero) {
   MemoryGate gate;
   gate.set_rules(MemoryRules{});
   gate.set(0.99, true);
-  ASSERT_TRUE(gate.sheds(Priority::kNormal));
+  ASSERT_TRUE(gate.sheds(Priority::kNormal, true));
   gate.set(0.99, false);
-  EXPECT_FALSE(gate.sheds(Priority::kNormal));
+  EXPECT_FALSE(gate.sheds(Priority::kNormal, true));
   EXPECT_EQ(gate.usage(), 0.0);
   EXPECT_FALSE(gate.readable());
   EXPECT_EQ(gate.level(), MemoryLevel::kNormal);
@@ -52,10 +52,10 @@ TEST(MemoryGate, NewThresholdsJudgeTheLastReadingAtOnce) {
   MemoryGate gate;
   gate.set_rules(MemoryRules{});
   gate.set(0.80, true);
-  ASSERT_FALSE(gate.sheds(Priority::kLow));
+  ASSERT_FALSE(gate.sheds(Priority::kLow, true));
   gate.set_rules(MemoryRules{.memory_pressure_threshold = 0.5, .memory_critical_threshold = 0.7});
-  EXPECT_TRUE(gate.sheds(Priority::kLow));
-  EXPECT_TRUE(gate.sheds(Priority::kNormal));
+  EXPECT_TRUE(gate.sheds(Priority::kLow, true));
+  EXPECT_TRUE(gate.sheds(Priority::kNormal, true));
 }
 
 // The ratio is exact over all threads, not random.
@@ -68,8 +68,8 @@ TEST(MemoryGate, TheShareOfLowRequestsIsExactUnderThreads) {
   std::atomic<int> shed{0};
   run_together(kThreads, [&](std::size_t) {
     for (int i = 0; i < kEach; ++i) {
-      if (gate.sheds(Priority::kLow)) shed.fetch_add(1);
-      if (gate.sheds(Priority::kNormal)) shed.fetch_add(1'000'000);
+      if (gate.sheds(Priority::kLow, true)) shed.fetch_add(1);
+      if (gate.sheds(Priority::kNormal, true)) shed.fetch_add(1'000'000);
     }
   });
   EXPECT_EQ(shed.load(), kThreads * kEach * 3 / 10);

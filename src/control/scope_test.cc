@@ -62,7 +62,7 @@ class ScopeTest : public ::testing::Test {
   }
   [[nodiscard]] std::uint32_t fill(Priority priority) {
     std::uint32_t taken = 0;
-    while (scope->gate.try_take({priority}, false).take == Take::kTaken) ++taken;
+    while (scope->gate.try_take({priority}, {}, false).take == Take::kTaken) ++taken;
     return taken;
   }
 
@@ -206,7 +206,7 @@ TEST_F(ScopeTest, PolicySwapsUnderLoadLeaveOneOfTheirLimits) {
       threads.emplace_back([&] {
         LimitChange ignored;
         for (std::int64_t ms = 0; !stop.load(std::memory_order_relaxed); ms += 1000) {
-          const ClassGate::Attempt attempt = scope->gate.try_take({Priority::kHigh}, false);
+          const ClassGate::Attempt attempt = scope->gate.try_take({Priority::kHigh}, {}, false);
           static_cast<void>(scope->step_limiter(after_ms(ms), ignored));
           if (attempt.take == Take::kTaken) {
             scope->give_back(attempt.seat, Priority::kHigh, after_ms(ms));

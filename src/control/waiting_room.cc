@@ -166,8 +166,8 @@ bool WaitingRoom::serve(WaitingLine& line, TimePoint now) noexcept {
     refuse(*waiter, reason_of(waiter->deadline_, now), now);
     return true;
   }
-  const ClassGate::Attempt attempt =
-      gate_.try_take({waiter->priority_, false, process_.cost_at_most(waiter->cost_)}, true);
+  const ClassGate::Attempt attempt = gate_.try_take(
+      {waiter->priority_, false, process_.cost_at_most(waiter->cost_)}, waiter->modes_, true);
   if (attempt.take == Take::kLimit) return false;
   if (attempt.take != Take::kTaken) {
     const Reason reason = attempt.take == Take::kClassCap ? Reason::kClassLimit : Reason::kOverload;
@@ -177,7 +177,7 @@ bool WaitingRoom::serve(WaitingLine& line, TimePoint now) noexcept {
   const std::uint16_t units = attempt.seat.units;
   if (process_.shared) {
     bool over = false;
-    if (!process_.take(units, over)) {
+    if (!process_.take(units, waiter->modes_, over)) {
       static_cast<void>(gate_.give_back(attempt.seat, waiter->priority_));
       refuse(*waiter, Reason::kOverload, now);
       return true;
@@ -185,6 +185,7 @@ bool WaitingRoom::serve(WaitingLine& line, TimePoint now) noexcept {
     waiter->global_units_ = units;
   }
   waiter->units_ = units;
+  if (attempt.would == Take::kClassCap) waiter->would_refuse_ = Reason::kClassLimit;
   decide(*waiter, Waiter::State::kGranted, Reason::kAdmitted);
   return true;
 }

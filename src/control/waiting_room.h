@@ -21,7 +21,7 @@ namespace weir::inline v0::inline control {
 struct ProcessGate {
   ContendedCount<std::uint32_t> units;
   std::atomic<std::uint32_t> max{0};
-  std::atomic<bool> enforced{true};
+  std::atomic<RuleMode> mode{RuleMode::kEnforce};  // of the limit rule
   bool shared = false;  // false: the gate of the only scope enforces the bound itself
   // A waiter found later than this after its expiry was delayed by a stall of the process. Zero: no
   // wait is extended.
@@ -32,10 +32,12 @@ struct ProcessGate {
     return shared ? std::min(cost, max.load(std::memory_order_relaxed)) : cost;
   }
   /// False: the bound is reached and enforced. `over`: the bound is reached.
-  [[nodiscard]] bool take(std::uint32_t count, bool& over) noexcept {
+  [[nodiscard]] bool take(std::uint32_t count, RuleOverrides modes, bool& over) noexcept {
     over = !units.try_add(count, max.load(std::memory_order_relaxed));
     if (!over) return true;
-    if (enforced.load(std::memory_order_relaxed)) return false;
+    if (modes.of(Rule::kLimit, mode.load(std::memory_order_relaxed)) == RuleMode::kEnforce) {
+      return false;
+    }
     units.add(count);
     return true;
   }

@@ -9,29 +9,9 @@
 #include "weir/policy/class_admission.h"
 #include "weir/policy/limit_config.h"
 #include "weir/policy/memory_shedding.h"
+#include "weir/policy/rule_modes.h"
 
 namespace weir::inline v0::inline control {
-
-/// What a rule does when its condition holds.
-///   kOff      the rule is not evaluated
-///   kShadow   the rule counts what it would refuse, and refuses nothing
-///   kEnforce  the rule refuses
-enum class RuleMode : std::uint8_t { kOff, kShadow, kEnforce };
-
-WEIR_ENUM_NAMES(RuleMode, "off", "shadow", "enforce")
-
-/// The modes of all rules in one word, so that a decision reads all of them at once.
-struct alignas(8) RuleModes {
-  RuleMode deadline = RuleMode::kEnforce;
-  RuleMode memory = RuleMode::kEnforce;
-  RuleMode peer = RuleMode::kEnforce;
-  RuleMode actor = RuleMode::kEnforce;  // too_large by actor, actor_inflight, actor_bytes
-  RuleMode bytes = RuleMode::kEnforce;  // too_large by process, bytes
-  RuleMode class_cap = RuleMode::kEnforce;
-  RuleMode limit = RuleMode::kEnforce;  // the scope's limit and max_concurrent
-
-  bool operator==(const RuleModes&) const = default;
-};
 
 /// Who is next when several wait.
 ///   kOff    first come, first served

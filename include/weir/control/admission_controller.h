@@ -157,6 +157,8 @@ class AdmissionController {
   [[nodiscard]] std::vector<BudgetRow> top_actors(std::size_t count) const;
   [[nodiscard]] std::vector<BudgetRow> top_peers(std::size_t count) const;
   [[nodiscard]] AdmissionConfig config() const;
+  /// The modes that a request with these overrides has now. Cost: one load; config() locks.
+  [[nodiscard]] RuleModes modes(RuleOverrides overrides) const noexcept;
   /// The limit configuration of one scope; none if the caller supplied its policy.
   [[nodiscard]] std::optional<LimitConfig> limit_config(ScopeId scope) const;
 

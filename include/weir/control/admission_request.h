@@ -6,6 +6,7 @@
 #include "weir/base/siphash.h"
 #include "weir/base/time.h"
 #include "weir/policy/priority.h"
+#include "weir/policy/rule_modes.h"
 
 namespace weir::inline v0::inline control {
 
@@ -34,6 +35,7 @@ struct AdmissionRequest {
   TimePoint deadline{};      // zero: none
   bool hedge = false;        // a second attempt: admitted last
   std::uint16_t route = 0;   // the kind of request; 0: not known
+  RuleOverrides modes{};     // in place of the configured ones
 };
 
 /// How an admitted request ended, for the limiter.

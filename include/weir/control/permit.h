@@ -103,11 +103,12 @@ class [[nodiscard]] Permit {
     std::uint8_t route = 0;  // where the answer comes from, for the limiter; 0: not known
     std::uint8_t endpoint = 0;
     bool sampled : 1 = false;
-    bool served : 1 = false;         // by end_service(); only the actor's count and bytes are held
-    bool unsampled = false;          // by skip_sample()
-    bool total_bytes = false;        // the process-wide budget holds `bytes` too
-    bool critical_overflow = false;  // counted outside the class word
-    bool units_returned = false;     // by give_units_back(); `units` is what to take again
+    bool served : 1 = false;          // by end_service(); only the actor's count and bytes are held
+    bool unsampled : 1 = false;       // by skip_sample()
+    bool units_returned : 1 = false;  // by give_units_back(); `units` is what to take again
+    bool total_bytes = false;         // the process-wide budget holds `bytes` too
+    bool critical_overflow = false;   // counted outside the class word
+    RuleOverrides modes{};            // of the request
   };
 
   /// A bucket of the sources of outcomes, 1 to 255.

@@ -65,8 +65,10 @@ class Waiter {
   ScopeId scope_ = ScopeId::kFirst;
   Priority priority_ = Priority::kNormal;
   Reason reason_ = Reason::kAdmitted;
-  std::uint8_t flow_ = 0;  // of its line, while it waits
-  bool forgiven_ = false;  // its expiry was extended after a stall of the process
+  Reason would_refuse_ = Reason::kAdmitted;  // a rule in shadow mode, when it was granted
+  RuleOverrides modes_{};                    // of its request
+  std::uint8_t flow_ = 0;                    // of its line, while it waits
+  bool forgiven_ = false;                    // its expiry was extended after a stall of the process
   bool entering_ = false;  // enter() is still running and returns the result: no on_ready
 };
 
