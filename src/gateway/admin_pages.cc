@@ -252,13 +252,14 @@ struct Description {
   AdmissionRequest request;
   std::shared_ptr<ServedUpstream> upstream;
   std::string error;
+  std::optional<std::size_t> route{};
 };
 
 /// The part of a query that /explain does not understand; empty if it understands all. Ignoring a
 /// misspelt name would explain a different request.
 std::string not_understood(std::string_view query) {
-  constexpr std::array<std::string_view, 8> kKnown = {"class", "actor", "upstream",    "peer",
-                                                      "bytes", "cost",  "deadline_ms", "attempt"};
+  constexpr std::array<std::string_view, 9> kKnown = {
+      "route", "class", "actor", "upstream", "peer", "bytes", "cost", "deadline_ms", "attempt"};
   while (!query.empty()) {
     const std::string_view pair = query.substr(0, query.find('&'));
     query.remove_prefix(std::min(pair.size() + 1, query.size()));
@@ -269,6 +270,27 @@ std::string not_understood(std::string_view query) {
     return text;
   }
   return {};
+}
+
+/// What the route says of its requests: class, cost, modes and upstream.
+void take_route(const GatewayView& view, std::string_view text, const UpstreamSet& upstreams,
+                Description& said) {
+  const std::vector<RouteConfig> routes = view.config().routes_in_force();
+  said.route = parse_number<std::size_t>(text);
+  if (!said.route || *said.route >= routes.size()) {
+    said.error = "route: the number of a [[route]], 0 to " + std::to_string(routes.size() - 1);
+    return;
+  }
+  const RouteConfig& route = routes[*said.route];
+  if (route.answer.given()) {
+    said.error = "route: the gateway answers its requests without admission";
+    return;
+  }
+  said.upstream = upstreams.find(route.upstream);
+  if (said.upstream == nullptr) said.error = "route: a reload is changing it; ask again";
+  said.request.priority = route.priority.value_or(Priority::kNormal);
+  said.request.cost = route.cost;
+  said.request.modes = route.modes.overrides();
 }
 
 /// The names must outlive the description.
@@ -282,6 +304,10 @@ Description described(const GatewayView& view, const AdminRequest& asked, const 
       .request = {}, .upstream = upstreams->all.front(), .error = not_understood(asked.query)};
   AdmissionRequest& request = said.request;
   const auto value = [&](std::string_view name) { return query_value(asked.query, name); };
+  if (const std::string text = value("route"); !text.empty()) {
+    take_route(view, text, *upstreams, said);
+    if (!said.error.empty()) return said;
+  }
   if (const std::string text = value("class"); !text.empty()) {
     const auto priority = priority_named(text);
     if (!priority) said.error = "class: critical, high, normal or low";
@@ -347,7 +373,8 @@ AdminPage explain_page(const GatewayView& view, const AdminRequest& asked, TimeP
                  {"peer", peer},
                  {"bytes", said.request.bytes},
                  {"cost", said.request.cost},
-                 {"hedge", said.request.hedge}}},
+                 {"hedge", said.request.hedge},
+                 {"route", said.route ? Json(*said.route) : Json()}}},
                {"verdict", kVerdicts[static_cast<std::size_t>(record.verdict)]}};
   if (record.verdict == DecisionRecord::Verdict::kRefused) {
     page["reason"] = name_of(record.reason);
@@ -382,7 +409,8 @@ constexpr std::string_view kIndex =
     "  /config               the configuration in force\n"
     "  /explain?class=low&actor=alice&upstream=app\n"
     "                        what would be decided now, step by step; takes nothing\n"
-    "                        also: peer, bytes, cost, deadline_ms, attempt\n";
+    "                        also: peer, bytes, cost, deadline_ms, attempt; route=0 takes class,\n"
+    "                        cost, modes and upstream of the first [[route]]\n";
 
 }  // namespace
 

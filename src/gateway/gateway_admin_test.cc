@@ -95,6 +95,38 @@ TEST_F(AdminTest, ExplainSaysWhatWouldBeDecidedAndTakesNothing) {
   EXPECT_EQ(gateway.stats()["upstreams"]["app"]["classes"]["normal"]["admitted"], 0);
 }
 
+TEST_F(AdminTest, ExplainTakesClassCostAndModesOfARoute) {
+  RouteConfig lax = config.routes[0];
+  lax.path_prefix = "/lax";
+  lax.priority = Priority::kLow;
+  lax.cost = 3;
+  lax.modes.deadline = RuleMode::kShadow;
+  RouteConfig answered;
+  answered.path_prefix = "/answered";
+  answered.answer.respond = 204;
+  config.routes = {lax, answered, config.routes[0]};
+  config.admission.modes.memory = RuleMode::kOff;
+  RunningGateway gateway(config);
+  const auto ask = [&](std::string_view query) {
+    return json::parse(gateway.page("/explain?" + std::string(query)));
+  };
+  const json shown = ask("route=0&deadline_ms=0");
+  EXPECT_EQ(shown["request"]["route"], 0);
+  EXPECT_EQ(shown["request"]["class"], "low");
+  EXPECT_EQ(shown["request"]["cost"], 3);
+  EXPECT_EQ(shown["verdict"], "admitted");
+  EXPECT_EQ(shown["steps"][0]["mode"], "shadow");
+  EXPECT_FALSE(shown["steps"][0]["passes"]);
+  EXPECT_EQ(shown["steps"][1]["mode"], "off");  // inherited
+  EXPECT_EQ(ask("route=2&deadline_ms=0")["verdict"], "refused");
+  EXPECT_EQ(ask("deadline_ms=0")["request"]["route"], nullptr);
+  EXPECT_EQ(ask("route=0&class=high")["request"]["class"], "high");
+  EXPECT_THAT(ask("route=1")["error"], HasSubstr("without admission"));
+  for (const char* wrong : {"route=3", "route=x", "route=-1"}) {
+    EXPECT_THAT(ask(wrong)["error"], HasSubstr("0 to 2")) << wrong;
+  }
+}
+
 TEST_F(AdminTest, OnlyReadingIsAllowed) {
   RunningGateway gateway(config);
   const std::string address = gateway->admin_listening();

@@ -91,9 +91,13 @@ void GatewayLoop::on_leaving(TimePoint now) {
   if (!leaving_.empty()) loop_.arm(leaving_timer_, now + kStep);
 }
 
-RouteTable::Match GatewayLoop::match(const ServerRequest& request) const noexcept {
-  return rules().routes.match(
-      {.meta = request.meta, .headers = *request.headers, .method = request.method}, path_scratch_);
+RouteTable::Match GatewayLoop::match(const ServerRequest& request,
+                                     const Caller& caller) const noexcept {
+  return rules().routes.match({.meta = request.meta,
+                               .headers = *request.headers,
+                               .method = request.method,
+                               .scheme = scheme_of(caller, request.secure, *request.headers)},
+                              path_scratch_);
 }
 
 TokenCheck GatewayLoop::token_check() noexcept {
@@ -102,10 +106,10 @@ TokenCheck GatewayLoop::token_check() noexcept {
 }
 
 bool GatewayLoop::is_critical(const ServerRequest& request) const {
-  const auto [route, ambiguous] = match(request);
-  if (route == nullptr || ambiguous) return false;
   const Caller caller =
       rules().trust.judge(request.peer, *request.headers, request.peer_certificate);
+  const auto [route, ambiguous] = match(request, caller);
+  if (route == nullptr || ambiguous) return false;
   return read_intent(*request.headers, caller, *route).priority == Priority::kCritical;
 }
 
@@ -116,7 +120,7 @@ void GatewayLoop::on_headers(ServerStream& stream, const ServerRequest& request)
   if (request.method == http::Method::kConnect) {
     return refuse_early(stream, request, caller, GatewayRefusal::kConnect, nullptr);
   }
-  const auto [route, ambiguous] = match(request);
+  const auto [route, ambiguous] = match(request, caller);
   if (route == nullptr || ambiguous) {
     const auto why = ambiguous ? GatewayRefusal::kAmbiguousPath : GatewayRefusal::kNoRoute;
     return refuse_early(stream, request, caller, why, nullptr);

@@ -95,7 +95,8 @@ class GatewayLoop {
  private:
   class FrontHandler;
 
-  [[nodiscard]] RouteTable::Match match(const ServerRequest& request) const noexcept;
+  [[nodiscard]] RouteTable::Match match(const ServerRequest& request,
+                                        const Caller& caller) const noexcept;
   [[nodiscard]] bool is_critical(const ServerRequest& request) const;
   void on_headers(ServerStream& stream, const ServerRequest& request);
   void refuse_early(ServerStream& stream, const ServerRequest& request, const Caller& caller,

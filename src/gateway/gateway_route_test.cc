@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 
 #include "gateway_testing.h"
+#include "server/h2/h2_testing.h"
+#include "server/tls/tls_testing.h"
 
 namespace weir::gateway {
 namespace {
@@ -64,6 +66,86 @@ TEST(GatewayRoute, AnAnswerOfARouteNeedsNoUpstreamAndNoPlace) {
   const nlohmann::json stats = gateway.stats();
   EXPECT_EQ(stats["requests"]["answered"], 2);
   EXPECT_EQ(stats["requests"]["refused"], 0);
+}
+
+/// Clients without TLS are sent to https, the others are served.
+config::Config to_https(const std::string& origin) {
+  config::Config config = gateway_config({origin});
+  const io::MadeCertificate& own = server::testkit::localhost();
+  config.server.tls.listen = {"127.0.0.1:0"};
+  config.server.tls.certificate_pem = own.certificate_pem;
+  config.server.tls.private_key_pem = own.key_pem;
+  RouteConfig redirect;
+  redirect.scheme = Scheme::kHttp;
+  redirect.answer.redirect = "https://{host}{path}";
+  redirect.answer.redirect_status = 308;
+  config.routes.insert(config.routes.begin(), redirect);
+  return config;
+}
+
+TEST(GatewayRoute, ClientsWithoutTlsAreSentToHttpsWhateverTheySay) {
+  Origin origin(testkit::echo);
+  RunningGateway gateway(to_https(origin.address()));
+  Client plain(gateway.port());
+  for (const char* text : {"GET /a?b HTTP/1.1\r\nhost: shop.example:80\r\n\r\n",
+                           "GET /a?b HTTP/1.1\r\nhost: shop.example\r\nx-forwarded-proto: https\r\n"
+                           "forwarded: proto=https\r\n\r\n",
+                           "GET https://shop.example/a?b HTTP/1.1\r\nhost: shop.example\r\n\r\n"}) {
+    const auto moved = plain.ask(text);
+    EXPECT_EQ(moved.status, 308) << text;
+    EXPECT_TRUE(moved.has("location: https://shop.example/a?b\r\n")) << text;
+  }
+  server::testkit::TlsClient secure(gateway.tls_port());
+  ASSERT_TRUE(secure.shake());
+  for (const char* text : {"GET / HTTP/1.1\r\nhost: t\r\n\r\n",
+                           "GET / HTTP/1.1\r\nhost: t\r\nx-forwarded-proto: http\r\n\r\n",
+                           "GET http://t/ HTTP/1.1\r\nhost: t\r\n\r\n"}) {
+    ASSERT_TRUE(secure.send(text));
+    const auto served = secure.read();
+    EXPECT_EQ(served.status, 200) << text;
+    EXPECT_THAT(served.body, HasSubstr("x-forwarded-proto: https\n")) << text;
+  }
+  EXPECT_TRUE(gateway.settled());
+}
+
+// RFC 9113 lets a client send any :scheme; what was on the wire decides.
+TEST(GatewayRoute, TheSchemeThatAnHttp2ClientClaimsIsNotUsed) {
+  Origin origin(testkit::echo);
+  config::Config config = to_https(origin.address());
+  RunningGateway gateway(config);
+  const auto ask = [](server::testkit::H2Client& client, const char* scheme) {
+    return client.finish(client.ask(
+        {{":method", "GET"}, {":scheme", scheme}, {":authority", "t"}, {":path", "/a"}}));
+  };
+  for (const char* claimed : {"http", "https"}) {
+    server::testkit::H2Client client(gateway.port());
+    EXPECT_EQ(ask(client, claimed).status, 308) << claimed;
+  }
+  config.routes.erase(config.routes.begin());
+  ASSERT_TRUE(gateway->reload(config).ok());
+  server::testkit::H2Client client(gateway.port());
+  EXPECT_THAT(ask(client, "https").body, HasSubstr("x-forwarded-proto: http\n"));
+}
+
+TEST(GatewayRoute, ATrustedProxySaysWhichSchemeItsClientUsed) {
+  Origin origin(testkit::echo);
+  config::Config config = to_https(origin.address());
+  config.trust.proxies = {*parse_ip_range("127.0.0.1")};
+  RunningGateway gateway(config);
+  Client proxy(gateway.port());
+  const auto ask = [&](const std::string& told) {
+    return proxy.ask("GET / HTTP/1.1\r\nhost: t\r\n" + told + "\r\n").status;
+  };
+  EXPECT_EQ(ask("x-forwarded-proto: https\r\n"), 200);
+  EXPECT_EQ(ask("x-forwarded-proto: http\r\n"), 308);
+  EXPECT_EQ(ask(""), 308);
+  server::testkit::TlsClient secure(gateway.tls_port());
+  ASSERT_TRUE(secure.shake());
+  ASSERT_TRUE(secure.send("GET / HTTP/1.1\r\nhost: t\r\nx-forwarded-proto: http\r\n\r\n"));
+  EXPECT_EQ(secure.read().status, 308) << "the proxy used TLS, its client did not";
+  config.trust.proxies.clear();
+  ASSERT_TRUE(gateway->reload(config).ok());
+  EXPECT_EQ(ask("x-forwarded-proto: https\r\n"), 308);
 }
 
 TEST(GatewayRoute, ARequestInProgressKeepsItsRouteThroughReloads) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <initializer_list>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -16,7 +17,9 @@ class TestHead {
  public:
   using Pair = std::pair<std::string_view, std::string_view>;
 
-  TestHead(std::initializer_list<Pair> fields = {}) {
+  TestHead(std::initializer_list<Pair> fields = {})
+      : TestHead(std::span<const Pair>(fields.begin(), fields.size())) {}
+  explicit TestHead(std::span<const Pair> fields) {
     storage_.resize(fields.size() + 1);
     list_.reset(storage_);
     for (const auto& [name, value] : fields) {

@@ -42,6 +42,7 @@ AdmissionRequest admission_request_for(const Route& route, const Intent& intent,
     ask.bytes = facts.body_length.value_or(route.config.bytes_estimate);
   }
   ask.cost = route.config.cost;
+  ask.modes = route.modes;
   ask.hedge = intent.hedge();
   ask.route = static_cast<std::uint16_t>(route.index + 1);
   if (const auto allowed = intent.allowed()) ask.deadline = facts.received_at + *allowed;

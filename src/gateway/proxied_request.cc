@@ -154,7 +154,9 @@ Reason ProxiedRequest::enter(const AdmissionRequest& ask) {
 
 /// Uploads may have ended for it.
 bool ProxiedRequest::may_ask() {
-  return !uploads() || home_.uploads().may_begin(*this, asked_at_);
+  if (!uploads()) return true;
+  const bool enforced = home_.core().controller.modes(route_->modes).limit == RuleMode::kEnforce;
+  return !enforced || home_.uploads().may_begin(*this, asked_at_);
 }
 
 /// Takes admission's decision. If there is no place, uploads may end for it.

@@ -33,6 +33,16 @@ std::optional<std::string_view> location_for(std::string_view redirect,
   return std::string_view(out.data(), size);
 }
 
+/// Whether the request has what the redirect names. HTTP/1.0 needs no host, and "OPTIONS *" has no
+/// path: "https:///x" would lead to the host x.
+bool names_its_target(std::string_view redirect, const http::RequestMeta& meta) noexcept {
+  const auto names = [redirect](std::string_view part) {
+    return redirect.find(part) != std::string_view::npos;
+  };
+  return !(names("{host}") && host_of(meta.authority).empty()) &&
+         !(names("{path}") && !meta.path.starts_with('/'));
+}
+
 }  // namespace
 
 Result<std::uint16_t, GatewayRefusal> send_route_answer(ServerStream& stream,
@@ -54,6 +64,9 @@ Result<std::uint16_t, GatewayRefusal> send_route_answer(ServerStream& stream,
   if (!space.request_id.empty()) add("x-request-id", space.request_id);
   auto status = static_cast<std::uint16_t>(answer.respond);
   if (!answer.redirect.empty()) {
+    if (!names_its_target(answer.redirect, request.meta)) {
+      return unexpected(GatewayRefusal::kNoRoute);
+    }
     const auto location = location_for(answer.redirect, request.meta, space.text);
     if (!location) return unexpected(GatewayRefusal::kHeadTooLarge);
     add("location", *location);

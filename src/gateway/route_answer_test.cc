@@ -26,9 +26,10 @@ struct RouteAnswerTest : testing::Test {
   std::array<ResponseField, kRouteAnswerFields> fields;
 
   /// Its status, or the name of the refusal.
-  std::string answered(std::string_view path) {
+  std::string answered(std::string_view path, std::string_view authority = "example.com") {
     const TestHead head;
-    const ServerRequest request = head.request("GET", path);
+    ServerRequest request = head.request("GET", path);
+    request.meta.authority = authority;
     const Route route{.config = config, .edits = RouteEdits(config)};
     const auto status = send_route_answer(stream, request, route,
                                           {.request_id = "id-1", .text = text, .fields = fields});
@@ -43,6 +44,19 @@ TEST_F(RouteAnswerTest, ARedirectNamesHostAndPathOfTheRequest) {
   EXPECT_THAT(stream.fields, HasSubstr("x-request-id: id-1\n"));
   EXPECT_THAT(stream.fields, Not(HasSubstr("content-type")));
   EXPECT_EQ(stream.body, "");
+}
+
+// The location would be another host, "https:///evil.example", or none.
+TEST_F(RouteAnswerTest, ARequestWithoutWhatTheRedirectNamesIsRefused) {
+  config.answer.redirect = "https://{host}{path}";
+  EXPECT_EQ(answered("/evil.example", ""), "no_route");
+  EXPECT_EQ(answered("/", ":80"), "no_route");
+  EXPECT_EQ(answered("*"), "no_route");
+  EXPECT_EQ(stream.status, 0);
+  config.answer.redirect = "https://example.net{path}";
+  EXPECT_EQ(answered("/a", ""), "307");
+  config.answer.redirect = "https://{host}/";
+  EXPECT_EQ(answered("*"), "307");
 }
 
 TEST_F(RouteAnswerTest, ATargetThatDoesNotFitIsRefused) {

@@ -90,6 +90,7 @@ RouteTable::RouteTable(std::span<const RouteConfig> routes, std::span<const std:
                    .index = static_cast<std::uint16_t>(entries_.size()),
                    .reads = next_class(config.upstream),
                    .config = config,
+                   .modes = config.modes.overrides(),
                    .edits = RouteEdits(config)};
     std::vector<IdentityKind>& identity = entry.route.config.identity;
     if (identity.empty()) identity.assign(default_identity.begin(), default_identity.end());
@@ -142,8 +143,9 @@ const Route* RouteTable::first_match(const Asked& asked, std::string_view path,
                                      std::size_t reading) const noexcept {
   const std::string_view host = host_of(asked.meta.authority);
   for (const Entry& entry : entries_) {
-    if (host_fits(entry, host) && path_fits(entry, path, reading) &&
-        method_fits(entry, asked.meta, asked.method) &&
+    const std::optional<Scheme>& scheme = entry.route.config.scheme;
+    if (scheme.value_or(asked.scheme) == asked.scheme && host_fits(entry, host) &&
+        path_fits(entry, path, reading) && method_fits(entry, asked.meta, asked.method) &&
         std::all_of(entry.headers.begin(), entry.headers.end(),
                     [&](const HeaderRule& rule) { return header_fits(rule, asked.headers); })) {
       return &entry.route;

@@ -24,6 +24,7 @@ struct Route {
   std::uint16_t index = 0;        // of the route itself, for /explain
   upstream::ReadClass reads = 0;  // of its upstream
   RouteConfig config;             // `identity` is empty only if actors are off
+  RuleOverrides modes;            // of its requests
   RouteEdits edits;
 
   bool operator==(const Route&) const = default;
@@ -31,6 +32,7 @@ struct Route {
 
 /// Routes compiled for matching; the first match is used.
 ///
+///   scheme       http or https
 ///   host         exact, or every name below "*.domain"; port and case are ignored
 ///   path         exact, without the query
 ///   path_prefix  whole segments: "/api" matches /api and /api/x, not /apix
@@ -58,6 +60,7 @@ class RouteTable {
     const http::RequestMeta& meta;
     const http::HeaderList& headers;
     http::Method method;
+    Scheme scheme = Scheme::kHttp;
   };
   [[nodiscard]] Match match(const Asked& asked, std::span<char> scratch) const noexcept;
   [[nodiscard]] std::size_t size() const noexcept { return entries_.size(); }

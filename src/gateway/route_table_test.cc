@@ -50,6 +50,42 @@ TEST(RouteTable, TheFirstThatFitsWins) {
   EXPECT_EQ(matched({}, "x", "/"), -1);
 }
 
+TEST(RouteTable, ASchemeMatchesRequestsOfThatSchemeOnly) {
+  RouteConfig plain = to("a");
+  plain.scheme = Scheme::kHttp;
+  RouteConfig secure = to("a");
+  secure.scheme = Scheme::kHttps;
+  const auto found = [](const std::vector<RouteConfig>& routes, Scheme scheme) {
+    const RouteTable table(routes, kUpstreams, {});
+    const http::RequestMeta meta{.method = "GET",
+                                 .scheme = scheme == Scheme::kHttp ? "https" : "http",  // a lie
+                                 .authority = "x",
+                                 .path = "/"};
+    const Route* route =
+        table
+            .match({.meta = meta, .headers = {}, .method = http::Method::kGet, .scheme = scheme},
+                   {})
+            .route;
+    return route == nullptr ? kNone : route->index;
+  };
+  EXPECT_EQ(found({plain, secure}, Scheme::kHttp), 0);
+  EXPECT_EQ(found({plain, secure}, Scheme::kHttps), 1);
+  EXPECT_EQ(found({plain}, Scheme::kHttps), kNone);
+  EXPECT_EQ(found({secure, to("b")}, Scheme::kHttp), 1);
+  EXPECT_EQ(found({to("b"), secure}, Scheme::kHttps), 0);
+}
+
+TEST(RouteTable, ARouteCarriesTheModesOfItsRequests) {
+  RouteConfig lax = to("a");
+  lax.path = "/lax";
+  lax.modes.limit = RuleMode::kShadow;
+  lax.modes.memory = RuleMode::kOff;
+  const RouteTable table(std::vector<RouteConfig>{lax, to("a")}, kUpstreams, {});
+  const RuleModes found = route_at(table, "/lax")->modes.over({});
+  EXPECT_EQ(found, (RuleModes{.memory = RuleMode::kOff, .limit = RuleMode::kShadow}));
+  EXPECT_FALSE(route_at(table, "/other")->modes.any());
+}
+
 TEST(RouteTable, EachRouteToAnUpstreamIsAClassOfReadsUntilTheLast) {
   std::vector<RouteConfig> routes;
   for (int i = 0; i < 20; ++i) {
@@ -80,6 +116,15 @@ TEST(RouteTable, AllHeadersOfARouteMustFit) {
   EXPECT_EQ(found({{"x-canary", "1"}, {"x-tenant", "gold"}}), 1);
   EXPECT_EQ(found({{"x-tenant", "gold"}, {"accept", "text/html"}}), 1);
   EXPECT_EQ(found({}), 1);
+}
+
+TEST(RouteTable, SpellingsOfAPathDoNotChooseBetweenModes) {
+  RouteConfig lax = to("a");
+  lax.path_prefix = "/lax";
+  lax.modes.actor = RuleMode::kOff;
+  EXPECT_EQ(matched({lax, to("a")}, "x", "/lax/../x"), kAmbiguous);
+  lax.modes = {};
+  EXPECT_EQ(matched({lax, to("a")}, "x", "/lax/../x"), 0);
 }
 
 TEST(RouteTable, SpellingsOfAPathDoNotChooseBetweenRewrites) {

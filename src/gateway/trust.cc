@@ -30,6 +30,22 @@ std::optional<IpAddress> ip_of(const io::Address& address) noexcept {
   return ip.normalized();
 }
 
+Scheme scheme_of(const Caller& caller, bool secure, const http::HeaderList& headers) noexcept {
+  std::string_view told;
+  if (caller.proxy) {
+    for (const http::HeaderView& field : headers) {
+      if (field.id == http::FieldId::kXForwardedProto) told = field.value;
+    }
+  }
+  if (const std::size_t comma = told.rfind(','); comma != std::string_view::npos) {
+    told.remove_prefix(comma + 1);
+  }
+  told = trimmed(told);
+  if (http::equals_ignore_case(told, "https")) return Scheme::kHttps;
+  if (http::equals_ignore_case(told, "http")) return Scheme::kHttp;
+  return secure ? Scheme::kHttps : Scheme::kHttp;
+}
+
 bool TrustTable::is_peer(const io::Address& socket) const noexcept {
   const auto ip = ip_of(socket);
   return ip && any_contains(peers_, *ip);

@@ -7,6 +7,7 @@
 
 #include "weir/base/ip_range.h"
 #include "weir/experimental/gateway/gateway_config.h"
+#include "weir/experimental/gateway/route_config.h"
 #include "weir/experimental/http/header_view.h"
 #include "weir/experimental/io/address.h"
 
@@ -18,7 +19,7 @@ struct Caller {
   std::optional<IpAddress> client;  // as trusted proxies report it; otherwise the socket's address
   std::string_view certificate;     // subject of its verified certificate; valid in on_headers
   bool peer = false;                // its x-weir headers are used
-  bool proxy = false;               // its X-Forwarded-For is used
+  bool proxy = false;               // its X-Forwarded-For and X-Forwarded-Proto are used
 };
 
 /// Which senders are trusted. Only the socket's address and the client's certificate decide; the
@@ -52,6 +53,12 @@ class TrustTable {
   std::vector<IpRange> proxies_;
   Forwarded forwarded_ = Forwarded::kSet;
 };
+
+/// How the client reached the gateway: by the connection, or as a trusted proxy says in
+/// X-Forwarded-Proto. Of several values the last is used: the proxy itself wrote it. What a request
+/// says of itself (:scheme, an absolute target) is not used: it cannot change what was on the wire.
+[[nodiscard]] Scheme scheme_of(const Caller& caller, bool secure,
+                               const http::HeaderList& headers) noexcept;
 
 /// The IP address of a socket; nullopt for other families. A v4-mapped address is returned as v4.
 [[nodiscard]] std::optional<IpAddress> ip_of(const io::Address& address) noexcept;

@@ -1,5 +1,9 @@
 #include "trust.h"
 
+#include <span>
+#include <string>
+#include <vector>
+
 #include <gtest/gtest.h>
 
 #include "head_testing.h"
@@ -61,6 +65,40 @@ TEST(TrustTable, AProxyNamesTheClientAndIsNoPeer) {
   EXPECT_TRUE(caller.proxy);
   EXPECT_EQ(client_of(caller),
             "198.51.100.1");  // the entries before it may be forged
+}
+
+struct SchemeCase {
+  std::vector<std::string> told;  // lines of X-Forwarded-Proto
+  Scheme of_proxy_in_cleartext;
+  Scheme of_proxy_with_tls;
+};
+
+TEST(SchemeOf, IsThatOfTheConnectionUnlessATrustedProxySaysAnother) {
+  const std::vector<SchemeCase> table = {
+      {{}, Scheme::kHttp, Scheme::kHttps},
+      {{"https"}, Scheme::kHttps, Scheme::kHttps},
+      {{"http"}, Scheme::kHttp, Scheme::kHttp},
+      {{"HTTPS "}, Scheme::kHttps, Scheme::kHttps},
+      {{"https, http"}, Scheme::kHttp, Scheme::kHttp},  // the first may be the client's
+      {{"http,https"}, Scheme::kHttps, Scheme::kHttps},
+      {{"https", "http"}, Scheme::kHttp, Scheme::kHttp},
+      {{"http", "https"}, Scheme::kHttps, Scheme::kHttps},
+      {{"wss"}, Scheme::kHttp, Scheme::kHttps},  // unknown: not used
+      {{""}, Scheme::kHttp, Scheme::kHttps},
+      {{"https,"}, Scheme::kHttp, Scheme::kHttps},
+  };
+  for (const SchemeCase& row : table) {
+    std::vector<TestHead::Pair> lines;
+    for (const std::string& line : row.told) lines.emplace_back("X-Forwarded-Proto", line);
+    const TestHead head{std::span<const TestHead::Pair>(lines)};
+    const Caller proxy{.proxy = true};
+    EXPECT_EQ(scheme_of(proxy, false, head.list()), row.of_proxy_in_cleartext) << &row - &table[0];
+    EXPECT_EQ(scheme_of(proxy, true, head.list()), row.of_proxy_with_tls) << &row - &table[0];
+    for (const Caller& other : {Caller{}, Caller{.peer = true}}) {
+      EXPECT_EQ(scheme_of(other, false, head.list()), Scheme::kHttp);
+      EXPECT_EQ(scheme_of(other, true, head.list()), Scheme::kHttps);
+    }
+  }
 }
 
 TEST(TrustTable, TheAddressListMayStandInSeveralLines) {

@@ -11,6 +11,7 @@
 #include "weir/base/enum_names.h"
 #include "weir/base/time.h"
 #include "weir/experimental/gateway/route_answer_config.h"
+#include "weir/experimental/gateway/route_modes_config.h"
 #include "weir/experimental/gateway/route_rewrite_config.h"
 #include "weir/policy/class_admission.h"
 #include "weir/policy/priority.h"
@@ -40,8 +41,13 @@ WEIR_ENUM_NAMES(BytesCharged, "held", "announced")
 enum class UpgradeProtocol : std::uint8_t { kWebSocket };
 WEIR_ENUM_NAMES(UpgradeProtocol, "websocket")
 
+/// How a client reached the gateway: with TLS or not, or as a trusted proxy before it says.
+enum class Scheme : std::uint8_t { kHttp, kHttps };
+WEIR_ENUM_NAMES(Scheme, "http", "https")
+
 /// Which requests go to which upstream, and with which settings. The first match is used.
 struct RouteConfig {
+  std::optional<Scheme> scheme;      // unset: any
   std::string host;                  // "example.com", "*.example.com"; empty: any
   std::string path;                  // this path exactly
   std::string path_prefix;           // or every path below it; both empty: any
@@ -60,6 +66,7 @@ struct RouteConfig {
   bool idempotent = false;                  // may be sent twice, whatever its method
   bool hedge = true;                        // its reads may be sent to a second endpoint
   std::uint32_t cost = 1;                   // units of the limit that one request takes
+  RouteModes modes;                         // of the rules of admission
   std::vector<IdentityKind> identity;       // empty: as in [actors]
   bool identity_required = false;           // without an actor: 401
   /// Unset: all of them, if the upstream can.
@@ -74,7 +81,7 @@ struct RouteConfig {
            max_body == other.max_body && bytes == other.bytes &&
            bytes_estimate == other.bytes_estimate && identity == other.identity &&
            identity_required == other.identity_required && answer == other.answer &&
-           rewrite == other.rewrite && upgrade == other.upgrade;
+           rewrite == other.rewrite && upgrade == other.upgrade && modes == other.modes;
   }
 
  private:
