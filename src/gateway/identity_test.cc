@@ -119,6 +119,22 @@ TEST_F(IdentityFinderTest, APeerIsItsNameOrItsAddress) {
   caller.peer = true;
   EXPECT_EQ(IdentityFinder::peer_of(named.list(), caller, controller, text).label, "gate-1");
   EXPECT_EQ(IdentityFinder::peer_of(TestHead{}.list(), caller, controller, text).label, "10.0.0.1");
+  caller.certificate = "CN=gate";
+  EXPECT_EQ(IdentityFinder::peer_of(TestHead{}.list(), caller, controller, text).label, "CN=gate");
+  EXPECT_EQ(IdentityFinder::peer_of(named.list(), caller, controller, text).label, "gate-1");
+}
+
+TEST_F(IdentityFinderTest, ATokenThatCouldNotBeVerifiedNowIsSaidToBeThrottled) {
+  const io::TestSigner signer = io::TestSigner::ec();
+  ActorsConfig config;
+  config.jwt.verifications_max = 1;
+  finder = IdentityFinder(
+      config, {.jwt = {.keys = {*io::PublicKey::from_pem(signer.public_pem())}}, .keys = {}});
+  const std::vector<IdentityKind> kinds = {IdentityKind::kJwt, IdentityKind::kApiKey};
+  EXPECT_FALSE(actor(TestHead{{"authorization", "Bearer a.b.c"}}, kinds).throttled);
+  EXPECT_TRUE(actor(TestHead{{"authorization", "Bearer d.e.f"}}, kinds).throttled);
+  const TestHead both{{"authorization", "Bearer g.h.i"}, {"x-api-key", "k3y"}};
+  EXPECT_EQ(actor(both, kinds).kind, IdentityKind::kApiKey) << "the next kind counts";
 }
 
 TEST(BearerToken, IsWhatFollowsTheScheme) {

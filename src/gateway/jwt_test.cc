@@ -116,6 +116,21 @@ TEST_F(Jwt, OtherTextsAreMalformed) {
   EXPECT_EQ(judged(std::string(kJwtBytesMax, '.')), "malformed");
 }
 
+// Otherwise one token had many spellings, each verified and remembered apart.
+TEST_F(Jwt, ATokenHasOneSpelling) {
+  const std::string good = make_jwt(ec(), kEs256, expiring(testkit::kTokenTime + 9));
+  ASSERT_EQ(judged(good), "alice");
+  constexpr std::string_view kAlphabet =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+  const std::size_t last = kAlphabet.find(good.back());
+  ASSERT_EQ(last % 16, 0U) << "64 bytes leave four bits of the last character unused";
+  for (std::size_t unused = 1; unused < 16; ++unused) {
+    std::string other = good;
+    other.back() = kAlphabet[last + unused];
+    EXPECT_EQ(judged(other), "malformed") << unused;
+  }
+}
+
 TEST_F(Jwt, NoChangedTokenIsVerified) {
   const std::string good = make_jwt(ec(), kEs256, expiring(testkit::kTokenTime + 9));
   ASSERT_EQ(judged(good), "alice");

@@ -24,6 +24,28 @@ TEST(KeyTable, AKeyHasTheOwnerOfItsHash) {
   EXPECT_EQ(KeyTable().owner_of("alpha"), "");
 }
 
+TEST(KeyTable, TheOrderOfLinesAndTheCaseOfDigitsDoNotMatter) {
+  std::string upper = kBeta;
+  for (char& c : upper) c = c >= 'a' && c <= 'f' ? static_cast<char>(c - 'a' + 'A') : c;
+  const auto table = KeyTable::parse(upper + " iron\n" + std::string(64, 'a') + " x\n" + kAlpha +
+                                     " gold\n" + std::string(64, '0') + " y");
+  ASSERT_TRUE(table);
+  EXPECT_EQ(table->owner_of("alpha"), "gold");
+  EXPECT_EQ(table->owner_of("beta"), "iron");
+}
+
+TEST(KeyTable, HasAMostOfKeys) {
+  std::string text;
+  for (std::size_t i = 0; i < KeyTable::kKeysMax; ++i) {
+    const std::string number = std::to_string(i);
+    text += std::string(64 - number.size(), '0') + number + " a\n";
+  }
+  ASSERT_TRUE(KeyTable::parse(text));
+  const auto more = KeyTable::parse(text + kAlpha + " a\n");
+  ASSERT_FALSE(more);
+  EXPECT_EQ(more.error(), "more than 100000 keys");
+}
+
 TEST(KeyTable, AWrongLineIsNamed) {
   const auto why = [](const std::string& text) {
     const auto table = KeyTable::parse(text);

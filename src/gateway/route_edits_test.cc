@@ -1,6 +1,7 @@
 #include "route_edits.h"
 
 #include <array>
+#include <span>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -57,6 +58,16 @@ TEST(RouteEdits, WhatDoesNotFitIsRefused) {
   EXPECT_EQ(rewritten(prefix("/a", "/v2"), "/a/" + std::string(58, 'x')),
             "/v2/" + std::string(58, 'x'));
   EXPECT_EQ(rewritten(prefix("/a", "/v2"), "/a/" + std::string(62, 'x')), "head_too_large");
+}
+
+TEST(RouteEdits, APathMayFillItsSpaceAndNoMore) {
+  const RouteEdits edits(prefix("/api", "/v2"));
+  std::array<char, 9> out{};
+  const std::span<char> space = std::span(out).first(8);
+  ASSERT_TRUE(edits.path_for("/api/1234", space));
+  EXPECT_EQ(*edits.path_for("/api/1234", space), "/v2/1234");
+  EXPECT_FALSE(edits.path_for("/api/12345", space));
+  EXPECT_EQ(out[8], '\0');
 }
 
 TEST(RouteEdits, RemovedNamesAreFoundInAnySpelling) {

@@ -1,6 +1,7 @@
 #include "token_verifier.h"
 
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -89,6 +90,31 @@ TEST_F(TokenVerifierTest, ARememberedTokenIsNotThrottled) {
   per_second = 1;
   static_cast<void>(ask("bad"));
   for (int i = 0; i < 10; ++i) EXPECT_TRUE(ask(text));
+}
+
+TEST_F(TokenVerifierTest, ATokenThatIsTooLongUsesNoVerification) {
+  per_second = 1;
+  const std::string large(kJwtBytesMax + 1, 'a');
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(ask(large).error(), JwtFault::kTooLong);
+  EXPECT_TRUE(ask(token("alice")));
+}
+
+TEST_F(TokenVerifierTest, TheTokenThatExpiresFirstMakesRoom) {
+  TokenVerifier small({.cache_size = 4, .counters = counters});
+  const auto known = [&](const std::string& text) {
+    const std::uint64_t before = counters.cached.get();
+    EXPECT_TRUE(small.identify({.token = text, .source = 1, .now = now, .unix_now = unix_now},
+                               rules, per_second, controller));
+    return counters.cached.get() > before;
+  };
+  std::vector<std::string> tokens;
+  for (const int left : {300, 100, 400, 200}) {
+    tokens.push_back(token("user" + std::to_string(left), testkit::kTokenTime + left));
+    EXPECT_FALSE(known(tokens.back()));
+  }
+  EXPECT_FALSE(known(token("newcomer", testkit::kTokenTime + 500)));
+  for (const std::size_t kept : {0U, 2U, 3U}) EXPECT_TRUE(known(tokens[kept])) << kept;
+  EXPECT_FALSE(known(tokens[1]));
 }
 
 TEST_F(TokenVerifierTest, MoreTokensThanFitAreVerifiedAgain) {

@@ -81,6 +81,7 @@ TEST(SchemeOf, IsThatOfTheConnectionUnlessATrustedProxySaysAnother) {
       {{"HTTPS "}, Scheme::kHttps, Scheme::kHttps},
       {{"https, http"}, Scheme::kHttp, Scheme::kHttp},  // the first may be the client's
       {{"http,https"}, Scheme::kHttps, Scheme::kHttps},
+      {{"https,https,http"}, Scheme::kHttp, Scheme::kHttp},
       {{"https", "http"}, Scheme::kHttp, Scheme::kHttp},
       {{"http", "https"}, Scheme::kHttps, Scheme::kHttps},
       {{"wss"}, Scheme::kHttp, Scheme::kHttps},  // unknown: not used
@@ -99,6 +100,14 @@ TEST(SchemeOf, IsThatOfTheConnectionUnlessATrustedProxySaysAnother) {
       EXPECT_EQ(scheme_of(other, true, head.list()), Scheme::kHttps);
     }
   }
+}
+
+TEST(TrustTable, APeerThatIsNoProxyDoesNotNameTheClient) {
+  const TestHead head{{"X-Forwarded-For", "203.0.113.9"}};
+  const Caller caller = table({"10.0.0.0/8"}, {}).judge(socket_at("10.0.0.8"), head.list());
+  EXPECT_TRUE(caller.peer);
+  EXPECT_FALSE(caller.proxy);
+  EXPECT_EQ(client_of(caller), "10.0.0.8");
 }
 
 TEST(TrustTable, TheAddressListMayStandInSeveralLines) {

@@ -124,6 +124,38 @@ class ExampleConfigs(ProcessTest):
             fields = dict(json.loads(body)["headers"])
             self.assertEqual("x-weir-priority" in fields, trusted, subject)
 
+    def test_a_site_that_sends_its_clients_to_https(self):
+        backend = self.started(PythonBackend())
+        certificates = Certificates(self.folder)
+        certificate, key = certificates.make("site", "/CN=localhost")
+        gateway = self.gateway("https.toml", {
+            "127.0.0.1:3000": f"127.0.0.1:{backend.port}", "\":443\"": "\"127.0.0.1:0\"",
+            "/etc/weir/site.pem": certificate, "/etc/weir/site.key": key})
+        secure = int(gateway.line_with(r"listening with TLS on .*:(\d+)")[1])
+
+        def curl(*options):
+            done = subprocess.run(
+                ["curl", "-sS", "-m", "20", "--cacert", certificates.authority,
+                 "--connect-to", f"localhost:80:127.0.0.1:{gateway.port}",
+                 "--connect-to", f"localhost:443:127.0.0.1:{secure}",
+                 "-w", "\n%{http_code} %{url_effective} %{num_redirects} %{redirect_url}",
+                 *options],
+                capture_output=True, check=True, text=True)
+            body, _, said = done.stdout.rpartition("\n")
+            return body, said
+        for version in ("--http1.1", "--http2-prior-knowledge"):
+            self.assertEqual(curl(version, "http://localhost/a?b=c"),
+                             ("", "308 http://localhost/a?b=c 0 https://localhost/a?b=c"))
+        lie = ("-H", "x-forwarded-proto: https", "-H", "forwarded: proto=https")
+        self.assertEqual(curl(*lie, "http://localhost/")[1],
+                         "308 http://localhost/ 0 https://localhost/")
+        for version in ("--http1.1", "--http2"):
+            body, said = curl(version, "-L", "-d", "text", "http://localhost/a?b=c")
+            self.assertEqual(said.split(), ["200", "https://localhost/a?b=c", "1"])
+            seen = json.loads(body)
+            self.assertEqual((seen["method"], seen["path"]), ("POST", "/a?b=c"))
+            self.assertEqual(dict(seen["headers"])["x-forwarded-proto"], "https")
+
     def test_a_websocket_application(self):
         service = Service()
         self.addCleanup(service.end)
