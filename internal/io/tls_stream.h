@@ -123,6 +123,7 @@ class TlsStream {
   bool broken_ = false;
   bool saw_end_ = false;  // the socket returned kEof
   bool read_needs_write_ = false;
+  bool end_unread_ = false;  // read() met the end or an error behind bytes that it returned
   bool write_needs_read_ = false;
   bool too_many_key_updates_ = false;
   bool certificate_refused_ = false;

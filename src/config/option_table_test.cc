@@ -214,6 +214,7 @@ TEST(OptionTable, ValidateAcceptsWhatTheTableAccepts) {
                                          "server.uri_bytes_max",
                                          "server.trailer_bytes_max",
                                          "http2.uri_bytes_max",
+                                         "http2.session_bytes_max",
                                          "admission.limit.initial_limit",
                                          "admission.limit.min_limit",
                                          "admission.limit.vegas_alpha",

@@ -110,7 +110,8 @@ void ProxiedRequest::begin(const ServerRequest& request, const Route& route, con
        .source = source_,
        .received_at = received_at_,
        .body_length = upgrade_ ? 0 : request.body_length});
-  takes_interim_ = request.version != HttpVersion::k10;
+  // gRPC's own clients fail a call at a 1xx.
+  takes_interim_ = request.version != HttpVersion::k10 && !grpc();
   start_ = start_for(route, intent, ask.deadline);
   if (to_.served->upstream.config().balance == policy::Balance::kHash) {
     start_.hash = hash_key(home_.rules().hash_by[route.upstream], request.meta, *request.headers,

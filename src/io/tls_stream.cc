@@ -323,6 +323,7 @@ void TlsStream::count_key_update() noexcept {
 IoResult TlsStream::read(std::span<std::byte> into) noexcept {
   if (broken_ || ssl_ == nullptr) return unexpected(IoError::kReset);
   read_needs_write_ = false;
+  end_unread_ = false;
   ERR_clear_error();
   std::size_t filled = 0;
   // One SSL_read_ex call returns at most one record.
@@ -335,7 +336,11 @@ IoResult TlsStream::read(std::span<std::byte> into) noexcept {
       return unexpected(IoError::kTls);
     }
     if (result != 1) {
-      if (filled > 0) break;  // the next call returns the error again
+      if (filled > 0) {  // the next call returns the error again
+        const int why = SSL_get_error(ssl_, result);
+        end_unread_ = why != SSL_ERROR_WANT_READ && why != SSL_ERROR_WANT_WRITE;
+        break;
+      }
       return unexpected(failed(result, false));
     }
     filled += got;
@@ -370,7 +375,7 @@ IoResult TlsStream::write(std::span<const ConstBuffer> pieces) noexcept {
 
 bool TlsStream::has_pending() const noexcept {
   return ssl_ != nullptr && !broken_ && established_ &&
-         (!staged_.empty() || SSL_has_pending(ssl_) != 0);
+         (!staged_.empty() || end_unread_ || SSL_has_pending(ssl_) != 0);
 }
 
 Socket::Interest TlsStream::interest(Socket::Interest wanted) const noexcept {

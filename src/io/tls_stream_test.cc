@@ -110,6 +110,19 @@ TEST(TlsStream, AnOrderlyEndIsEof) {
   EXPECT_EQ(carry(pair.server, pair.client, "last words"), "last words");
 }
 
+TEST(TlsStream, AnEndThatComesWithTheLastBytesIsPending) {
+  TlsPair pair;
+  ASSERT_TRUE(pair.connect(server_context(), client_context()));
+  const ConstBuffer piece = piece_of("bye");
+  ASSERT_EQ(pair.server.tls.write({&piece, 1}).value(), 3U);
+  pair.server.tls.shutdown_write();
+  std::array<std::byte, 100> into{};
+  ASSERT_EQ(pair.client.tls.read(into).value(), 3U);
+  EXPECT_TRUE(pair.client.tls.has_pending()) << "the socket may announce nothing more";
+  EXPECT_EQ(pair.client.tls.read(into).error(), IoError::kEof);
+  EXPECT_FALSE(pair.client.tls.has_pending());
+}
+
 TEST(TlsStream, AnEndWithoutNoticeIsEofForServersAndAResetForClients) {
   std::array<std::byte, 100> into{};
   {

@@ -1,6 +1,7 @@
 """WebSocket through the gateway, from clients of HTTP/1.1 and HTTP/2, and answers that last: event
 streams, long polling. `websocket_test.py [messages [seconds]]`."""
 
+import contextlib
 import hashlib
 import http.client
 import json
@@ -15,7 +16,10 @@ import threading
 import time
 import unittest
 
+import h2.events
+
 import http2_apps_test
+from matrix_peers import Http2Peer
 from processes import SIGTERM, ProcessTest, Weir, wait_until
 from tls_test import Certificates
 from websocket_testing import (BINARY, CLOSE, PING, PONG, TEXT, Http1Socket, Http2Socket, Service,
@@ -325,7 +329,7 @@ class InABrowser(ProcessTest):
         </script>"""
 
     def test_messages(self):
-        count = min(MESSAGES, 2000)
+        count = MESSAGES
         service = Service(self.PAGE.replace("COUNT", str(count)))
         self.addCleanup(service.end)
         folder = tempfile.TemporaryDirectory(prefix="weir-socket-")
@@ -346,7 +350,8 @@ access_log = "all"
         def report():
             lines = [line.split(" ")[1] for line, _ in list(service.heads)]
             return [path for path in lines if path.startswith("/report")]
-        wait_until(lambda: report() or browser.child.poll() is not None, 60)
+        wait_until(lambda: report() or browser.child.poll() is not None,
+                   60 + count / 200)
         self.assertEqual(report(), [f"/report?got={count}&code=1000"], browser.lines)
         line = wait_until(lambda: [json.loads(text) for text in list(weir.output)
                                    if "tunnel_ended_by" in text])[0]
@@ -392,6 +397,35 @@ class Events:
         self.listening.close()
 
 
+class Http2Events(Events):
+    """The same over HTTP/2, one stream on each connection."""
+
+    def _serve(self, wire):
+        peer = Http2Peer(wire, client=False)
+        stream = None
+        with wire, contextlib.suppress(OSError):
+            while stream is None:
+                events = peer.events()
+                if events is None:
+                    return  # a connection that was kept for later
+                for event in events:
+                    if isinstance(event, h2.events.StreamEnded):
+                        stream = event.stream_id
+            peer.codec.send_headers(stream, [(":status", "200"),
+                                             ("content-type", "text/event-stream")])
+            end = time.monotonic() + self.seconds
+            number = 0
+            while time.monotonic() < end:
+                peer.codec.send_data(stream, f"data: {number}\n\n".encode())
+                peer.flush()
+                number += 1
+                time.sleep(0.8)
+            peer.codec.send_data(stream, b"data: end\n\n", end_stream=True)
+            peer.flush()
+            while peer.events() is not None:
+                pass
+
+
 class LongAnswers(ProcessTest):
     LIMITS = ("[server]\nbody_timeout_ms = 1000\nwrite_timeout_ms = 1000\nidle_timeout_ms = 1000\n"
               "header_timeout_ms = 1000")
@@ -426,6 +460,21 @@ class LongAnswers(ProcessTest):
         self.assertEqual(curl.returncode, 0)
         self.expected(over_http2)
         self.assertEqual(self.weir.balance(), 0)
+
+    def test_events_from_an_upstream_of_http2(self):
+        events = Http2Events(SECONDS)
+        self.addCleanup(events.end)
+        weir = self.started(Weir(config=self.app_config(
+            [events.port], self.LIMITS,
+            'protocol = "http2"\ninactivity_timeout_ms = 1000\nfirst_byte_timeout_ms = 10000')))
+        asking = [subprocess.Popen(["curl", "-sN", protocol, f"http://127.0.0.1:{weir.port}/e"],
+                                   stdout=subprocess.PIPE, text=True)
+                  for protocol in ("--http1.1", "--http2-prior-knowledge")]
+        for curl in asking:
+            text, _ = curl.communicate(timeout=60 + SECONDS)
+            self.assertEqual(curl.returncode, 0)
+            self.assertGreater(self.expected(text), SECONDS)
+        self.assertEqual(weir.balance(), 0)
 
     def test_long_polling_outlasts_the_idle_timeouts(self):
         url = f"http://127.0.0.1:{self.weir.port}/poll"

@@ -97,6 +97,17 @@ TEST(H2Limits, EveryFaultIsNamed) {
                                    "http2.settings_ack_timeout_ms"}));
 }
 
+TEST(H2Limits, ASessionHasRoomForTheStreamsThatAreAllowed) {
+  H2Limits limits;
+  limits.concurrent_streams_max = 1000;
+  const ConfigErrors errors = limits.validate();
+  ASSERT_EQ(errors.size(), 1U);
+  EXPECT_EQ(errors[0].key, "http2.session_bytes_max");
+  EXPECT_EQ(errors[0].value, "114688");
+  limits.session_bytes_max = 48 * 1024 + 640 * 1000;
+  EXPECT_TRUE(limits.validate().empty());
+}
+
 TEST(H2Limits, GlitchNamesAreDistinct) {
   const std::set<std::string_view> names(kH2GlitchNames.begin(), kH2GlitchNames.end());
   EXPECT_EQ(names.size(), kH2GlitchCount);

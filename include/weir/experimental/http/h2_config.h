@@ -147,6 +147,13 @@ inline ConfigErrors H2Limits::validate(std::string_view prefix) const {
   count("trailer_count_max", trailer_count_max, 0, 250);
   count("settings_entries_max", settings_entries_max, 6, 1000);
   count("session_bytes_max", session_bytes_max, 48 * kKilo, 8 * kMega);
+  // Less, and a client that uses the streams it is allowed runs out of it: its connection ends.
+  const std::uint64_t needed = 48 * kKilo + std::uint64_t{640} * concurrent_streams_max;
+  if (session_bytes_max < needed) {
+    add_error(errors, p + "session_bytes_max", std::to_string(session_bytes_max),
+              "at least " + std::to_string(needed) + ": 48 KiB and 640 bytes for each of " +
+                  "concurrent_streams_max");
+  }
   count("outbound_frames_max", outbound_frames_max, 8, 10'000);
   count("late_frames_per_reset", late_frames_per_reset, 0, 10'000);
   count("glitch_limit", glitch_limit, 1, 1'000'000);
