@@ -101,18 +101,22 @@ TokenCheck GatewayLoop::token_check() noexcept {
   return {.verifier = tokens_, .now = loop_.now(), .unix_now = used ? io::unix_seconds() : 0};
 }
 
+Caller GatewayLoop::caller_of(const ServerRequest& request) const noexcept {
+  const TrustTable& trust = rules().trust;
+  if (request.client_unknown) return trust.judge_unknown(request.peer, request.peer_certificate);
+  return trust.judge(request.peer, *request.headers, request.peer_certificate);
+}
+
 bool GatewayLoop::is_critical(const ServerRequest& request) const {
   const auto [route, ambiguous] = match(request);
   if (route == nullptr || ambiguous) return false;
-  const Caller caller =
-      rules().trust.judge(request.peer, *request.headers, request.peer_certificate);
+  const Caller caller = caller_of(request);
   return read_intent(*request.headers, caller, *route).priority == Priority::kCritical;
 }
 
 void GatewayLoop::on_headers(ServerStream& stream, const ServerRequest& request) {
   counters_.received.add();
-  const Caller caller =
-      rules().trust.judge(request.peer, *request.headers, request.peer_certificate);
+  const Caller caller = caller_of(request);
   if (request.method == http::Method::kConnect) {
     return refuse_early(stream, request, caller, GatewayRefusal::kConnect, nullptr);
   }
