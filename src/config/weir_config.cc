@@ -60,6 +60,18 @@ void check_listeners(ConfigErrors& errors, const ServerConfig& server) {
   check_listen(errors, "tls.listen", server.tls.listen);
 }
 
+/// Nobody could send a header that is believed. Unix sockets have the permissions of their files.
+void check_proxies(ConfigErrors& errors, const Config& config) {
+  if (!config.trust.proxies.empty()) return;
+  for (const std::string& text : config.server.proxy_protocol) {
+    const auto address = parse_net_address(text);
+    if (address && address->kind == NetAddressKind::kUnix) continue;
+    return add_error(errors, "trust.proxies", "[]",
+                     "the addresses of the proxies that connect to " + text +
+                         ", which listen.proxy_protocol names");
+  }
+}
+
 void check_upstreams(ConfigErrors& errors, const Config& config) {
   std::set<std::string_view> names;
   for (std::size_t i = 0; i < config.upstreams.size(); ++i) {
@@ -209,6 +221,7 @@ std::vector<gateway::RouteConfig> Config::routes_in_force() const {
 ConfigErrors Config::validate() const {
   ConfigErrors errors;
   check_listeners(errors, server);
+  check_proxies(errors, *this);
   take(errors, "server", server.validate());
   take(errors, "admin", admin.validate());
   take(errors, "admission", admission.validate());

@@ -125,6 +125,28 @@ TEST(Config, ListenersMustBeNumeric) {
   EXPECT_THAT(keys(config.validate()), ElementsAre("admin.listen"));
 }
 
+TEST(Config, ProxyHeadersAreRequiredOnListedAddressesAndFromNamedProxies) {
+  Config config;
+  config.server.listen = {"127.0.0.1:8080", "unix:/run/weir.sock"};
+  config.server.proxy_protocol = {"127.0.0.1:8081"};
+  config.trust.proxies = {*parse_ip_range("192.0.2.10")};
+  ConfigErrors errors = config.validate();
+  ASSERT_EQ(errors.size(), 1U);
+  EXPECT_EQ(errors[0].key, "listen.proxy_protocol");
+  config.server.proxy_protocol = {"127.0.0.1:8080"};
+  EXPECT_EQ(config.validate(), ConfigErrors{});
+  config.trust.proxies.clear();
+  errors = config.validate();
+  ASSERT_EQ(errors.size(), 1U);
+  EXPECT_EQ(errors[0].key, "trust.proxies");
+  EXPECT_EQ(errors[0].value, "[]");
+  EXPECT_EQ(errors[0].allowed,
+            "the addresses of the proxies that connect to 127.0.0.1:8080, which "
+            "listen.proxy_protocol names");
+  config.server.proxy_protocol = {"unix:/run/weir.sock"};
+  EXPECT_EQ(config.validate(), ConfigErrors{}) << "its file says who may connect";
+}
+
 TEST(Config, UpstreamNamesAreUniqueAndPlain) {
   EXPECT_THAT(keys(with_upstreams({"a", "a"}).validate()), Contains("upstream[1].name"));
   EXPECT_THAT(keys(with_upstreams({"a b"}).validate()), ElementsAre("upstream[0].name"));

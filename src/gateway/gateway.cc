@@ -193,6 +193,11 @@ Result<void, GatewayError> Gateway::Impl::listen(PassedSockets passed) {
   // Called on the first loop; only that loop changes its rules.
   server->set_critical_peers(
       [this](const io::Address& peer) { return loops[0]->rules().trust.is_peer(peer); });
+  server->set_proxy_senders(
+      {.trusted =
+           [this](const io::Address& sender) { return loops[0]->rules().trust.is_proxy(sender); },
+       .on_refused =
+           [this](const ProxyRefusal& refusal) { operators->on_proxy_refusal(refusal); }});
   if (config.admin.listen) {
     admin = std::make_unique<AdminServer>(config, [this](const AdminRequest& request) {
       return admin_page(*view, request, io::monotonic_now());

@@ -105,9 +105,14 @@ TokenCheck GatewayLoop::token_check() noexcept {
   return {.verifier = tokens_, .now = loop_.now(), .unix_now = used ? io::unix_seconds() : 0};
 }
 
+Caller GatewayLoop::caller_of(const ServerRequest& request) const noexcept {
+  const TrustTable& trust = rules().trust;
+  if (request.client_unknown) return trust.judge_unknown(request.peer, request.peer_certificate);
+  return trust.judge(request.peer, *request.headers, request.peer_certificate);
+}
+
 bool GatewayLoop::is_critical(const ServerRequest& request) const {
-  const Caller caller =
-      rules().trust.judge(request.peer, *request.headers, request.peer_certificate);
+  const Caller caller = caller_of(request);
   const auto [route, ambiguous] = match(request, caller);
   if (route == nullptr || ambiguous) return false;
   return read_intent(*request.headers, caller, *route).priority == Priority::kCritical;
@@ -115,8 +120,7 @@ bool GatewayLoop::is_critical(const ServerRequest& request) const {
 
 void GatewayLoop::on_headers(ServerStream& stream, const ServerRequest& request) {
   counters_.received.add();
-  const Caller caller =
-      rules().trust.judge(request.peer, *request.headers, request.peer_certificate);
+  const Caller caller = caller_of(request);
   if (request.method == http::Method::kConnect) {
     return refuse_early(stream, request, caller, GatewayRefusal::kConnect, nullptr);
   }

@@ -98,6 +98,7 @@ class GatewayLoop {
   [[nodiscard]] RouteTable::Match match(const ServerRequest& request,
                                         const Caller& caller) const noexcept;
   [[nodiscard]] bool is_critical(const ServerRequest& request) const;
+  [[nodiscard]] Caller caller_of(const ServerRequest& request) const noexcept;
   void on_headers(ServerStream& stream, const ServerRequest& request);
   void refuse_early(ServerStream& stream, const ServerRequest& request, const Caller& caller,
                     GatewayRefusal why, LoopUpstream* upstream);

@@ -285,7 +285,7 @@ void Scrape::memory_and_pools() {
 bool at_accept(RefuseReason reason) noexcept {
   using enum RefuseReason;
   constexpr std::array kAtAccept = {kConnections, kPressure,  kPressureShare, kNoFds,
-                                    kNoMemory,    kHandshake, kSource};
+                                    kNoMemory,    kHandshake, kSource,        kUntrusted};
   return std::find(kAtAccept.begin(), kAtAccept.end(), reason) != kAtAccept.end();
 }
 
@@ -303,6 +303,10 @@ void Scrape::connections() {
   page_.family(kConnectionsClosed);
   for (std::size_t i = 1; i < server_.closed.size(); ++i) {
     page_.sample({name_of(static_cast<CloseReason>(i))}, server_.closed[i]);
+  }
+  page_.family(kProxyHeaders);
+  for (std::size_t i = 0; i < server_.proxy_headers.size(); ++i) {
+    page_.sample({kProxyResultNames[i]}, server_.proxy_headers[i]);
   }
   tls();
   refusals(kServerRefusals, false);

@@ -6,6 +6,8 @@
 
 #include "weir/experimental/io/clock.h"
 
+#include "trust.h"
+
 namespace weir::inline v0::gateway {
 namespace {
 
@@ -117,6 +119,30 @@ void OperatorLog::on_memory(const MemoryNotice& notice) noexcept {
                                                     "normal and low-class requests are refused"};
   say_to(*this, "weir: memory %.1f %% used: %s", notice.usage * 100,
          kMeanings[static_cast<std::size_t>(notice.level)]);
+}
+
+void OperatorLog::on_proxy_refusal(const ProxyRefusal& refusal) noexcept {
+  Kind& kind = proxy_refusals_[static_cast<std::size_t>(refusal.result)];
+  kind.count.fetch_add(1, std::memory_order_relaxed);
+  if (!kind.pace.lets_through(io::monotonic_now())) return;
+  const auto count =
+      static_cast<unsigned long long>(kind.count.exchange(0, std::memory_order_relaxed));
+  const auto ip = ip_of(refusal.sender);
+  const IpText sender = ip ? text_of(*ip) : IpText();
+  const std::string_view from = ip ? sender.view() : "a Unix socket";
+  if (refusal.result == ProxyResult::kUntrusted) {
+    say_to(*this,
+           "weir: closed %llu connections to listen.proxy_protocol, the last from %.*s, which is "
+           "not in trust.proxies",
+           count, width(from), from.data());
+    return;
+  }
+  const std::string_view result = name_of(refusal.result);
+  say_to(*this,
+         "weir: closed %llu connections to listen.proxy_protocol: PROXY header %.*s; the last from "
+         "%.*s (%.*s)",
+         count, width(result), result.data(), width(from), from.data(), width(refusal.why),
+         refusal.why.data());
 }
 
 void OperatorLog::on_upstream(std::string_view name, std::size_t endpoints,

@@ -12,6 +12,7 @@
 #include "weir/base/time.h"
 #include "weir/control/admission_events.h"
 #include "weir/experimental/io/line_writer.h"
+#include "weir/experimental/server/proxy_result.h"
 #include "weir/policy/outgoing_state.h"
 #include "weir/policy/reason.h"
 
@@ -58,6 +59,9 @@ class OperatorLog final : public EventSink {
   /// Logs that the last request of a removed upstream has finished.
   void on_upstream_gone(std::string_view name) noexcept;
 
+  /// Logs that connections were closed because of their PROXY header.
+  void on_proxy_refusal(const ProxyRefusal& refusal) noexcept;
+
   struct Moves {
     std::uint64_t up = 0;
     std::uint64_t down = 0;
@@ -88,12 +92,18 @@ class OperatorLog final : public EventSink {
     std::array<Pace, kReasonCount> refusal_paces;
     std::array<std::atomic<std::uint64_t>, kReasonCount> refused{};  // since the last line
   };
+  /// Events of one kind that have no scope.
+  struct Kind {
+    Pace pace;
+    std::atomic<std::uint64_t> count{0};  // since the last line
+  };
   /// The one of that name; one without a name for those that are not known.
   [[nodiscard]] std::shared_ptr<Scope> scope_of(std::string_view name) const noexcept;
 
   mutable std::mutex mutex_;
   std::vector<std::shared_ptr<Scope>> scopes_;  // under mutex_
   const std::shared_ptr<Scope> unknown_ = std::make_shared<Scope>();
+  std::array<Kind, static_cast<std::size_t>(ProxyResult::kCount)> proxy_refusals_;
   io::LineWriter* writer_;
 };
 

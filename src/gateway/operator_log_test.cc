@@ -76,6 +76,12 @@ TEST(OperatorLog, SaysWhatHappenedInWords) {
   log.on_class_warning({.scope = "app", .priority = Priority::kHigh, .in_flight = 8, .bound = 10});
   log.on_memory({.readable = false});
   log.on_memory({.readable = true, .usage = 0.862, .level = MemoryLevel::kPressured});
+  const io::Address sender{.ip = {192, 0, 2, 7}, .port = 1, .family = io::Family::kV4};
+  for (int i = 0; i < 3; ++i) {
+    log.on_proxy_refusal({.sender = sender, .result = ProxyResult::kUntrusted, .why = {}});
+    log.on_proxy_refusal(
+        {.sender = {.family = io::Family::kUnix}, .result = ProxyResult::kMalformed, .why = "odd"});
+  }
   (*writer)->stop();
   std::ostringstream text;
   text << std::ifstream(path).rdbuf();
@@ -89,6 +95,10 @@ TEST(OperatorLog, SaysWhatHappenedInWords) {
   EXPECT_THAT(text.str(), HasSubstr("app: high has 8 of its 10 places"));
   EXPECT_THAT(text.str(), HasSubstr("memory usage cannot be read"));
   EXPECT_THAT(text.str(), HasSubstr("memory 86.2 % used: low-class requests are refused\n"));
+  EXPECT_THAT(text.str(), HasSubstr("closed 1 connections to listen.proxy_protocol, the last from "
+                                    "192.0.2.7, which is not in trust.proxies\n"));
+  EXPECT_THAT(text.str(), HasSubstr("PROXY header malformed; the last from a Unix socket (odd)\n"));
+  EXPECT_THAT(text.str(), Not(HasSubstr("closed 2 connections"))) << "one line in ten seconds";
   std::filesystem::remove(path);
 }
 

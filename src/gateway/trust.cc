@@ -51,6 +51,11 @@ bool TrustTable::is_peer(const io::Address& socket) const noexcept {
   return ip && any_contains(peers_, *ip);
 }
 
+bool TrustTable::is_proxy(const io::Address& socket) const noexcept {
+  const auto ip = ip_of(socket);
+  return ip && any_contains(proxies_, *ip);
+}
+
 bool TrustTable::certified(std::string_view certificate) const noexcept {
   if (certificate.empty()) return false;
   return std::any_of(certificates_.begin(), certificates_.end(), [&](const std::string& subject) {
@@ -71,6 +76,16 @@ Caller TrustTable::judge(const io::Address& socket, const http::HeaderList& head
   if (!caller.proxy) return caller;
   if (const auto client = client_behind(headers)) caller.client = client;
   return caller;
+}
+
+Caller TrustTable::judge_unknown(const io::Address& proxy,
+                                 std::string_view certificate) const noexcept {
+  const auto ip = ip_of(proxy);
+  return {.socket = ip,
+          .client = ip,
+          .certificate = certificate,
+          .peer = certified(certificate),
+          .proxy = false};
 }
 
 std::optional<IpAddress> TrustTable::client_behind(const http::HeaderList& headers) const noexcept {

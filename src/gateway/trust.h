@@ -15,7 +15,7 @@ namespace weir::inline v0::gateway {
 
 /// The sender of a request, as far as it is known.
 struct Caller {
-  std::optional<IpAddress> socket;  // the other end of the connection; none for Unix sockets
+  std::optional<IpAddress> socket;  // the other end of the connection, or as its PROXY header says
   std::optional<IpAddress> client;  // as trusted proxies report it; otherwise the socket's address
   std::string_view certificate;     // subject of its verified certificate; valid in on_headers
   bool peer = false;                // its x-weir headers are used
@@ -23,7 +23,9 @@ struct Caller {
 };
 
 /// Which senders are trusted. Only the socket's address and the client's certificate decide; the
-/// content of a request cannot make its sender trusted.
+/// content of a request cannot make its sender trusted. On a listener that requires a PROXY header,
+/// the address in it takes the place of the socket's: only a trusted proxy can write it there, and
+/// the proxy's own address says nothing about its clients.
 ///
 /// Thread-safety: const after construction. Cost: a comparison per configured range.
 class TrustTable {
@@ -37,7 +39,12 @@ class TrustTable {
 
   [[nodiscard]] Caller judge(const io::Address& socket, const http::HeaderList& headers,
                              std::string_view certificate = {}) const noexcept;
+  /// The sender of a request that a proxy forwards without saying for whom. The address is that of
+  /// the proxy, so it proves nothing; a certificate does.
+  [[nodiscard]] Caller judge_unknown(const io::Address& proxy,
+                                     std::string_view certificate) const noexcept;
   [[nodiscard]] bool is_peer(const io::Address& socket) const noexcept;
+  [[nodiscard]] bool is_proxy(const io::Address& socket) const noexcept;
   [[nodiscard]] Forwarded forwarded() const noexcept { return forwarded_; }
   bool operator==(const TrustTable&) const = default;
 

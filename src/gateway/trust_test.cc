@@ -57,6 +57,20 @@ TEST(TrustTable, AUnixSocketHasNoAddressAndNoTrust) {
   EXPECT_EQ(client_of(caller), "none");
 }
 
+TEST(TrustTable, ASenderWhomItsProxyDoesNotNameHasNoTrustByAddress) {
+  const TrustTable trust = table({"10.0.0.0/8"}, {"10.0.0.0/8"});
+  EXPECT_TRUE(trust.is_proxy(socket_at("10.0.0.8")));
+  EXPECT_FALSE(trust.is_proxy(socket_at("11.0.0.8")));
+  EXPECT_FALSE(trust.is_proxy({.family = io::Family::kUnix}));
+  const Caller caller = trust.judge_unknown(socket_at("10.0.0.8"), {});
+  EXPECT_FALSE(caller.peer);
+  EXPECT_FALSE(caller.proxy) << "its X-Forwarded-For is the client's own";
+  EXPECT_EQ(client_of(caller), "10.0.0.8");
+  TrustConfig config;
+  config.peer_certificates = {"CN=a"};
+  EXPECT_TRUE(TrustTable(config).judge_unknown(socket_at("10.0.0.8"), "CN=a").peer);
+}
+
 TEST(TrustTable, AProxyNamesTheClientAndIsNoPeer) {
   const TrustTable trust = table({}, {"10.0.0.0/8"});
   const TestHead head{{"X-Forwarded-For", "203.0.113.9, 198.51.100.1 ,10.0.0.7"}};

@@ -24,8 +24,10 @@ Acceptor::~Acceptor() = default;
 Result<void, io::IoError> Acceptor::add(io::Fd listening, const io::ListenOptions& options,
                                         ListenerKind kind) {
   auto listener = std::make_unique<io::Listener>();
+  ListenerSink& plain = kind.proxied ? cleartext_proxied_ : cleartext_;
+  ListenerSink& secure = kind.proxied ? encrypted_proxied_ : encrypted_;
   Result<void, io::IoError> started =
-      listener->start(loop_, std::move(listening), options, kind.tls ? encrypted_ : cleartext_);
+      listener->start(loop_, std::move(listening), options, kind.tls ? secure : plain);
   if (!started) return started;
   if (kind.paused) listener->pause();
   listeners_.push_back(std::move(listener));
@@ -116,7 +118,8 @@ bool Acceptor::refuse_by_pressure(RefuseReason& reason) {
 }
 
 void Acceptor::on_accepted(io::Fd fd, Connection::Arrival arrival) {
-  arrival.critical = is_critical_ && is_critical_(arrival.peer);
+  if (arrival.proxied && !trusted(arrival.peer)) return refuse_sender(arrival.peer);  // closes it
+  arrival.critical = !arrival.proxied && is_critical_ && is_critical_(arrival.peer);
   RefuseReason reason = RefuseReason::kPressure;
   if (!arrival.critical && refuse_by_pressure(reason)) {
     return refuse_early(std::move(fd), reason, arrival);
@@ -127,6 +130,20 @@ void Acceptor::on_accepted(io::Fd fd, Connection::Arrival arrival) {
   const Result<Connection*, RefuseReason> connection = shared_.connections.acquire(*least, arrival);
   if (!connection) return refuse_early(std::move(fd), connection.error(), arrival);
   least->hand_over(std::move(fd), **connection);
+}
+
+bool Acceptor::trusted(const io::Address& sender) const {
+  if (sender.family == io::Family::kUnix) return true;
+  const auto& asked = shared_.proxy_senders.trusted;
+  return asked && asked(sender);
+}
+
+void Acceptor::refuse_sender(const io::Address& sender) {
+  LoopCounters& counters = shared_.shards.front()->counters();
+  counters.count(RefuseReason::kUntrusted);
+  counters.count(ProxyResult::kUntrusted);
+  const auto& told = shared_.proxy_senders.on_refused;
+  if (told) told({.sender = sender, .result = ProxyResult::kUntrusted, .why = {}});
 }
 
 void Acceptor::refuse_early(io::Fd fd, RefuseReason reason, const Connection::Arrival& arrival) {

@@ -19,7 +19,8 @@ namespace weir::inline v0::inline server {
 
 /// Accepts connections for all loops, on one of them: evaluates the pressure, then gives the socket
 /// to the loop with the fewest connections, or refuses it: 503 in cleartext (RefusedConnections), a
-/// reset with TLS.
+/// reset with TLS. A sender that is not trusted is closed at once if its listener requires a PROXY
+/// header.
 ///
 /// If all places are taken but some connection is idle, new connections stay in the kernel's queue
 /// for a short time while the longest idle connection is closed. If none is idle, they are refused
@@ -34,7 +35,8 @@ class Acceptor {
 
   struct ListenerKind {
     bool tls = false;
-    bool paused = false;  // until resume()
+    bool proxied = false;  // connections begin with a PROXY header
+    bool paused = false;   // until resume()
   };
   [[nodiscard]] Result<void, io::IoError> add(io::Fd listening, const io::ListenOptions& options,
                                               ListenerKind kind);
@@ -48,16 +50,18 @@ class Acceptor {
   void close(Queued queued, io::Callback<> done);
 
  private:
-  /// Receives the events of listeners: one object for cleartext, one for TLS.
+  /// Receives the events of listeners: one object for each kind.
   struct ListenerSink final : io::AcceptSink {
-    ListenerSink(Acceptor& to, bool speaks_tls) noexcept : owner(to), tls(speaks_tls) {}
+    ListenerSink(Acceptor& to, ListenerKind what) noexcept : owner(to), kind(what) {}
     bool ready_to_accept() override { return owner.ready_to_accept(); }
     void on_accepted(io::Fd fd, const io::Address& peer) override {
-      owner.on_accepted(std::move(fd), {.peer = peer, .critical = false, .tls = tls});
+      owner.on_accepted(
+          std::move(fd),
+          {.peer = peer, .critical = false, .tls = kind.tls, .proxied = kind.proxied});
     }
     void on_accept_failed(io::IoError error) override { owner.on_accept_failed(error); }
     Acceptor& owner;
-    const bool tls;
+    const ListenerKind kind;
   };
 
   bool ready_to_accept();
@@ -65,6 +69,8 @@ class Acceptor {
   void on_accept_failed(io::IoError error);
 
   [[nodiscard]] bool refuse_by_pressure(RefuseReason& reason);
+  [[nodiscard]] bool trusted(const io::Address& sender) const;
+  void refuse_sender(const io::Address& sender);
   void refuse_early(io::Fd fd, RefuseReason reason, const Connection::Arrival& arrival);
   void make_room();
   void ask_for_room();
@@ -80,8 +86,10 @@ class Acceptor {
   io::Loop& loop_;
   CriticalPeer is_critical_;
   Rng rng_;
-  ListenerSink cleartext_{*this, false};
-  ListenerSink encrypted_{*this, true};
+  ListenerSink cleartext_{*this, {.tls = false}};
+  ListenerSink encrypted_{*this, {.tls = true}};
+  ListenerSink cleartext_proxied_{*this, {.tls = false, .proxied = true}};
+  ListenerSink encrypted_proxied_{*this, {.tls = true, .proxied = true}};
   std::vector<std::unique_ptr<io::Listener>> listeners_;
   io::Task room_task_;
   io::Timer room_timer_;

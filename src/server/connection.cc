@@ -21,21 +21,43 @@ Connection::Connection(LoopShard& shard, const Arrival& arrival) noexcept
       plain_(socket_),
       transport_(&plain_),
       h1_(*this, shard),
+      proxy_(*this),
       session_(&h1_),
       timer_(io::Timer::Fired::to<&Connection::on_timer>(*this)),
       work_(io::Callback<>::to<&Connection::drive>(*this)),
       peer_(arrival.peer),
       access_(arrival.critical ? io::Access::kCritical : io::Access::kOrdinary),
-      tls_(arrival.tls) {}
+      tls_(arrival.tls),
+      proxied_(arrival.proxied) {}
 
 bool Connection::open(io::Fd fd) {
   if (!socket_.open(shard_.loop(), std::move(fd), *this)) return false;
   opened_at_ = progress_at_ = shard_.loop().now();
   output_.bind(shard_.shared().writes, shard_.index(), shard_.shared().write_quota);
   shard_.on_opened(*this);
-  if (tls_) session_ = entry_ = &shard_.shared().tls->acquire(*this, shard_);
+  if (proxied_) {
+    session_ = &proxy_;
+  } else if (tls_) {
+    session_ = entry_ = &shard_.shared().tls->acquire(*this, shard_);
+  }
   settle(opened_at_);
   return true;
+}
+
+void Connection::end_proxy_header(const Sender& sender) {
+  peer_ = sender.address;
+  client_unknown_ = sender.unknown;
+  if (tls_) {
+    session_ = entry_ = &shard_.shared().tls->acquire(*this, shard_);
+  } else {
+    session_ = &h1_;
+    leave_stage();
+  }
+  if (shard_.draining()) session_->on_drain();
+}
+
+bool Connection::before_http() const noexcept {
+  return session_ == &proxy_ || (entry_ != nullptr && session_ == entry_);
 }
 
 void Connection::begin_http(io::TlsProtocol agreed) {
@@ -167,7 +189,7 @@ void Connection::on_disconnected() {
 }
 
 bool Connection::decide_protocol() {
-  if (entry_ != nullptr && session_ == entry_) return true;  // the handshake decides
+  if (before_http()) return true;
   if (!shard_.config().http2_enabled) protocol_ = Protocol::kHttp1;
   if (protocol_ != Protocol::kUndecided) return true;
   const std::span<const std::byte> bytes = input_.decrypted();
@@ -202,8 +224,10 @@ void Connection::begin_http2() {
 
 void Connection::rounds(TimePoint now) {
   driving_ = true;
-  bool again = decide_protocol();
+  bool again = true;
   for (int i = 0; i < kRoundsPerTurn && again && !failed(); ++i) {
+    again = decide_protocol();
+    if (!again) break;
     output_.set_fair(shard_.writers().any_waiting());
     again = session_->advance(now);
     if (failed()) break;
@@ -348,7 +372,7 @@ void Connection::close_now(CloseReason reason) {
 }
 
 void Connection::attach_region() {
-  staged_ = entry_ != nullptr && session_ == entry_;
+  staged_ = before_http();
   region_ = staged_ ? shard_.lease_stage() : shard_.lease_region();
   input_.attach({}, region_.memory);  // OpenSSL's record buffer is the encrypted part
 }
@@ -360,6 +384,19 @@ void Connection::release_region() {
   } else {
     shard_.release_region(region_);
   }
+}
+
+/// Bytes after a PROXY header may be many times as much as a stage holds.
+void Connection::leave_stage() {
+  if (input_.empty()) return release_region();
+  const ReadRegion stage = std::exchange(region_, shard_.lease_region());
+  const std::span<const std::byte> rest = input_.decrypted();
+  std::copy(rest.begin(), rest.end(), region_.memory.begin());
+  shard_.counters().bytes_moved += rest.size();
+  input_.attach({}, region_.memory);
+  input_.commit_decrypted(rest.size());
+  shard_.release_stage(stage);
+  staged_ = false;
 }
 
 void Connection::end(CloseReason reason) {

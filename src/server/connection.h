@@ -16,6 +16,7 @@
 #include "memory/conn_read_buf.h"
 #include "memory/outbox.h"
 #include "memory/read_regions.h"
+#include "proxy_entry.h"
 #include "rate_guard.h"
 #include "session.h"
 
@@ -39,6 +40,12 @@ class Connection final : public io::SocketEvents {
     io::Address peer;
     bool critical = false;
     bool tls = false;
+    bool proxied = false;  // it begins with a PROXY header
+  };
+  /// Who sends its requests, after its PROXY header.
+  struct Sender {
+    io::Address address;
+    bool unknown = false;  // `address` is that of the proxy
   };
   Connection(LoopShard& shard, const Arrival& arrival) noexcept;
   Connection(const Connection&) = delete;
@@ -57,6 +64,7 @@ class Connection final : public io::SocketEvents {
   [[nodiscard]] LoopShard& shard() const noexcept { return shard_; }
   [[nodiscard]] io::Transport& transport() noexcept { return *transport_; }
   [[nodiscard]] const io::Address& peer() const noexcept { return peer_; }
+  [[nodiscard]] bool client_unknown() const noexcept { return client_unknown_; }
   [[nodiscard]] io::Access access() const noexcept { return access_; }
   [[nodiscard]] bool critical() const noexcept { return session_->critical(); }
   [[nodiscard]] bool unused() const noexcept { return session_->unused(); }
@@ -86,11 +94,14 @@ class Connection final : public io::SocketEvents {
   [[nodiscard]] io::Socket& socket() noexcept { return socket_; }
   void use(io::Transport& transport) noexcept { transport_ = &transport; }
   void use_cleartext() noexcept { transport_ = &plain_; }
+  /// The PROXY header is complete: TLS begins, or HTTP, with what came after it.
+  void end_proxy_header(const Sender& sender);
   /// The handshake is done: starts HTTP with the protocol agreed on.
   void begin_http(io::TlsProtocol agreed);
 
   // For the shard.
   [[nodiscard]] bool tls() const noexcept { return tls_; }
+  [[nodiscard]] bool begins_in_stage() const noexcept { return tls_ || proxied_; }
   void drive();
   void resume_output(WriteBuffer* handed);  // with as many buffers as it needs
   void close_now(CloseReason reason);
@@ -114,6 +125,7 @@ class Connection final : public io::SocketEvents {
   [[nodiscard]] TimePoint incomplete_since() const noexcept;
   void settle_lists(TimePoint now);
 
+  bool source_counted = false;  // by the connection table, under its mutex
   ListHook<Connection> all_hook;
   ListHook<Connection> idle_hook;
   bool idle_as_newcomer = false;  // idle_hook is in the shard's list silent_, otherwise in idle_
@@ -131,6 +143,8 @@ class Connection final : public io::SocketEvents {
 
   [[nodiscard]] bool fill_input(TimePoint now);
   void discard_input();
+  /// A PROXY header or a TLS handshake comes first.
+  [[nodiscard]] bool before_http() const noexcept;
   /// False while the first bytes may become a preface.
   [[nodiscard]] bool decide_protocol();
   void rounds(TimePoint now);
@@ -138,6 +152,7 @@ class Connection final : public io::SocketEvents {
   void settle(TimePoint now);
   void settle_deadline();
   void attach_region();
+  void leave_stage();
   void release_region();
   void end(CloseReason reason);
   void start_linger(TimePoint now);
@@ -147,6 +162,7 @@ class Connection final : public io::SocketEvents {
   io::PlainTransport plain_;
   io::Transport* transport_;
   H1Session h1_;
+  ProxyEntry proxy_;
   TlsEntry* entry_ = nullptr;  // of a connection to a TLS listener
   Session* session_;
   H2Session* h2_ = nullptr;
@@ -175,7 +191,9 @@ class Connection final : public io::SocketEvents {
   bool blocked_ = false;  // blocked on the socket: a write returned kAgain
   bool half_closed_ = false;
   bool tls_;
-  bool staged_ = false;  // the region is a small one, for a ClientHello
+  bool proxied_;
+  bool client_unknown_ = false;
+  bool staged_ = false;  // the region is a small one, for a PROXY header or a ClientHello
 };
 
 }  // namespace weir::inline v0::inline server

@@ -44,6 +44,7 @@ void LoopCounters::add_to(ServerStats& stats) const noexcept {
   sum_up(stats.h2_ended, h2_ended);
   sum_up(stats.h2_aborted, h2_aborted);
   sum_up(stats.tls.handshakes, handshakes);
+  sum_up(stats.proxy_headers, proxy_headers);
   sum_up(stats.closed, closed);
   sum_up(stats.refused, refused);
 }
@@ -61,6 +62,7 @@ void LoopCounters::take_over(const LoopCounters& other) noexcept {
   h2_outbound_frames_peak.set(
       std::max(h2_outbound_frames_peak.get(), other.h2_outbound_frames_peak.get()));
   sum_up(handshakes, other.handshakes);
+  sum_up(proxy_headers, other.proxy_headers);
   sum_up(h2_glitches, other.h2_glitches);
   sum_up(h2_ended, other.h2_ended);
   sum_up(h2_aborted, other.h2_aborted);

@@ -45,6 +45,7 @@ struct LoopCounters {
   LoopCounter blocked_ended;  // requests that were blocked on their client when places were short
   LoopCounter key_updates_exceeded;
   std::array<LoopCounter, static_cast<std::size_t>(HandshakeResult::kCount)> handshakes;
+  std::array<LoopCounter, static_cast<std::size_t>(ProxyResult::kCount)> proxy_headers;
   std::array<LoopCounter, 6> responses;  // by first digit
   std::array<LoopCounter, static_cast<std::size_t>(CloseReason::kCount)> closed;
   std::array<LoopCounter, static_cast<std::size_t>(RefuseReason::kCount)> refused;
@@ -55,6 +56,7 @@ struct LoopCounters {
   std::array<LoopCounter, static_cast<std::size_t>(CloseReason::kCount)> h2_aborted;  // streams
 
   void count(CloseReason reason) noexcept { ++closed[static_cast<std::size_t>(reason)]; }
+  void count(ProxyResult result) noexcept { ++proxy_headers[static_cast<std::size_t>(result)]; }
   void count(RefuseReason reason) noexcept { ++refused[static_cast<std::size_t>(reason)]; }
   void add_to(ServerStats& stats) const noexcept;
   /// Adds the counters of `other` (not its gauges, which end with its loop).

@@ -62,6 +62,7 @@ struct Server::Impl {
     std::string where;
     GivenSocket socket;
     bool tls = false;
+    bool proxied = false;  // named in config.proxy_protocol
   };
 
   /// Every address with the socket that is given for it, if there is one.
@@ -71,7 +72,10 @@ struct Server::Impl {
                          std::vector<GivenSocket>& sockets, bool tls) {
       sockets.resize(addresses.size());
       for (std::size_t i = 0; i < addresses.size(); ++i) {
-        all.push_back({.where = addresses[i], .socket = std::move(sockets[i]), .tls = tls});
+        all.push_back({.where = addresses[i],
+                       .socket = std::move(sockets[i]),
+                       .tls = tls,
+                       .proxied = config.requires_proxy_header(addresses[i])});
       }
     };
     add(config.listen, given.listen, false);
@@ -104,8 +108,8 @@ struct Server::Impl {
       options.shared = one.socket.shared;
       Result<void, io::IoError> added;
       loops.at(0).call([&, this] {
-        added =
-            acceptor->add(std::move(one.socket.fd), options, {.tls = one.tls, .paused = !accept});
+        added = acceptor->add(std::move(one.socket.fd), options,
+                              {.tls = one.tls, .proxied = one.proxied, .paused = !accept});
       });
       if (!added) return unexpected(StartError{added.error(), one.where, {}});
     }
@@ -163,6 +167,11 @@ Server::~Server() {
 void Server::set_critical_peers(CriticalPeer is_critical) {
   WEIR_ASSERT(!impl_->started);
   impl_->is_critical = std::move(is_critical);
+}
+
+void Server::set_proxy_senders(ProxySenders senders) {
+  WEIR_ASSERT(!impl_->started);
+  impl_->shared.proxy_senders = std::move(senders);
 }
 
 Result<void, StartError> Server::start(GivenSockets given) {

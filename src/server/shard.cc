@@ -33,7 +33,7 @@ LoopShard::LoopShard(ServerShared& shared, io::Loop& loop, std::uint32_t index,
       handshake_task_(io::Callback<>::to<&LoopShard::tell_handshakes>(*this)),
       tick_(io::Timer::Fired::to<&LoopShard::on_tick>(*this)),
       source_salt_(io::random_seed()) {
-  if (shared.tls) stages_ = std::make_unique<RegionStack>(shared.tls->stages);
+  if (shared.stages) stages_ = std::make_unique<RegionStack>(*shared.stages);
 }
 
 LoopShard::~LoopShard() {
@@ -94,7 +94,7 @@ void LoopShard::take_arrivals() {
 void LoopShard::on_opened(Connection& connection) {
   all_.push_back(connection);
   regions_.adopt();
-  if (connection.tls()) stages_->adopt();
+  if (connection.begins_in_stage()) stages_->adopt();
   ++counters_.accepted;
   ++counters_.connections;
 }
@@ -102,7 +102,7 @@ void LoopShard::on_opened(Connection& connection) {
 void LoopShard::on_closed(Connection& connection) {
   all_.remove(connection);
   regions_.abandon();
-  if (connection.tls()) stages_->abandon();
+  if (connection.begins_in_stage()) stages_->abandon();
   --counters_.connections;
   load_.fetch_sub(1, std::memory_order_relaxed);
   shared_.connections.release(connection);

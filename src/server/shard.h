@@ -76,7 +76,7 @@ class LoopShard {
 
   [[nodiscard]] ReadRegion lease_region();
   void release_region(const ReadRegion& region);
-  /// A small region, for a connection whose TLS has not begun.
+  /// A small region, for a connection whose TLS or HTTP has not begun.
   [[nodiscard]] ReadRegion lease_stage() { return stages_->lease(); }
   void release_stage(const ReadRegion& region) { stages_->release(region); }
 
@@ -135,7 +135,7 @@ class LoopShard {
   std::unique_ptr<Handler> handler_;
   LoopCounters counters_;
   RegionStack regions_;
-  std::unique_ptr<RegionStack> stages_;  // with TLS
+  std::unique_ptr<RegionStack> stages_;  // if config().uses_stages()
   std::vector<http::HeaderView> headers_;
 
   IntrusiveList<Connection, &Connection::all_hook> all_;

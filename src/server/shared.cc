@@ -17,6 +17,10 @@ ServerShared::ServerShared(const ServerConfig& given, std::uint32_t loops)
       loop_count(loops),
       write_quota(given.write_quota()),
       regions({.block_count = given.max_connections, .block_bytes = given.conn_decrypted_buf_size}),
+      stages(given.uses_stages()
+                 ? std::make_unique<RegionPool>(BlockPool::Shape{
+                       .block_count = given.max_connections, .block_bytes = kStageBytes})
+                 : nullptr),
       writes({.count = given.tcp_write_buffer_pool_size,
               .bytes_each = given.tcp_write_buffer_size,
               .reserved = given.reserved_write_buffers,
@@ -68,18 +72,27 @@ Result<Connection*, RefuseReason> ConnectionTable::acquire(LoopShard& shard,
     ++refused_for_reserve_;
     return unexpected(RefuseReason::kConnections);
   }
-  const bool counted = sources_.has_value() && !arrival.critical;
+  const bool counted = sources_.has_value() && !arrival.critical && !arrival.proxied;
   if (counted && !sources_->enter(arrival.peer)) return unexpected(RefuseReason::kSource);
   Connection* connection = slab_.get(slab_.acquire(shard, arrival));
-  if (connection != nullptr) return connection;
+  if (connection != nullptr) {
+    connection->source_counted = counted;
+    return connection;
+  }
   if (counted) sources_->leave(arrival.peer);
   return unexpected(RefuseReason::kConnections);
 }
 
+bool ConnectionTable::announce(Connection& connection, const io::Address& client) {
+  const std::lock_guard lock(mutex_);
+  if (!sources_.has_value()) return true;
+  connection.source_counted = sources_->enter(client);
+  return connection.source_counted;
+}
+
 void ConnectionTable::release(Connection& connection) {
   const std::lock_guard lock(mutex_);
-  if (sources_.has_value() && connection.access() == io::Access::kOrdinary)
-    sources_->leave(connection.peer());
+  if (connection.source_counted) sources_->leave(connection.peer());
   slab_.release(slab_.handle_of(&connection));
   if (waiting_task_ == nullptr) return;
   waiting_loop_->post(*waiting_task_);

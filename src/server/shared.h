@@ -11,6 +11,7 @@
 #include "weir/base/slab.h"
 #include "weir/experimental/io/loop.h"
 #include "weir/experimental/server/close_reason.h"
+#include "weir/experimental/server/server.h"
 #include "weir/experimental/server/server_config.h"
 #include "weir/policy/pressure.h"
 
@@ -18,6 +19,8 @@
 #include "h2/h2_body_lease.h"
 #include "h2/h2_stream.h"
 #include "http/h2/session_kit.h"
+#include "http/proxy_header.h"
+#include "io/client_hello.h"
 #include "memory/arena_pool.h"
 #include "memory/read_regions.h"
 #include "memory/write_pool.h"
@@ -43,9 +46,12 @@ class ConnectionTable {
   };
   explicit ConnectionTable(const Shape& shape);
 
-  /// A place, or why there is none. Critical connections are not counted for their source.
+  /// A place, or why there is none. Critical connections are not counted for their source, and
+  /// those whose PROXY header is still to come not until announce().
   [[nodiscard]] Result<Connection*, RefuseReason> acquire(LoopShard& shard,
                                                           const Connection::Arrival& arrival);
+  /// Counts the connection for the source that its PROXY header names. False: that has its most.
+  [[nodiscard]] bool announce(Connection& connection, const io::Address& client);
   void release(Connection& connection);
   [[nodiscard]] bool has_room(bool critical) const;
 
@@ -66,6 +72,10 @@ class ConnectionTable {
 
 /// What all loops of one server share: the configuration, and every bound.
 struct ServerShared {
+  /// Of a stage buffer: it holds any PROXY header, and the ClientHello after it moves up.
+  static constexpr std::size_t kStageBytes = io::kClientHelloStage;
+  static_assert(kStageBytes > http::kProxyHeaderBytesMax);
+
   ServerShared(const ServerConfig& given, std::uint32_t loops);
   ~ServerShared();
 
@@ -74,10 +84,12 @@ struct ServerShared {
   const std::uint32_t write_quota;  // buffers that one connection may hold
 
   RegionPool regions;
+  std::unique_ptr<RegionPool> stages;  // if config.uses_stages(): one per connection
   WritePool writes;
   ArenaPool arenas;
   std::unique_ptr<TlsShared> tls;  // if there is a TLS listener; made before start
   ConnectionTable connections;
+  ProxySenders proxy_senders;  // set before start
 
   // HTTP/2.
   const http::h2::SessionKit h2_kit;

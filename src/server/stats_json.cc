@@ -69,6 +69,7 @@ std::string stats_json(const ServerStats& stats, const ServerConfig& config) {
       {"http2_goaways", stats.h2_goaways},
       {"http2_outbound_frames_peak", stats.h2_outbound_frames_peak},
       {"handshakes", by_name(kHandshakeResultNames, stats.tls.handshakes)},
+      {"proxy_headers", by_name(kProxyResultNames, stats.proxy_headers)},
       {"closed", by_name(kCloseReasonNames, stats.closed)},
       {"http2_glitches", by_name(http::kH2GlitchNames, stats.h2_glitches)},
       {"http2_ended", by_name(http::h2::kSessionEndNames, stats.h2_ended)},

@@ -148,6 +148,7 @@ void H1Session::begin(const http::h1::RequestHead& head, TimePoint now) {
   request.meta = head.meta;
   request.headers = &head.headers;
   request.peer = connection_.peer();
+  request.client_unknown = connection_.client_unknown();
   request.received_at = now;
   request.method = head.method;
   request.version = head.version == http::h1::Version::k10 ? HttpVersion::k10 : HttpVersion::k11;

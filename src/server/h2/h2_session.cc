@@ -153,6 +153,7 @@ ServerRequest H2Session::request_of(const http::h2::RequestHead& head) const {
   request.meta = head.meta;
   request.headers = &head.headers;
   request.peer = connection_.peer();
+  request.client_unknown = connection_.client_unknown();
   request.received_at = now();
   request.body_length = head.body_length;
   request.method = head.method;

@@ -78,13 +78,17 @@ void add_tls(MemoryBudget& budget, const ServerConfig& c) {
   // OpenSSL's objects, its record buffers, what its threads keep; one bound for all.
   add(budget, "TLS library", 1, tls_memory_bytes(c),
       "max_connections × (20 KiB + conn_encrypted_buf_size) + handshake_slots × 112 KiB + fixed");
-  // Before OpenSSL: the ClientHello; in addition to it: our state per connection.
-  add(budget, "TLS stages", c.max_connections, TlsShared::kStageBytes + kBlockLink,
-      "half a ClientHello each");
-  add(budget, "TLS connections", c.max_connections,
-      sizeof(TlsEntry) + 2 * sizeof(std::uint32_t) +
-          loops_of(c) * (sizeof(std::uint32_t) + sizeof(std::uint8_t)),
+  // In addition to it: our state per connection.
+  add(budget, "TLS connections", c.max_connections, sizeof(TlsEntry) + 2 * sizeof(std::uint32_t),
       "max_connections × one slab place");
+}
+
+/// What a connection has sent before OpenSSL or HTTP begins, and the tables of each loop for it.
+void add_stages(MemoryBudget& budget, const ServerConfig& c) {
+  add(budget, "stages", c.max_connections,
+      ServerShared::kStageBytes + kBlockLink +
+          loops_of(c) * (sizeof(std::uint32_t) + sizeof(std::uint8_t)),
+      "half a ClientHello or PROXY header each");
 }
 
 /// HTTP/2: the codec of each session in its own block, the streams of all connections, and body
@@ -130,6 +134,7 @@ MemoryBudget memory_budget(const ServerConfig& c) {
   add(budget, "write buffer descriptors", c.tcp_write_buffer_pool_size,
       sizeof(WriteBuffer) + shared_link(loops), "descriptor, free list, mark, hand-over rings");
   if (c.tls.enabled()) add_tls(budget, c);
+  if (c.uses_stages()) add_stages(budget, c);
   // Requests that buffer.
   add(budget, "arenas", c.arena_pool_size, c.arena_size + shared_link(loops),
       "arena_pool_size × arena_size");

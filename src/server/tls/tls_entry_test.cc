@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "server/tls/tls_testing.h"
-#include "tls/tls_shared.h"
+#include "shared.h"
 
 namespace weir::inline v0::inline server {
 namespace {
@@ -203,7 +203,7 @@ TEST(TlsEntry, AnythingElseIsClosedWithItsReason) {
 }
 
 TEST(TlsEntry, HalfAClientHelloHoldsAtMostTwoKilobytes) {
-  static_assert(TlsShared::kStageBytes <= 2048);
+  static_assert(ServerShared::kStageBytes <= 2048);
   RunningServer server(tls_config(), answer_path());
   std::vector<Client> halves;
   for (int i = 0; i < 16; ++i) {

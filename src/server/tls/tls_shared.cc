@@ -15,7 +15,6 @@ TlsShared::TlsShared(const ServerConfig& config, std::uint32_t loops, io::TlsCon
              .waiting_max = std::max(config.max_connections / kQueuedPart, 1U)},
             {.least = std::min(policy::HandshakeRule{}.least, config.stall_grace),
              .most = config.stall_grace}),
-      stages({.block_count = config.max_connections, .block_bytes = kStageBytes}),
       secret_{io::random_seed(), io::random_seed()},
       context_(std::move(made)),
       entries_(config.max_connections) {}

@@ -7,17 +7,14 @@
 #include "weir/base/slab.h"
 #include "weir/experimental/server/server_config.h"
 
-#include "io/client_hello.h"
 #include "io/tls_context.h"
-#include "memory/read_regions.h"
 #include "source_table.h"
 #include "tls/handshake_slots.h"
 #include "tls/tls_entry.h"
 
 namespace weir::inline v0::inline server {
 
-/// The TLS state that all loops share: certificates, handshake slots, a stage buffer per
-/// connection.
+/// The TLS state that all loops share: certificates, handshake slots.
 ///
 /// Thread-safety: any thread. Cost: a mutex pair, when a connection opens, does its handshake or
 /// closes.
@@ -35,12 +32,10 @@ struct TlsShared {
   [[nodiscard]] TlsEntry& acquire(Connection& connection, LoopShard& shard);
   void release(TlsEntry& entry);
 
-  static constexpr std::size_t kStageBytes = io::kClientHelloStage;
   /// Of the connections, one in so many may be queued for a slot: others need places, too.
   static constexpr std::uint32_t kQueuedPart = 4;
 
   HandshakeSlots slots;
-  RegionPool stages;  // one per connection, leased until its ClientHello is complete
 
  private:
   const SipKey secret_;

@@ -31,13 +31,15 @@ enum class CloseReason : std::uint8_t {
   kHandshakeTimeout,  // the TLS handshake was not completed in time
   kNotTls,            // another protocol on a TLS listener
   kProtocol,          // HTTP/2: the peer violated the protocol or a bound
+  kProxyHeader,       // the PROXY header was missing, malformed or late
+  kSource,            // the source that its PROXY header names has connections_per_source_max
   kCount,
 };
 WEIR_ENUM_NAMES(CloseReason, "none", "client", "finished", "idle", "idle_pressure",
                 "header_timeout", "body_timeout", "write_timeout", "tunnel_idle", "backpressure",
                 "parse_error", "read_error", "write_error", "client_abort", "unread_body", "reset",
                 "tunnel_end", "shutdown", "tls", "handshake", "handshake_timeout", "not_tls",
-                "protocol")
+                "protocol", "proxy_header", "source")
 static_assert(kCloseReasonNames.size() == static_cast<std::size_t>(CloseReason::kCount));
 
 /// Why the server itself refused something, before a handler saw it or because a pool was empty.
@@ -56,11 +58,12 @@ enum class RefuseReason : std::uint8_t {
   kBodyLease,      // no body lease
   kSource,         // its source has connections_per_source_max open
   kSessions,       // no place for an HTTP/2 session
+  kUntrusted,      // a PROXY header is required, and the sender is no trusted proxy
   kCount,
 };
 WEIR_ENUM_NAMES(RefuseReason, "connections", "pressure", "pressure_share", "no_fds", "no_memory",
                 "arena", "arena_timeout", "overload_503", "bad_request", "handshake", "streams",
-                "body_lease", "source", "sessions")
+                "body_lease", "source", "sessions", "untrusted_proxy")
 static_assert(kRefuseReasonNames.size() == static_cast<std::size_t>(RefuseReason::kCount));
 
 }  // namespace weir::inline v0::inline server

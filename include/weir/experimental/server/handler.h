@@ -23,9 +23,9 @@ enum class HttpVersion : std::uint8_t { k10, k11, k2 };
 struct ServerRequest {
   http::RequestMeta meta;
   const http::HeaderList* headers = nullptr;  // all fields in order, without pseudo-headers
-  io::Address peer;
-  TimePoint received_at{};                   // when the head was complete
-  std::optional<std::uint64_t> body_length;  // 0 without a body; nullopt if not known yet
+  io::Address peer;                           // of the socket, or as its PROXY header announces it
+  TimePoint received_at{};                    // when the head was complete
+  std::optional<std::uint64_t> body_length;   // 0 without a body; nullopt if not known yet
   http::Method method = http::Method::kOther;
   HttpVersion version = HttpVersion::k11;
   bool expect_continue = false;  // the client expects 100 Continue; sent when the body is read
@@ -33,6 +33,8 @@ struct ServerRequest {
   bool upgrade = false;
   bool te_trailers = false;  // the client accepts response trailers
   bool secure = false;       // received over TLS
+  /// A proxy forwards it and does not say for whom: `peer` is the proxy, and proves nothing.
+  bool client_unknown = false;
   /// Subject of the client's verified certificate ("CN=worker-7,O=Example"); empty without one.
   std::string_view peer_certificate;
 };

@@ -13,6 +13,7 @@
 #include "weir/experimental/io/fd.h"
 #include "weir/experimental/io/loop_threads.h"
 #include "weir/experimental/server/handler.h"
+#include "weir/experimental/server/proxy_result.h"
 #include "weir/experimental/server/server_config.h"
 #include "weir/experimental/server/stats.h"
 #include "weir/experimental/server/stream.h"
@@ -28,8 +29,18 @@ struct HandlerPlace {
 using HandlerFactory = std::function<std::unique_ptr<Handler>(const HandlerPlace&)>;
 
 /// Whether a new connection from this address is critical: it may use the reserved places and is
-/// not shed. Called on the accepting loop.
+/// not shed. Called on the accepting loop; not for listeners of config.proxy_protocol, where the
+/// client is not known yet.
 using CriticalPeer = std::function<bool(const io::Address&)>;
+
+/// For the listeners of config.proxy_protocol: from whom they take a PROXY header.
+struct ProxySenders {
+  /// Whether the other end of a socket is a trusted proxy; unset: none is. Called on the accepting
+  /// loop, not for Unix sockets: who may connect to one is decided by the permissions of its file.
+  std::function<bool(const io::Address&)> trusted;
+  /// Called on any loop when a connection is closed because of its sender or its header.
+  std::function<void(const ProxyRefusal&)> on_refused;
+};
 
 /// Why a server did not start. `where` names the address or the key.
 struct StartError {
@@ -86,6 +97,8 @@ class Server {
 
   /// Call it before start(). Without it, no new connection is critical.
   void set_critical_peers(CriticalPeer is_critical);
+  /// The same.
+  void set_proxy_senders(ProxySenders senders);
 
   /// Binds every address of config.listen that no given socket stands for, and serves. Fails
   /// (kNoMemory, "server.memory_max") if the ceiling is above the configuration's memory_max.

@@ -1,12 +1,15 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "weir/base/config_check.h"
 #include "weir/base/config_error.h"
+#include "weir/base/net_address.h"
 #include "weir/base/time.h"
 #include "weir/experimental/http/h2_config.h"
 #include "weir/experimental/http/limits.h"
@@ -28,8 +31,9 @@ struct ServerConfig : http::HttpLimits, PressureConfig {
   }
 
   std::vector<std::string> listen;  // "127.0.0.1:8080", "[::]:8080", ":0", "unix:/run/weir.sock"
-  std::uint32_t loops = 0;          // threads; 0: one per core
-  io::TlsConfig tls;                // further addresses, for TLS
+  std::vector<std::string> proxy_protocol;  // those of all listeners that require a PROXY header
+  std::uint32_t loops = 0;                  // threads; 0: one per core
+  io::TlsConfig tls;                        // further addresses, for TLS
 
   // Connections.
   std::uint32_t max_connections = 1536;
@@ -94,6 +98,11 @@ struct ServerConfig : http::HttpLimits, PressureConfig {
     if (http2_sessions_max > 0) return http2_sessions_max;
     return max_connections < 1024 ? max_connections : 1024;  // a session costs 116 KB
   }
+  /// Whether connections to this address must begin with a PROXY header.
+  [[nodiscard]] bool requires_proxy_header(std::string_view address) const {
+    return std::any_of(proxy_protocol.begin(), proxy_protocol.end(),
+                       [&](const std::string& one) { return same_address(one, address); });
+  }
   /// HTTP/2 sessions reserved for critical connections, and body leases reserved for critical
   /// streams: as many as there are of those, but at most half of the pool.
   [[nodiscard]] std::uint32_t reserved_sessions() const noexcept {
@@ -109,6 +118,10 @@ struct ServerConfig : http::HttpLimits, PressureConfig {
     const std::uint32_t pool = tcp_write_buffer_pool_size - reserved_write_buffers;
     return write_buffers_per_connection < pool ? write_buffers_per_connection : pool;
   }
+  /// Whether connections begin in small buffers: half a ClientHello, or a PROXY header.
+  [[nodiscard]] bool uses_stages() const noexcept {
+    return tls.enabled() || !proxy_protocol.empty();
+  }
   /// The memory that the TLS library needs for all handshake slots and all idle connections.
   [[nodiscard]] std::uint64_t tls_memory_least() const noexcept {
     return max_connections * io::kTlsIdleBytes + handshake_slots * io::kTlsHandshakeBytes +
@@ -118,7 +131,27 @@ struct ServerConfig : http::HttpLimits, PressureConfig {
   [[nodiscard]] ConfigErrors validate() const;
   /// Settings that are allowed but not recommended, in the same form.
   [[nodiscard]] ConfigErrors warnings() const;
+
+ private:
+  /// Two spellings of one address are the same: ":80" and "*:80".
+  [[nodiscard]] static bool same_address(std::string_view a, std::string_view b) {
+    if (a == b) return true;
+    const auto first = parse_net_address(a);
+    const auto second = parse_net_address(b);
+    return first && second && *first == *second;
+  }
+  void check_proxy_protocol(ConfigErrors& errors) const;
 };
+
+inline void ServerConfig::check_proxy_protocol(ConfigErrors& errors) const {
+  for (const std::string& text : proxy_protocol) {
+    const auto same = [&](const std::string& one) { return same_address(one, text); };
+    if (std::any_of(listen.begin(), listen.end(), same)) continue;
+    if (std::any_of(tls.listen.begin(), tls.listen.end(), same)) continue;
+    add_error(errors, "listen.proxy_protocol", '"' + text + '"',
+              "an address of listen.addresses or tls.listen");
+  }
+}
 
 inline ConfigErrors ServerConfig::validate() const {
   using std::chrono::hours;
@@ -133,6 +166,7 @@ inline ConfigErrors ServerConfig::validate() const {
     check_range(errors, key, value, Duration(milliseconds(1)), Duration(hours(24)));
   };
   count("server.loops", loops, 0, 1024);
+  check_proxy_protocol(errors);
   count("server.max_connections", max_connections, 1, kCountMax);
   count("server.connections_per_source_max", connections_per_source_max, 0, kCountMax);
   count("server.conn_encrypted_buf_size", conn_encrypted_buf_size, 17 * kKilo, kMega);

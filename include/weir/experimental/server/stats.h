@@ -8,6 +8,7 @@
 #include "weir/experimental/http/h2_session_end.h"
 #include "weir/experimental/server/close_reason.h"
 #include "weir/experimental/server/handshake_result.h"
+#include "weir/experimental/server/proxy_result.h"
 #include "weir/policy/pressure.h"
 
 namespace weir::inline v0::inline server {
@@ -58,6 +59,8 @@ struct ServerStats {
   std::uint64_t pending_write_queue_len = 0;
   PressureLevel pressure = PressureLevel::kNormal;
   TlsStats tls;
+  // Connections to listeners that require a PROXY header.
+  std::array<std::uint64_t, static_cast<std::size_t>(ProxyResult::kCount)> proxy_headers{};
 
   std::array<std::uint64_t, static_cast<std::size_t>(CloseReason::kCount)> closed{};
   std::array<std::uint64_t, static_cast<std::size_t>(RefuseReason::kCount)> refused{};
@@ -74,6 +77,9 @@ struct ServerStats {
 
   [[nodiscard]] std::uint64_t closed_by(CloseReason r) const noexcept {
     return closed[static_cast<std::size_t>(r)];
+  }
+  [[nodiscard]] std::uint64_t proxy_headers_by(ProxyResult r) const noexcept {
+    return proxy_headers[static_cast<std::size_t>(r)];
   }
   [[nodiscard]] std::uint64_t refused_by(RefuseReason r) const noexcept {
     return refused[static_cast<std::size_t>(r)];
