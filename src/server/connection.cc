@@ -98,6 +98,7 @@ void Connection::drive() {
   const TimePoint now = shard_.loop().now();
   const bool read_on = transport_->has_pending() && session_->wants_input() && !backlog_;
   if (read_on) static_cast<void>(fill_input(now));
+  if (lingering_ && transport_->has_pending()) discard_input();
   rounds(now);
   settle(now);
 }

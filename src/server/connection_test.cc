@@ -413,6 +413,16 @@ TEST_F(ConnectionTest, BytesThatOnlyTheTransportKnowsAreReadWithoutTheSocket) {
   EXPECT_EQ(answers(), 1U);
 }
 
+TEST_F(ConnectionTest, BytesThatOnlyTheTransportKnowsAreDiscardedWhileItLingers) {
+  arrive({"GET / HTTP/1.1\r\n\r\n"});  // without a host: refused, and closed
+  ASSERT_TRUE(open());
+  transport.pending = true;
+  transport.input = {"more", "and more"};
+  events().on_readable();
+  for (int i = 0; i < 5; ++i) turn();
+  EXPECT_TRUE(transport.input.empty());
+}
+
 TEST_F(ConnectionTest, AResetByTheHandlerAbortsItsOwnStream) {
   arrive({kGet});
   ASSERT_EQ(stream().send_headers({.status = 200, .fields = {}, .content_length = 9}),
