@@ -30,6 +30,9 @@ http::H2Limits H2Wire::limits(std::size_t region_bytes) noexcept {
   limits.concurrent_streams_max = kStreams;
   limits.stream_window_bytes = static_cast<std::uint32_t>(region_bytes / 2);
   limits.header_list_bytes_max = static_cast<std::uint32_t>(region_bytes / 2);
+  // The trailers of gRPC carry the details of an error.
+  limits.trailer_list_bytes_max = limits.header_list_bytes_max;
+  limits.trailer_count_max = limits.header_count_max;
   return limits;
 }
 
