@@ -128,16 +128,11 @@ TEST(GrpcPitfall, AnAnswerThatBreaksOffEndsWithTrailersAndUnavailable) {
 Duration cancel_time(bool half_closed, bool data_queued) {
   GrpcPath path;
   const std::uint32_t id = path.begin();
-  FrameConnection& service = path.service();
+  FrameConnection& service = path.service({{4, 1000}});  // its windows hold this much
   FrameConnection::Call& call = service.accept_call();
   service.open_windows = false;
-  const std::size_t length = data_queued ? 65'000 : 100;  // the window of the stream is 65,535
-  const std::string message = grpc_message(std::string(length, 'q'));
-  for (std::size_t at = 0; at < message.size(); at += 16384) {
-    const bool last = at + 16384 >= message.size();
-    path.client.send(
-        wire::data(id, message.substr(at, 16384), last && half_closed ? wire::kEnd : 0));
-  }
+  const std::string message = grpc_message(std::string(data_queued ? 15'000 : 100, 'q'));
+  path.client.send(wire::data(id, message, half_closed ? wire::kEnd : 0));
   EXPECT_TRUE(path.client.in_step());
   if (half_closed && !data_queued) {
     EXPECT_TRUE(service.until([&] { return call.ended; }));
@@ -237,10 +232,16 @@ void echo_all(FrameConnection& service) {
 /// Sends messages on one connection as its windows allow.
 class Uploader {
  public:
-  explicit Uploader(H2Client& client) : client_(client) {}
+  explicit Uploader(H2Client& client) : client_(client) {
+    const auto settings = client.until(http::h2::FrameType::kSettings);
+    EXPECT_TRUE(settings);
+    for (std::size_t at = 0; settings && at + 6 <= settings->payload.size(); at += 6) {
+      if (settings->payload[at + 1] == kInitialWindow) initial_ = settings->word(at + 2);
+    }
+  }
   /// Returns the answer.
   Reply& exchange(std::uint32_t id, const std::string& message) {
-    std::int64_t stream_window = 65535;
+    std::int64_t stream_window = initial_;
     for (std::size_t at = 0; at < message.size();) {
       const std::int64_t room = std::min({stream_window, window_, std::int64_t{16384}});
       if (room <= 0) {
@@ -270,7 +271,9 @@ class Uploader {
   }
 
  private:
+  static constexpr char kInitialWindow = 4;  // a SETTINGS parameter
   H2Client& client_;
+  std::int64_t initial_ = 65535;
   std::int64_t window_ = 65535;
 };
 

@@ -99,7 +99,6 @@ upstream = "store"
 
     def test_a_slow_replica_is_hedged_for_reads_alone(self):
         plain = self.measure(self.gateway(False), "get")
-        self.assertEqual(len(self.attempts("get")), CALLS)
         for replica in self.replicas:
             replica.served["get"].clear()
         gateway = self.gateway(True)

@@ -46,9 +46,11 @@ class GrpcMemory(ProcessTest):
         self.gateway = self.started(Weir(config=self.app_config([self.service.port], f"""
 [server]
 max_connections = 1200
-streams_max = {2 * STREAMS}
+streams_max = {5 * STREAMS}
+body_lease_pool_size = {3 * STREAMS}
 [http2]
 concurrent_streams_max = {STREAMS}
+session_bytes_max = "1MiB"
 [admission]
 max_concurrent = {2 * STREAMS}
 per_peer_limit = {2 * STREAMS}
