@@ -83,8 +83,10 @@ struct HedgeStep {
 ///   and the budget decide, once. If no hedge is sent, the attempts under way go on.
 /// - If the timer fires more than 5 ms late, our own process was late and not the endpoint: it is
 ///   armed once more, 1 ms later.
-/// - A good answer wins at once. An answer that says "try later", and "not found" of a hedge, are
-///   set aside while another attempt is under way.
+/// - A good answer wins at once. An answer that says "try later", a gRPC error, and "not found" of
+/// a
+///   hedge are set aside while another attempt is under way. If that one does no better, the answer
+///   of the first attempt is used, or else the one that there is.
 /// - A failure ends one attempt. If it was the only one, may_send_again() decides about the next,
 ///   which begins at once and is the first of a new race; otherwise the others go on, and the timer
 ///   runs again for them.
@@ -169,6 +171,7 @@ class HedgeExecutor {
 
   [[nodiscard]] Slot* find_live(AttemptNumber attempt) noexcept;
   [[nodiscard]] Slot* only_live() noexcept;
+  [[nodiscard]] Slot* error_set_aside() noexcept;
   [[nodiscard]] bool others_under_way(const Slot& slot) const noexcept;
   [[nodiscard]] std::optional<Duration> deadline_left(TimePoint now) const noexcept;
   Slot& add(RedundancyBudget& endpoint, bool hedge) noexcept;

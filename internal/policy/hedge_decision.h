@@ -22,7 +22,7 @@ enum class NoHedge : std::uint8_t {
   kNotNeeded,          // the answer, or the end of the call, came before the delay had passed
   kDisabled,           // by [hedge] or by the route
   kUnsafe,             // not a read: by its method, and no rule says that it is idempotent
-  kBody,               // it has a body
+  kBody,               // it has a body that is not kept, or not of a marked request
   kUpgrade,            // it asks for a protocol switch
   kAnswerStarted,      // a response byte went downstream
   kAttemptsUsed,       // as many attempts as allowed were made, or are under way
@@ -140,11 +140,26 @@ enum class AnswerKind : std::uint8_t {
   kGood,
   kAbsent,    // 404, 410, gRPC NOT_FOUND: a replica that lags behind may say so too
   kTryLater,  // 429, 502, 503, 504, gRPC UNAVAILABLE: AttemptFailure::kStatus
+  kError,     // gRPC: any other failure; the request is not sent again for it
 };
 [[nodiscard]] constexpr AnswerKind answer_kind(std::uint32_t http_status) noexcept {
   if (http_status == 404 || http_status == 410) return AnswerKind::kAbsent;
   const bool later = http_status == 429 || (http_status >= 502 && http_status <= 504);
   return later ? AnswerKind::kTryLater : AnswerKind::kGood;
+}
+
+/// Of a gRPC answer without a message. RESOURCE_EXHAUSTED may also be about the client's own quota,
+/// or about a message that is too long: it means "try later" only if its sender `names_a_wait`.
+[[nodiscard]] constexpr AnswerKind grpc_answer_kind(std::uint32_t grpc_status,
+                                                    bool names_a_wait) noexcept {
+  constexpr std::uint32_t kNotFound = 5;
+  constexpr std::uint32_t kResourceExhausted = 8;
+  constexpr std::uint32_t kUnavailable = 14;
+  if (grpc_status == 0) return AnswerKind::kGood;
+  if (grpc_status == kNotFound) return AnswerKind::kAbsent;
+  const bool later =
+      grpc_status == kUnavailable || (grpc_status == kResourceExhausted && names_a_wait);
+  return later ? AnswerKind::kTryLater : AnswerKind::kError;
 }
 
 }  // namespace weir::inline v0::inline policy

@@ -68,6 +68,8 @@ class Attempt final : private ClientStreamEvents, private ConnectionWaiter {
   [[nodiscard]] ClientStream& let_finish() noexcept;
   /// Ends it on the wire; the call is told as if the endpoint had failed.
   void give_up(UpstreamFailure failure) noexcept;
+  /// Its call is a read that may be hedged.
+  void count_as_read() noexcept { plan_.read = true; }
   /// Its endpoint is silent: ends it if the request may be sent to another one. Returns whether it
   /// has ended.
   bool leave_silent() noexcept;
@@ -105,6 +107,7 @@ class Attempt final : private ClientStreamEvents, private ConnectionWaiter {
   void on_stream_failed(const StreamFailure& failure) override;
   void on_timer(TimePoint now);
 
+  [[nodiscard]] bool can_carry(const ClientStream& stream) const noexcept;
   void start(ClientStream& stream) noexcept;
   void note_sent() noexcept;
   void note_answered(const ResponseHead& head) noexcept;

@@ -85,7 +85,9 @@ class CallEvents {
 ///
 /// A read at an upstream with several endpoints may have two attempts at once: if the first is
 /// late, control::HedgeExecutor has another one sent, and decides which answer counts. The other
-/// attempt is ended on the wire before the response is delivered.
+/// attempt is ended on the wire before the response is delivered. A request with a body is such a
+/// read if it is marked idempotent, from when its body is complete and sent, as long as all of it
+/// is kept.
 ///
 /// A response that its owner does not accept is kept in one block, as far as it fits: so a small
 /// one does not occupy its connection, however slow the client is.
@@ -256,6 +258,7 @@ class Call {
   // ---- several attempts at once (call_race.cc)
   [[nodiscard]] Result<policy::SafeRead, policy::NoHedge> safe_read() const noexcept;
   void enter_race() noexcept;
+  void join_race(Attempt& attempt) noexcept;
   [[nodiscard]] bool racing() const noexcept { return race_ && !race_->ended(); }
   /// Gives up on more attempts; the one under way goes on.
   void leave_race() noexcept;
@@ -336,7 +339,8 @@ class Call {
   std::optional<std::uint64_t> trailers_at_;  // position in the body where trailer lines begin
   UpstreamFailure last_failure_ = UpstreamFailure::kNone;
   io::Access access_ = io::Access::kOrdinary;
-  bool buffering_ = false;  // from buffer_body() to start()
+  bool buffering_ = false;   // from buffer_body() to start()
+  bool joins_race_ = false;  // once its body is sent
   bool body_complete_ = false;
   bool deposited_ = false;  // into the budget of its first endpoint
   bool committed_ = false;  // a response head was delivered

@@ -63,6 +63,9 @@ class ClientStream {
   /// Sends the head. `head` must stay valid until an event says that the stream has ended.
   virtual void start(const RequestHead& head, const AttemptFields& fields,
                      ClientStreamEvents& events) noexcept = 0;
+  /// Instead of start(): it is given back unused.
+  virtual void decline() noexcept = 0;
+  [[nodiscard]] virtual bool is_http2() const noexcept = 0;
   /// Returns how many of the bytes were accepted. `last`: they end the body, once all of them are
   /// accepted; with no bytes left to offer, call it with none.
   [[nodiscard]] virtual std::size_t send(std::string_view bytes, bool last) noexcept = 0;

@@ -24,6 +24,7 @@ namespace weir::inline v0::upstream {
   X(kStreamReset, "stream_reset")                /* HTTP/2: reset before the answer's end */      \
   X(kCalmDown, "enhance_your_calm")              /* HTTP/2: it finds that we ask too much */       \
   X(kHttp11Required, "http_1_1_required")                                                         \
+  X(kHttp2Required, "http_2_required")           /* gRPC, and ALPN chose HTTP/1.1 */              \
   X(kFirstByteTimeout, "first_byte_timeout")                                                      \
   X(kOverallTimeout, "overall_timeout")                                                           \
   X(kDeadline, "deadline")                       /* set by the caller */                          \

@@ -23,12 +23,18 @@ namespace weir::inline v0::upstream {
   return unit * value;
 }
 
-/// What the answer says about another attempt. A Retry-After that is a date is left to the client.
+/// What the answer says about another attempt. A Retry-After that is a date is left to the client;
+/// a grpc-retry-pushback-ms that is negative or not a number asks for none.
 [[nodiscard]] inline std::optional<policy::Pushback> pushback_of(
     const ResponseHead& head) noexcept {
   const auto weir = pushback_number(head.headers.value(http::FieldId::kXWeirRetryAfterMs),
                                     std::chrono::milliseconds(1));
   if (weir) return policy::Pushback{.stop = false, .wait = *weir};
+  const std::string_view grpc = head.headers.value(http::FieldId::kGrpcRetryPushbackMs);
+  if (!grpc.empty()) {
+    const auto ms = pushback_number(grpc, std::chrono::milliseconds(1));
+    return policy::Pushback{.stop = !ms, .wait = ms.value_or(Duration(0))};
+  }
   const std::string_view text = head.headers.value(http::FieldId::kRetryAfter);
   if (text.empty()) return std::nullopt;
   const auto seconds = pushback_number(text, std::chrono::seconds(1));

@@ -37,6 +37,7 @@ struct RequestHead {
   RequestFraming framing = RequestFraming::kNone;
   bool upgrade = false;
   bool trailers_accepted = false;  // "te: trailers" is among the fields
+  bool http2_only = false;         // gRPC
 
   [[nodiscard]] std::string_view method_text() const noexcept { return {text, method_size}; }
   [[nodiscard]] std::string_view path() const noexcept {

@@ -42,6 +42,7 @@ ClientErrorKind kind_of(UpstreamFailure failure) noexcept {
     case UpstreamFailure::kStreamReset:
     case UpstreamFailure::kCalmDown:
     case UpstreamFailure::kHttp11Required:
+    case UpstreamFailure::kHttp2Required:
     case UpstreamFailure::kTruncated:
       return ClientErrorKind::kConnectionLost;
     case UpstreamFailure::kFirstByteTimeout:

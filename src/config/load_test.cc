@@ -285,6 +285,28 @@ TEST(LoadConfig, FaultsInTablesOfAnUpstreamNameItsKeyAndLine) {
               ElementsAre("weir.toml:1: upstream = [upstream]: must be written [[upstream]]"));
 }
 
+TEST(LoadConfig, GrpcNeedsAnUpstreamThatCanSpeakHttp2) {
+  const auto errors = [](const std::string& how) {
+    return errors_of("[[upstream]]\nname = \"a\"\nendpoints = [\"h:1\"]\n" + how +
+                     "[upstream.health]\nkind = \"grpc\"\n"
+                     "[[route]]\nupstream = \"a\"\ngrpc = \"pkg.S\"\n");
+  };
+  for (const char* http1 : {"", "protocol = \"http1\"\n"}) {
+    EXPECT_THAT(errors(http1),
+                testing::UnorderedElementsAre(HasSubstr("upstream[0].health.kind = grpc: must be "
+                                                        "used with protocol = \"http2\""),
+                                              HasSubstr("route[0].grpc = \"pkg.S\": must be led to "
+                                                        "an upstream that speaks HTTP/2")));
+  }
+  EXPECT_THAT(errors("protocol = \"http2\"\n"), IsEmpty());
+  EXPECT_THAT(errors("tls = { enabled = true }\n"), IsEmpty());
+  EXPECT_THAT(errors_of("[[upstream]]\nname = \"a\"\nendpoints = [\"h:1\"]\nprotocol = \"http2\"\n"
+                        "[upstream.health]\nkind = \"grpc\"\nservice = \"" +
+                        std::string(128, 's') + "\"\n"),
+              ElementsAre(HasSubstr("upstream[0].health.service = 128 characters: must be at most "
+                                    "127 characters")));
+}
+
 TEST(LoadConfig, ASourceThatCannotBeReadIsNamedWithTheReason) {
   const auto error = [](const std::string& text) {
     const auto errors = errors_of("[[upstream]]\nname = \"a\"\nendpoints = [\"" + text + "\"]\n");

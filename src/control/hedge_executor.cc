@@ -187,8 +187,9 @@ HedgeStep HedgeExecutor::on_answer(AttemptNumber attempt, const Answer& answer,
   Slot* slot = find_live(attempt);
   if (slot == nullptr || !slot->under_way()) return {};
   slot->token.spent();
-  const bool doubtful =
-      answer.kind == AnswerKind::kTryLater || (answer.kind == AnswerKind::kAbsent && slot->hedge);
+  const bool doubtful = answer.kind == AnswerKind::kTryLater ||
+                        (answer.kind == AnswerKind::kAbsent && slot->hedge) ||
+                        (answer.kind == AnswerKind::kError && only_live() != slot);
   if (!doubtful) return complete(*slot);
   slot->answer = answer.kind;
   slot->state = State::kSetAside;
@@ -239,12 +240,25 @@ HedgeStep HedgeExecutor::all_ended(Slot& last, const policy::FailedAttempt& fail
   for (Slot& slot : slots_) {
     if (slot.state == State::kSetAside && slot.answer == AnswerKind::kAbsent) return complete(slot);
   }
+  if (Slot* slot = error_set_aside()) return complete(*slot);
   HedgeStep step;
   if (send_again(step, last, failed, moment)) return step;
   for (Slot& slot : slots_) {
     if (slot.state == State::kSetAside && slot.number == first_) return complete(slot, step);
   }
   return fail(step);
+}
+
+/// If one of the answers is an error: the one to use.
+HedgeExecutor::Slot* HedgeExecutor::error_set_aside() noexcept {
+  Slot* found = nullptr;
+  Slot* first = nullptr;
+  for (Slot& slot : slots_) {
+    if (slot.state != State::kSetAside) continue;
+    if (slot.answer == AnswerKind::kError) found = &slot;
+    if (slot.number == first_) first = &slot;
+  }
+  return found != nullptr && first != nullptr ? first : found;
 }
 
 /// True: `step` says how the request is sent again.

@@ -161,7 +161,7 @@ class Schedule {
 
   void answer(ScheduledCall& call, Try& at) {
     if (at.live) at.started = true;
-    const auto kind = static_cast<policy::AnswerKind>(rng_.chance(0.6) ? 0 : rng_.below(3));
+    const auto kind = static_cast<policy::AnswerKind>(rng_.chance(0.6) ? 0 : rng_.below(4));
     follow(call, call.executor.on_answer(at.number, {.kind = kind}, moment(call)));
   }
 

@@ -7,6 +7,7 @@
 #include "weir/experimental/http/field.h"
 
 #include "baggage.h"
+#include "local_answer.h"
 
 namespace weir::inline v0::gateway {
 namespace {
@@ -199,7 +200,8 @@ Result<upstream::RequestHead, http::h1::WriteError> write_request_head(std::span
                  : request.body_length ? upstream::RequestFraming::kLength
                                        : upstream::RequestFraming::kChunked,
       .upgrade = plan.upgrade,
-      .trailers_accepted = request.te_trailers};
+      .trailers_accepted = request.te_trailers,
+      .http2_only = is_grpc(request)};
 }
 
 std::span<const ResponseField> response_fields(const upstream::ResponseHead& head,

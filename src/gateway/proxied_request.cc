@@ -334,6 +334,10 @@ bool ProxiedRequest::on_upstream_trailers(const http::HeaderList& trailers) {
   }
   const SendResult sent = stream_->send_trailers(fields.first(count));
   if (sent == SendResult::kBlocked) return false;
+  if (sent == SendResult::kInvalid && grpc()) {
+    fail(upstream::UpstreamFailure::kBadResponse);  // an end without a status would be no answer
+    return true;
+  }
   // Trailers are optional, the end of the body is not: on_upstream_complete() sends it instead.
   response_ended_ = sent != SendResult::kInvalid;
   return true;

@@ -24,6 +24,7 @@ struct FailureMeaning {
   using enum upstream::UpstreamFailure;
   constexpr std::uint8_t kDeadlineExceeded = 4;
   constexpr std::uint8_t kResourceExhausted = 8;
+  constexpr std::uint8_t kUnimplemented = 12;
   constexpr std::uint8_t kUnavailable = 14;
   constexpr std::string_view kUnreachable = "the service cannot be reached";
   constexpr std::string_view kLate = "the service did not answer in time";
@@ -53,6 +54,9 @@ struct FailureMeaning {
     case kRefusedStream:
     case kCalmDown:
       return {503, kUnavailable, Outcome::kOverload, "the service refused the request"};
+    case kHttp2Required:
+      return {501, kUnimplemented, Outcome::kError,
+              "the service chose HTTP/1.1 by ALPN, and gRPC needs HTTP/2: let it offer h2"};
     case kConnectFailed:
     case kTlsFailed:
     case kClosedEarly:

@@ -142,5 +142,18 @@ TEST(AnswerKind, SortsStatuses) {
   }
 }
 
+TEST(AnswerKind, SortsStatusesOfGrpc) {
+  EXPECT_EQ(grpc_answer_kind(0, false), AnswerKind::kGood);
+  EXPECT_EQ(grpc_answer_kind(5, true), AnswerKind::kAbsent);
+  for (const bool waits : {false, true}) {
+    EXPECT_EQ(grpc_answer_kind(14, waits), AnswerKind::kTryLater);
+    EXPECT_EQ(grpc_answer_kind(8, waits), waits ? AnswerKind::kTryLater : AnswerKind::kError);
+  }
+  for (const std::uint32_t error :
+       {1U, 2U, 3U, 4U, 6U, 7U, 9U, 10U, 11U, 12U, 13U, 15U, 16U, 99U}) {
+    EXPECT_EQ(grpc_answer_kind(error, true), AnswerKind::kError) << error;
+  }
+}
+
 }  // namespace
 }  // namespace weir::inline v0::inline policy

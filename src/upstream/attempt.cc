@@ -7,10 +7,10 @@
 
 #include "attempt_facts.h"
 #include "connection_pool.h"
-#include "policy/hedge_decision.h"
 #include "policy/peak_ewma.h"
 #include "policy/silence.h"
 #include "pool_endpoint.h"
+#include "upstream/answer_kind.h"
 #include "upstream/call.h"
 #include "upstream/dispatcher.h"
 #include "upstream/upstream.h"
@@ -23,7 +23,7 @@ namespace {
 /// An answer that speaks against the endpoint. 500 does not: a request can cause it. A refusal by
 /// an admission control behind us does not either.
 bool is_bad(const ResponseHead& head) noexcept {
-  return head.status >= 502 && head.status <= 504 && !head.headers.has(http::FieldId::kXWeirReason);
+  return is_unavailable(head) && !head.headers.has(http::FieldId::kXWeirReason);
 }
 
 /// Whether a failure speaks against the endpoint. Failed connects are noted by the pool.
@@ -86,12 +86,27 @@ UpstreamFailure Attempt::begin(Dispatcher& dispatcher, PoolEndpoint& endpoint, P
     end();
     return stream.error();
   }
+  if (*stream != nullptr && !can_carry(**stream)) {
+    count(AttemptOutcome::kFailed, UpstreamFailure::kHttp2Required);
+    (*stream)->decline();
+    end();
+    return UpstreamFailure::kHttp2Required;
+  }
   token_ = std::move(token);
   if (*stream != nullptr) start(**stream);
   return UpstreamFailure::kNone;
 }
 
+/// ALPN may have chosen HTTP/1.1, in which gRPC would lose its status.
+bool Attempt::can_carry(const ClientStream& stream) const noexcept {
+  return stream.is_http2() || !call_.head().http2_only;
+}
+
 void Attempt::on_connection(ClientStream& stream) {
+  if (!can_carry(stream)) {
+    stream.decline();
+    return on_no_connection(UpstreamFailure::kHttp2Required);
+  }
   start(stream);
   // The body, if there is one, was waiting for the head.
   if (stream_ != nullptr && pump()) call_.on_attempt_writable(*this);
@@ -186,10 +201,10 @@ void Attempt::note_answered(const ResponseHead& head) noexcept {
   token_.spent();
   if (plan_.check) return;
   endpoint_->counters.answered.add();
-  error_answer_ = head.status >= 500;
+  error_answer_ = head.status >= 500 || is_unavailable(head);
   bad_answer_ = is_bad(head);
   if (request_sent()) teach(now - sent_at_, error_answer_);
-  const bool later = policy::answer_kind(head.status) == policy::AnswerKind::kTryLater;
+  const bool later = answer_kind_of(head) == policy::AnswerKind::kTryLater;
   if (later) {
     if (const std::optional<policy::Pushback> asked = pushback_of(head)) {
       note_pushback(asked->stop ? std::nullopt : std::optional(asked->wait));

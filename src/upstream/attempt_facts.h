@@ -34,9 +34,10 @@ namespace weir::inline v0::upstream {
   }
 }
 
-/// Our own shortage: another endpoint would not help.
-[[nodiscard]] inline bool is_own_shortage(UpstreamFailure failure) noexcept {
-  return failure == UpstreamFailure::kNoConnection || failure == UpstreamFailure::kNoBuffer;
+/// Another endpoint would not help: our own shortage, or endpoints that lack a protocol.
+[[nodiscard]] inline bool is_final(UpstreamFailure failure) noexcept {
+  return failure == UpstreamFailure::kNoConnection || failure == UpstreamFailure::kNoBuffer ||
+         failure == UpstreamFailure::kHttp2Required;
 }
 
 [[nodiscard]] inline policy::FailedAttempt facts_of(const StreamFailure& failure) noexcept {

@@ -10,6 +10,7 @@
 #include "attempt_facts.h"
 #include "policy/retry_backoff.h"
 #include "pool_endpoint.h"
+#include "upstream/answer_kind.h"
 #include "upstream/dispatcher.h"
 #include "upstream/upstream.h"
 
@@ -46,7 +47,7 @@ void Call::opened(Dispatcher& dispatcher, std::byte* block, io::Access access) n
   trailers_at_.reset();
   last_failure_ = UpstreamFailure::kNone;
   body_complete_ = committed_ = tunnel_ = received_ = patient_ = deposited_ = false;
-  owes_writable_ = waited_for_owner_ = buffering_ = false;
+  owes_writable_ = waited_for_owner_ = buffering_ = joins_race_ = false;
   no_hedge_ = policy::NoHedge::kNone;
   late_endpoint_.reset();
   hedged_after_ = {};
@@ -210,7 +211,7 @@ UpstreamFailure Call::next_attempt() noexcept {
          .may_try = is_safe(head_.method) && head_.framing == RequestFraming::kNone});
     if (chosen.endpoint == nullptr) return hold(last_failure_);
     const UpstreamFailure failure = begin_attempt(*chosen.endpoint);
-    if (failure == UpstreamFailure::kNone || is_own_shortage(failure)) return failure;
+    if (failure == UpstreamFailure::kNone || is_final(failure)) return failure;
     last_failure_ = failure;
     --attempts_made_;  // it reached nobody
     if (!dispatcher_->other_open(tried())) return hold(failure);
@@ -340,7 +341,7 @@ std::optional<Duration> Call::wait_before_retry(bool at_once, Duration pushback)
 UpstreamFailure Call::after_failure(const StreamFailure& failure) noexcept {
   if (start_.only != nullptr) return failure.failure;
   if (race_ && !committed_) return failure.failure;  // the race has decided
-  if (is_own_shortage(failure.failure)) return failure.failure;
+  if (is_final(failure.failure)) return failure.failure;
   if (failure.failure == UpstreamFailure::kRefusedStream) ++refused_streams_;
   if (failure.failure == UpstreamFailure::kClosedEarly && failure.reused) ++stale_connections_;
   const policy::SendAgainDecision decision = decide(facts_of(failure));
@@ -374,7 +375,7 @@ UpstreamFailure Call::after_failure(const StreamFailure& failure) noexcept {
 
 /// An answer that says "try later" is dropped if another endpoint can be asked at once.
 bool Call::retried_instead(const ResponseHead& head) noexcept {
-  if (head.status < 502 || head.status > 504 || start_.only != nullptr) return false;
+  if (start_.only != nullptr || !is_unavailable(head)) return false;
   const policy::SendAgainDecision decision = decide({.failure = policy::AttemptFailure::kStatus,
                                                      .processed = policy::Processed::kYes,
                                                      .written = true,

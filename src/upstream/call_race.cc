@@ -4,6 +4,7 @@
 #include "attempt_facts.h"
 #include "loser_watch.h"
 #include "pool_endpoint.h"
+#include "upstream/answer_kind.h"
 #include "upstream/call.h"
 #include "upstream/dispatcher.h"
 #include "upstream/upstream.h"
@@ -31,7 +32,7 @@ Result<policy::SafeRead, NoHedge> Call::safe_read() const noexcept {
       {.safe_method = head_.method == http::Method::kGet || head_.method == http::Method::kHead,
        .marked_idempotent = start_.idempotent,
        .has_body = head_.framing != RequestFraming::kNone,
-       .body_kept = false,
+       .body_kept = body_complete_ && body_.is_open() && body_.keeping(),
        .upgrade = head_.upgrade});
 }
 
@@ -41,8 +42,27 @@ void Call::enter_race() noexcept {
     return note_no_hedge(dispatcher_->hedge().enabled && start_.hedge ? NoHedge::kNoTarget
                                                                       : NoHedge::kDisabled);
   }
+  // Its body is not complete yet, or not sent: an answer may come before.
+  joins_race_ = head_.framing != RequestFraming::kNone && start_.idempotent && !head_.upgrade;
+  if (joins_race_) return;
   if (!read) return note_no_hedge(read.error());
   race_.emplace(dispatcher_->upstream().budget());
+}
+
+/// The attempt under way becomes the first one of a race, if its body can be sent again.
+void Call::join_race(Attempt& attempt) noexcept {
+  joins_race_ = false;
+  const Result<policy::SafeRead, NoHedge> read = safe_read();
+  if (!read) return note_no_hedge(read.error());
+  if (attempts_made_ > 1) return note_no_hedge(NoHedge::kAttemptsUsed);  // it is a retry
+  race_.emplace(dispatcher_->upstream().budget());
+  const control::AttemptNumber number = race_->begin(*read,
+                                                     {.attempts_max = kAttemptsMax,
+                                                      .caller_attempt = start_.caller_attempt,
+                                                      .deadline = deadline_},
+                                                     attempt.endpoint().shared->budget());
+  (&attempt == &first_ ? numbers_[0] : numbers_[1]) = number;
+  attempt.count_as_read();
 }
 
 void Call::leave_race() noexcept {
@@ -96,6 +116,7 @@ void Call::on_attempt_started(Attempt& attempt) noexcept {
 }
 
 void Call::on_attempt_sent(Attempt& attempt) noexcept {
+  if (joins_race_ && !committed_) join_race(attempt);
   if (!racing()) return;
   const TimePoint now = dispatcher_->now();
   const policy::HedgeDelay own =
@@ -120,7 +141,7 @@ void Call::hedge_due() noexcept {
 /// kNone: the call goes on.
 UpstreamFailure Call::failed_in_race(Attempt& attempt, const StreamFailure& failure) noexcept {
   Attempt& other = other_than(attempt);
-  if (!other.active() && is_own_shortage(failure.failure)) return failure.failure;
+  if (!other.active() && is_final(failure.failure)) return failure.failure;
   const control::AttemptNumber number = number_of(attempt);
   if (failure.written) race_->on_started(number);
   if (&attempt == attempt_ && other.active()) attempt_ = &other;
@@ -138,7 +159,7 @@ std::optional<bool> Call::answered_in_race(Attempt& attempt, const ResponseHead&
   // To ask another endpoint would not help a caller that asks too often.
   const bool alone = !other_than(attempt).active();
   const policy::AnswerKind kind =
-      head.status == 429 && alone ? policy::AnswerKind::kGood : policy::answer_kind(head.status);
+      alone && is_about_the_caller(head) ? policy::AnswerKind::kGood : answer_kind_of(head);
   HedgeCandidates found;
   if (kind == policy::AnswerKind::kTryLater && alone) found = candidates();
   const HedgeStep step = race_->on_answer(
@@ -194,7 +215,7 @@ UpstreamFailure Call::follow(HedgeStep step, HedgeCandidates& found,
     const UpstreamFailure why =
         begin_in_race({.endpoint = endpoint, .number = step.attempt, .hedge = step.hedge});
     if (why == UpstreamFailure::kNone) return why;
-    if (!step.hedge && is_own_shortage(why)) return why;
+    if (!step.hedge && is_final(why)) return why;
     failure = not_begun(why);
     found = candidates();
     step = race_->on_failed(step.attempt,
@@ -246,7 +267,7 @@ UpstreamFailure Call::next_in_race() noexcept {
                                                             .deadline = deadline_},
                                                            budget);
   const UpstreamFailure why = begin_in_race({.endpoint = *chosen.endpoint, .number = number});
-  if (why == UpstreamFailure::kNone || is_own_shortage(why)) return why;
+  if (why == UpstreamFailure::kNone || is_final(why)) return why;
   const StreamFailure failure = not_begun(why);
   HedgeCandidates found = candidates();
   return follow(

@@ -25,6 +25,7 @@ bool Call::on_attempt_head(Attempt& attempt, const ResponseHead& head) {
   } else if (!committed_ && !race_ && retried_instead(head)) {
     return true;
   }
+  if (std::exchange(joins_race_, false)) note_no_hedge(policy::NoHedge::kNotNeeded);
   if (!std::exchange(committed_, true) || sent_at_ == TimePoint{}) sent_at_ = attempt.sent_at();
   tunnel_ = head.tunnel;
   if (tunnel_) lift_deadlines();

@@ -44,6 +44,8 @@ class H1Wire final : public ClientStream {
   void resume() noexcept override;
   void cancel() noexcept override;
   policy::LoserEnd lose() noexcept override;
+  void decline() noexcept override;
+  bool is_http2() const noexcept override { return false; }
   void hand_over(ClientStreamEvents& events) noexcept override {
     events_ = &events;
     head_ = nullptr;

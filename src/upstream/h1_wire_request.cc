@@ -34,6 +34,11 @@ void H1Wire::start(const RequestHead& head, const AttemptFields& fields,
   static_cast<void>(flush());
 }
 
+void H1Wire::decline() noexcept {
+  WEIR_ASSERT(idle());
+  connection_.on_stream_over(true);
+}
+
 void H1Wire::write_tail(const AttemptFields& fields) noexcept {
   char* at = tail_.data();
   char* const end = tail_.data() + tail_.size();

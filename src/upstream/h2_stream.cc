@@ -65,6 +65,7 @@ void H2Stream::start(const RequestHead& head, const AttemptFields& fields,
   got_head_ = response_end_ = draining_ = false;
   ended_ = head.framing == RequestFraming::kNone;
   progress_at_ = wire_.now();
+  if (head.http2_only) wire_.note_grpc();
   std::array<char, 20> attempt;
   std::array<char, 20> time_left;
   H2Wire::FieldList list = wire_.field_list();
@@ -93,6 +94,11 @@ void H2Stream::start(const RequestHead& head, const AttemptFields& fields,
   sent_mark_ = wire_.put_bytes();
   wire_.flush_later();
   wait();
+}
+
+void H2Stream::decline() noexcept {
+  WEIR_ASSERT(state_ == State::kTaken);
+  wire_.free(*this);
 }
 
 void H2Stream::wait() noexcept {

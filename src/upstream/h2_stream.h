@@ -40,6 +40,8 @@ class H2Stream final : public ClientStream {
   void resume() noexcept override;
   void cancel() noexcept override;
   policy::LoserEnd lose() noexcept override;
+  void decline() noexcept override;
+  bool is_http2() const noexcept override { return true; }
   void hand_over(ClientStreamEvents& events) noexcept override { events_ = &events; }
   bool may_have_sent() const noexcept override { return id_ != 0; }
   bool request_ended() const noexcept override { return ended_; }

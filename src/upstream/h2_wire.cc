@@ -30,6 +30,9 @@ http::H2Limits H2Wire::limits(std::size_t region_bytes) noexcept {
   limits.concurrent_streams_max = kStreams;
   limits.stream_window_bytes = static_cast<std::uint32_t>(region_bytes / 2);
   limits.header_list_bytes_max = static_cast<std::uint32_t>(region_bytes / 2);
+  // The trailers of gRPC carry the details of an error.
+  limits.trailer_list_bytes_max = limits.header_list_bytes_max;
+  limits.trailer_count_max = limits.header_count_max;
   return limits;
 }
 
@@ -74,7 +77,7 @@ H2Wire::~H2Wire() {
 bool H2Wire::start() noexcept {
   session_ = pool_.http2().make(session_memory(), *this, now());
   if (session_ == nullptr) return false;
-  heard_at_ = now();
+  pings_.note_heard(now());
   flush_later();
   arm();
   return true;
@@ -287,7 +290,10 @@ void H2Wire::after_session() noexcept {
     connection_.read_again();
   }
   if (!std::exchange(capacity_changed_, false)) return;
-  if (session_->peer_is_leaving()) connection_.set_retiring();
+  if (session_->peer_is_leaving()) {
+    heed_complaint();
+    connection_.set_retiring();
+  }
   arm();
   connection_.on_streams_free();  // may close this connection
 }
@@ -322,7 +328,7 @@ void H2Wire::read() noexcept {
         break;
       }
       in_end_ = *got;
-      heard_at_ = now();
+      pings_.note_heard(now());
       connection_.heard();
     }
     const http::h2::ReceiveResult result = session_->receive(
@@ -349,14 +355,17 @@ void H2Wire::lose() noexcept {
 }
 
 void H2Wire::on_response(http::h2::StreamId, void* user, const http::h2::ResponseHead& head) {
+  pings_.note_answer();
   static_cast<H2Stream*>(user)->on_head(head);
 }
 
 void H2Wire::on_body(http::h2::StreamId, void* user, const http::BodyChunk& chunk) {
+  pings_.note_answer();
   static_cast<H2Stream*>(user)->on_body(chunk);
 }
 
 void H2Wire::on_trailers(http::h2::StreamId, void* user, const http::HeaderList& trailers) {
+  pings_.note_answer();
   static_cast<H2Stream*>(user)->on_trailers(trailers);
 }
 
@@ -378,13 +387,26 @@ void H2Wire::shut_down() noexcept {
 }
 
 void H2Wire::ping() noexcept {
-  if (session_->ping(now())) flush_later();
+  if (now() < pings_.allowed_at(connection_.endpoint().pings) || !session_->ping(now())) return;
+  pings_.note_ping(now());
+  flush_later();
+}
+
+/// ENHANCE_YOUR_CALM of a gRPC server that was pinged may be its "too_many_pings".
+void H2Wire::heed_complaint() noexcept {
+  if (!pings_.grpc() || session_->peer_goaway_code() != http::h2::ErrorCode::kEnhanceYourCalm ||
+      std::exchange(complained_, true)) {
+    return;
+  }
+  Duration& apart = connection_.endpoint().pings.apart;
+  apart = policy::longer_ping_pause(apart);
 }
 
 void H2Wire::arm() noexcept {
   if (used_ == 0) return connection_.arm(now() + pool_.draw_idle());
   const TimePoint ping = session_->ping_sent();
-  TimePoint at = ping != TimePoint{} ? ping + kPongWithin : heard_at_ + kPingAfter;
+  TimePoint at =
+      ping != TimePoint{} ? ping + kPongWithin : pings_.due_at(connection_.endpoint().pings);
   if (const TimePoint expiry = session_->next_expiry(); expiry != TimePoint{}) {
     at = std::min(at, expiry);
   }
@@ -420,7 +442,7 @@ void H2Wire::on_timer(TimePoint at) noexcept {
   if (expiry != TimePoint{} && expiry <= at) session_->expire(at);
   const TimePoint ping_sent = session_->ping_sent();
   if (used_ > 0 && ping_sent != TimePoint{} && at - ping_sent >= kPongWithin) lost_ = true;
-  if (used_ > 0 && at - heard_at_ >= kPingAfter) ping();
+  if (used_ > 0 && at >= pings_.due_at(connection_.endpoint().pings)) ping();
   end_old_drains(at);
   if (used_ == 0) {
     busy_ = false;

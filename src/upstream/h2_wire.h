@@ -15,6 +15,7 @@
 #include "h2_stream.h"
 #include "http/h2/client_session_kit.h"
 #include "policy/loser_end.h"
+#include "policy/ping_pace.h"
 #include "upstream/failure.h"
 
 namespace weir::inline v0::upstream {
@@ -29,14 +30,14 @@ class ConnectionPool;
 /// per turn of the loop.
 ///
 /// Promises: never opens more streams than the endpoint allows; memory is the block, and one region
-/// per stream whose owner is slow. Sends a PING if it has streams and heard nothing for kPingAfter;
-/// an endpoint that does not answer it within kPongWithin has lost the connection.
+/// per stream whose owner is slow. Sends a PING if it has streams and hears nothing for long
+/// (policy::PingPace); an endpoint that does not answer it within kPongWithin has lost the
+/// connection.
 /// Thread-safety: its loop's thread. Lifetime: make() to destroy().
 class H2Wire final : private http::h2::ClientEvents {
  public:
   static constexpr std::uint32_t kStreams = 100;
   static constexpr std::size_t kNoRoom = ~std::size_t{0};
-  static constexpr Duration kPingAfter = std::chrono::seconds(10);
   static constexpr Duration kPongWithin = std::chrono::seconds(5);
 
   /// The limits of sessions whose streams' windows fit into half of a region.
@@ -53,6 +54,7 @@ class H2Wire final : private http::h2::ClientEvents {
   [[nodiscard]] bool empty() const noexcept { return used_ == 0; }
   /// Sends GOAWAY, then closes.
   void shut_down() noexcept;
+  /// Unless gRPC servers would find it too early.
   void ping() noexcept;
   void on_readable() noexcept;
   void on_writable() noexcept;
@@ -68,6 +70,8 @@ class H2Wire final : private http::h2::ClientEvents {
   [[nodiscard]] TimePoint now() noexcept;
   [[nodiscard]] std::string_view scheme() const noexcept;
   [[nodiscard]] std::uint64_t requests() const noexcept { return requests_; }
+  /// A call of gRPC begins.
+  void note_grpc() noexcept { pings_.note_grpc(); }
   /// Fields to send, collected in the pool's storage.
   class FieldList {
    public:
@@ -135,6 +139,7 @@ class H2Wire final : private http::h2::ClientEvents {
   void tell_progress() noexcept;
   void after_session() noexcept;
   void lose() noexcept;
+  void heed_complaint() noexcept;
   void end_old_drains(TimePoint at) noexcept;
   void arm() noexcept;
   void dispose() noexcept;
@@ -161,16 +166,17 @@ class H2Wire final : private http::h2::ClientEvents {
   std::uint32_t fresh_ = 0;  // streams from here on were never used
   std::uint32_t used_ = 0;   // streams that are not free
   policy::CancelPace pace_;
-  TimePoint heard_at_{};
+  policy::PingPace pings_;
   TimePoint drains_due_ = TimePoint::max();  // end_old_drains()
   bool input_blocked_ = false;               // output must be sent first
   bool progress_ = false;                    // windows or the output have room
   bool capacity_changed_ = false;
-  bool leaving_ = false;  // no new streams
-  bool lost_ = false;     // the connection has ended, or the endpoint is silent
-  bool busy_ = false;     // inside a call of the session, or telling streams
-  bool ending_ = false;   // inside on_stream_end(): no output may be made
-  bool doomed_ = false;   // destroyed while busy: its memory is freed afterwards
+  bool leaving_ = false;     // no new streams
+  bool complained_ = false;  // the endpoint finds that we ask too much
+  bool lost_ = false;        // the connection has ended, or the endpoint is silent
+  bool busy_ = false;        // inside a call of the session, or telling streams
+  bool ending_ = false;      // inside on_stream_end(): no output may be made
+  bool doomed_ = false;      // destroyed while busy: its memory is freed afterwards
 };
 
 }  // namespace weir::inline v0::upstream

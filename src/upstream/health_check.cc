@@ -27,8 +27,8 @@ std::string grpc_request(std::string_view service) {
   std::string message;
   if (!service.empty()) {
     message += '\x0a';
-    message += static_cast<char>(std::min<std::size_t>(service.size(), 127));
-    message += service.substr(0, 127);
+    message += static_cast<char>(service.size());
+    message += service;
   }
   std::string frame(kGrpcPrefixBytes, '\0');
   frame.back() = static_cast<char>(message.size());
@@ -109,7 +109,8 @@ void HealthCheck::start_call(TimePoint now) {
                 .method = grpc ? http::Method::kPost : http::Method::kGet,
                 .framing = grpc ? RequestFraming::kChunked : RequestFraming::kNone,
                 .upgrade = false,
-                .trailers_accepted = grpc});
+                .trailers_accepted = grpc,
+                .http2_only = grpc});
   Call::Start start;
   start.overall = config_.timeout;
   start.only = &endpoint_;

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "h2_origin_testing.h"
 #include "upstream/dispatcher_testing.h"
 
 // Checks of a dispatcher whose origin the test controls.
@@ -81,6 +82,64 @@ TEST_F(HealthCheckTest, AConnectIsEnoughForTcp) {
   origin.stop_listening();
   run_until([&] { return health().state() == policy::EndpointState::kEjected; });
   EXPECT_EQ(health().reason(), policy::HealthReason::kChecksFailed);
+}
+
+class GrpcHealthCheckTest : public HealthCheckTest {
+ protected:
+  static UpstreamConfig with_grpc_checks(Protocol protocol) {
+    UpstreamConfig config = with_checks(HealthCheckKind::kGrpc);
+    config.protocol = protocol;
+    config.health.service = "pkg.S";
+    return config;
+  }
+  /// The next check arrives and gets this HealthCheckResponse.
+  void answer_grpc(H2Origin& service, std::string_view message) {
+    const std::size_t before = answered_;
+    const auto arrived = [&] {
+      service.step(loop);
+      return service.requests.size() > before && service.requests.rbegin()->second.ended;
+    };
+    run_until(arrived);
+    answered_ = service.requests.size();
+    const auto& [id, request] = *service.requests.rbegin();
+    EXPECT_EQ(request.method, "POST");
+    EXPECT_EQ(request.path, "/grpc.health.v1.Health/Check");
+    EXPECT_EQ(request.fields.at("content-type"), "application/grpc");
+    EXPECT_EQ(request.fields.at("te"), "trailers");
+    EXPECT_EQ(request.body, std::string("\0\0\0\0\x07\x0a\x05pkg.S", 12));
+    service.answer(id, 200, false, {{"content-type", "application/grpc"}});
+    const std::string frame = std::string("\0\0\0\0", 4) + static_cast<char>(message.size());
+    service.data(loop, id, frame + std::string(message), true);
+    service.step(loop);
+  }
+  static constexpr std::string_view kServing = "\x08\x01";
+  static constexpr std::string_view kNotServing = "\x08\x02";
+
+ private:
+  std::size_t answered_ = 0;
+};
+
+TEST_F(GrpcHealthCheckTest, AsksTheHealthServiceForTheService) {
+  make({origin.name()}, with_grpc_checks(Protocol::kHttp2));
+  origin.accept(loop);
+  H2Origin service(origin);
+  service.begin(loop.now());
+  answer_grpc(service, kServing);
+  EXPECT_EQ(health().state(), policy::EndpointState::kAvailable);
+  answer_grpc(service, kNotServing);
+  answer_grpc(service, kNotServing);
+  run_until([&] { return health().state() == policy::EndpointState::kEjected; });
+  EXPECT_EQ(health().reason(), policy::HealthReason::kChecksFailed);
+  answer_grpc(service, kServing);
+  run_until([&] { return health().state() != policy::EndpointState::kEjected; });
+}
+
+TEST_F(GrpcHealthCheckTest, AnEndpointOfHttp1FailsItUnasked) {
+  make({origin.name()}, with_grpc_checks(Protocol::kHttp1));
+  origin.accept(loop);
+  run_until([&] { return health().state() == policy::EndpointState::kEjected; });
+  EXPECT_EQ(health().reason(), policy::HealthReason::kChecksFailed);
+  EXPECT_EQ(origin.read_some(), "");
 }
 
 }  // namespace

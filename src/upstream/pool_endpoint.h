@@ -7,6 +7,7 @@
 
 #include "client_connection.h"
 #include "io/tls_sessions.h"
+#include "policy/ping_pace.h"
 #include "upstream/attempt.h"
 #include "upstream/endpoint.h"
 
@@ -33,6 +34,7 @@ struct PoolEndpoint {
   std::uint32_t connecting = 0;
   std::uint32_t attempts = 0;  // that refer to this object
   bool speaks_http2 = false;   // the last connection agreed to it
+  policy::PingPaceRules pings;
   bool in_set = true;
   ListHook<PoolEndpoint> wanted_hook;  // while attempts wait here
 };

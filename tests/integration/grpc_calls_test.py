@@ -2,8 +2,11 @@
 
 import concurrent.futures
 import os
+import socket
+import ssl
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import unittest
@@ -70,6 +73,46 @@ class Service:
     def end(self):
         self.release.set()
         self.server.stop(0).wait(5)
+
+
+class Http1Backend:
+    """TLS whose ALPN knows only http/1.1; keeps what it receives."""
+
+    def __init__(self):
+        self.folder = tempfile.TemporaryDirectory(prefix="weir-alpn-")
+        key, certificate = (os.path.join(self.folder.name, name) for name in ("key", "certificate"))
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+                        "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", "/CN=localhost",
+                        "-keyout", key, "-out", certificate], check=True, capture_output=True)
+        self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self.context.load_cert_chain(certificate, key)
+        self.context.set_alpn_protocols(["http/1.1"])
+        self.listening = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listening.getsockname()[1]
+        self.handshakes = 0
+        self.received = b""
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            try:
+                connection, _ = self.listening.accept()
+            except OSError:
+                return
+            threading.Thread(target=self.serve, args=(connection,), daemon=True).start()
+
+    def serve(self, connection):
+        try:
+            with self.context.wrap_socket(connection, server_side=True) as secured:
+                self.handshakes += 1
+                while got := secured.recv(65536):
+                    self.received += got
+        except OSError:
+            return
+
+    def end(self):
+        self.listening.close()
+        self.folder.cleanup()
 
 
 def _code(number):
@@ -211,6 +254,22 @@ initial_limit = 1
         error = self.error_of(lambda: self.unary("say", self.connect(plain.port))(b"x", timeout=10))
         self.assertEqual(error.code(), grpc.StatusCode.UNIMPLEMENTED)
         self.assertIn("protocol = http2", error.details())
+
+    def test_a_service_that_chooses_http1_by_alpn_is_told_to_be_unimplemented(self):
+        backend = self.started(Http1Backend())
+        gateway = self.started(Weir(config=self.config(backend.port, "", """
+[upstream.tls]
+enabled = true
+insecure = true
+""")))
+        for _ in range(3):
+            error = self.error_of(
+                lambda: self.unary("say", self.connect(gateway.port))(b"x", timeout=10))
+            self.assertEqual(error.code(), grpc.StatusCode.UNIMPLEMENTED)
+            self.assertIn("let it offer h2", error.details())
+            self.assertEqual(dict(error.trailing_metadata())["x-weir-reason"], "http_2_required")
+        self.assertGreater(backend.handshakes, 0)
+        self.assertEqual(backend.received, b"", "no request gets there")
 
     def test_an_unknown_route_is_unimplemented(self):
         only = self.started(Weir(config=self.config(self.service.port).replace(

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -21,6 +22,8 @@ enum class HealthCheckKind : std::uint8_t {
   kGrpc,  // grpc.health.v1.Health/Check
 };
 WEIR_ENUM_NAMES(HealthCheckKind, "off", "http", "tcp", "grpc")
+
+inline constexpr std::size_t kHealthServiceMax = 127;  // so that its length is one byte
 
 /// Active checks of the endpoints of one upstream: the section [upstream.health].
 ///
@@ -50,6 +53,10 @@ inline ConfigErrors HealthCheckConfig::validate() const {
   }
   if (host.find_first_of("/ \t\r\n@") != std::string::npos) {
     add_error(errors, "host", host, "a host name, with or without a port");
+  }
+  if (service.size() > kHealthServiceMax) {
+    add_error(errors, "service", std::to_string(service.size()) + " characters",
+              "at most " + std::to_string(kHealthServiceMax) + " characters");
   }
   check_range(errors, "interval_ms", interval, Duration(milliseconds(10)), Duration(hours(1)));
   check_range(errors, "timeout_ms", timeout, Duration(milliseconds(1)), Duration(hours(1)));

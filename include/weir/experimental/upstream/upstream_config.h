@@ -133,6 +133,10 @@ inline ConfigErrors UpstreamConfig::validate(const LimitConfig& common) const {
   check_range(errors, "retry_budget_tokens_max", retry_budget_tokens_max.value_or(0), 0U, 100000U);
   check_range(errors, "response_head_bytes_max", response_head_bytes_max, 1024U, 1U << 20U);
   append_errors(errors, "health.", health.validate());
+  if (health.kind == HealthCheckKind::kGrpc && !may_speak_http2()) {
+    add_error(errors, "health.kind", "grpc",
+              "used with protocol = \"http2\", or over TLS: gRPC needs HTTP/2");
+  }
   if (limit != LimitOverrides{}) append_errors(errors, "", limit.over(common).validate());
   return errors;
 }
