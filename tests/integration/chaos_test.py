@@ -148,9 +148,9 @@ upstream = "http1"
         for one in [*clients, *self.monkeys.values()]:
             getattr(one, "thread", one).start()
         reloads.start()
-        time.sleep(SECONDS / 4)
+        self.watch_for(SECONDS / 4)
         warm = self.gateway.memory_bytes("VmRSS")
-        time.sleep(SECONDS * 3 / 4)
+        self.watch_for(SECONDS * 3 / 4)
         reloads.stop()
         for monkey in self.monkeys.values():
             monkey.stop()
@@ -165,6 +165,15 @@ upstream = "http1"
         reloads.once()
         self.judge_gateway(quiet, grown)
         self.judge_end()
+
+    def watch_for(self, seconds):
+        """The gateway must not end meanwhile."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            time.sleep(min(0.2, max(0, end - time.monotonic())))
+            code = self.gateway.child.poll()
+            self.assertIsNone(code, "the gateway has ended:\n" + "\n".join(
+                self.gateway.lines[-40:]))
 
     def hostile_clients(self):
         wanted = {"attack": "all", "seed": SEED, "sources": "one", "connections": HOSTILE,

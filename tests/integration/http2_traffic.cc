@@ -338,6 +338,7 @@ int Traffic::on_close(nghttp2_session*, std::int32_t id, std::uint32_t error, vo
 void Traffic::record(const Request& request, std::uint32_t error) {
   --under_way_;
   if (error == NGHTTP2_REFUSED_STREAM && request.status == 0) {
+    ++request.of->again;
     again_.push_back({.of = request.of, .planned = request.planned});
     return;
   }

@@ -138,12 +138,13 @@ class Work final : public weir::Handler {
         stream.send_response({.status = 200, .fields = {}, .content_length = {}}, "served\n"));
   }
 
-  /// The same as the message of a unary call.
+  /// A message of 123 bytes: 128 with its prefix.
   static void answer_call(weir::ServerStream& stream) {
     static constexpr std::array kType{weir::ResponseField{"content-type", "application/grpc"}};
     static constexpr std::array kStatus{weir::ResponseField{"grpc-status", "0"}};
+    static const std::string kMessage = std::string("\0\0\0\0\173", 5) + std::string(123, 'x');
     static_cast<void>(stream.send_headers({.status = 200, .fields = kType, .content_length = {}}));
-    static_cast<void>(stream.send_data(std::string_view("\0\0\0\0\7served\n", 12)));
+    static_cast<void>(stream.send_data(kMessage));
     static_cast<void>(stream.send_trailers(kStatus));
   }
 

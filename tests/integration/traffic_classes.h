@@ -36,6 +36,7 @@ struct TrafficClass {
   std::uint64_t other = 0;    // another status
   std::uint64_t broken = 0;   // no complete answer
   std::uint64_t late = 0;     // abandoned
+  std::uint64_t again = 0;    // sent again: the server had certainly not processed it
   std::vector<double> ok_ms;
   std::vector<double> refused_ms;
 };
@@ -72,10 +73,10 @@ inline void print_report(double seconds, std::vector<TrafficClass>& classes) {
   for (TrafficClass& one : classes) {
     std::printf(
         "%s\"%s\":{\"offered\":%llu,\"unsent\":%llu,\"ok\":%llu,\"refused\":%llu,\"other\":%llu,"
-        "\"broken\":%llu,\"late\":%llu,\"ok_p50_ms\":%.3f,\"ok_p99_ms\":%.3f,"
+        "\"broken\":%llu,\"late\":%llu,\"again\":%llu,\"ok_p50_ms\":%.3f,\"ok_p99_ms\":%.3f,"
         "\"refused_p50_ms\":%.3f,\"refused_p99_ms\":%.3f,\"ok_percentiles_ms\":[",
         comma, one.path.c_str(), ull(one.offered), ull(one.unsent), ull(one.ok), ull(one.refused),
-        ull(one.other), ull(one.broken), ull(one.late), percentile(one.ok_ms, 0.5),
+        ull(one.other), ull(one.broken), ull(one.late), ull(one.again), percentile(one.ok_ms, 0.5),
         percentile(one.ok_ms, 0.99), percentile(one.refused_ms, 0.5),
         percentile(one.refused_ms, 0.99));
     for (int percent = 0; percent < 100; ++percent) {
