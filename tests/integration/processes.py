@@ -187,7 +187,7 @@ http {{
   proxy_temp_path {self.folder}/p; fastcgi_temp_path {self.folder}/f;
   uwsgi_temp_path {self.folder}/u; scgi_temp_path {self.folder}/s;
   server {{
-    listen 127.0.0.1:{self.port};
+    listen 127.0.0.1:{self.port} backlog=4096;
     root {self.folder};
     location = /echo {{ return 200 "$request_method $http_host $http_via\\n"; }}
     location = /teapot {{ return 418 "short and stout\\n"; }}
