@@ -70,7 +70,7 @@ class Round:
         offered = sum(c["offered"] - c["unsent"] for c in self.classes.values())
         if offered < CAPACITY * 10 * self.seconds * (bar(0.8, 0.5) - excuse):
             yield f"{offered} requests are not the load"
-        if self.origin["busy_share"] < bar(0.95, 0.80) - excuse:
+        if self.origin["busy_share"] < bar(0.97, 0.80) - excuse:
             yield "goodput is below what the service could do"
         if self.origin["wasted"] > self.origin["served"] * (bar(0.01, 0.05) + excuse):
             yield "work was done for nobody"
