@@ -187,6 +187,23 @@ class Calls(Clients):
             channel.close()
 
 
+class OneThreadedHttp2Socket(Http2Socket):
+    """Reads while it waits for a window: nobody else does."""
+
+    def send(self, data):
+        while data:
+            if self.ended:
+                raise ConnectionError
+            room = min(self.peer.local_flow_control_window(self.stream),
+                       self.peer.max_outbound_frame_size, len(data))
+            if room == 0:
+                self._read()
+                continue
+            self.peer.send_data(self.stream, data[:room])
+            self._flush()
+            data = data[room:]
+
+
 class Sockets(Clients):
     """WebSocket conversations over HTTP/1.1 and HTTP/2: an answer is the SHA-256 of its message."""
 
@@ -196,7 +213,7 @@ class Sockets(Clients):
 
     def once(self, rng, number):
         of = rng.choice(CLASSES)
-        kind = (Http1Socket, Http2Socket)[number % 2]
+        kind = (Http1Socket, OneThreadedHttp2Socket)[number % 2]
         try:
             client = kind(self.port, f"/{of}/socket")
         except OSError:
