@@ -19,7 +19,9 @@ from harness import BUILD, SERVER_CORE, Process
 # h2o is not needed by any test, so `./dev setup` does not bring it.
 PACKAGES = {"h2o": "h2o", "nghttpx": "nghttp2-proxy"}
 
-CALLS_LIMIT = """
+# Also 160 calls that begin at once, before there is a connection to the service, are all held.
+CALLS = """
+body_lease_pool_size = 1024
 [admission.limit]
 policy = "fixed"
 initial_limit = 1000
@@ -67,8 +69,8 @@ private_key = "{certificate.key}"
     upstream_tls = (f"[upstream.tls]\nenabled = true\nca = \"{certificate.cert}\"\n"
                     if back.endswith("tls") else "")
     protocol = "http1" if back.startswith("h1") else "http2"
-    # A call that the limiter refuses would count as a cheap one.
-    limit = CALLS_LIMIT if back == "grpc" else ""
+    # A call that is refused would count as a cheap one.
+    calls = CALLS if back == "grpc" else ""
     conf.write_text(f"""
 [listen]
 addresses = ["127.0.0.1:{plain}"]
@@ -78,7 +80,7 @@ listen = ""
 access_log = "off"
 [server]
 loops = 1
-{limit}
+{calls}
 [[upstream]]
 name = "app"
 endpoints = ["127.0.0.1:{to}"]
