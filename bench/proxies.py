@@ -1,8 +1,9 @@
 """The proxies that are compared, one worker each on the server core: Weir, HAProxy, nginx, h2o and
 nghttpx, for every pair of protocols that each of them can speak.
 
-A front is "h1" (cleartext) or "tls" (HTTP/1.1 and HTTP/2 by ALPN); a back is "h1", "h2" (prior
-knowledge), "h1+tls" or "h2+tls". A proxy that cannot speak a pair is left out.
+A front is "h1" (cleartext), "h2" (prior knowledge) or "tls" (HTTP/1.1 and HTTP/2 by ALPN); a back
+is "h1", "h2" (prior knowledge), "h1+tls", "h2+tls", or "grpc": h2 for calls alone. A proxy that
+cannot speak a pair is left out.
 """
 
 import os
@@ -15,8 +16,16 @@ import tempfile
 import harness
 from harness import BUILD, SERVER_CORE, Process
 
-# Not needed by any test, so `./dev setup` does not bring them.
+# h2o is not needed by any test, so `./dev setup` does not bring it.
 PACKAGES = {"h2o": "h2o", "nghttpx": "nghttp2-proxy"}
+
+# Also 160 calls that begin at once, before there is a connection to the service, are all held.
+CALLS = """
+body_lease_pool_size = 1024
+[admission.limit]
+policy = "fixed"
+initial_limit = 1000
+"""
 
 
 class Certificate:
@@ -50,8 +59,8 @@ def available(name):
 def weir(directory, certificate, front, back, to):
     port = harness.free_port()
     conf = pathlib.Path(directory) / f"weir-{port}.toml"
-    plain = port if front == "h1" else harness.free_port()
-    tls = "" if front == "h1" else f"""
+    plain = harness.free_port() if front == "tls" else port
+    tls = "" if front != "tls" else f"""
 [tls]
 listen = ["127.0.0.1:{port}"]
 certificate = "{certificate.cert}"
@@ -59,7 +68,9 @@ private_key = "{certificate.key}"
 """
     upstream_tls = (f"[upstream.tls]\nenabled = true\nca = \"{certificate.cert}\"\n"
                     if back.endswith("tls") else "")
-    protocol = "http2" if back.startswith("h2") else "http1"
+    protocol = "http1" if back.startswith("h1") else "http2"
+    # A call that is refused would count as a cheap one.
+    calls = CALLS if back == "grpc" else ""
     conf.write_text(f"""
 [listen]
 addresses = ["127.0.0.1:{plain}"]
@@ -69,6 +80,7 @@ listen = ""
 access_log = "off"
 [server]
 loops = 1
+{calls}
 [[upstream]]
 name = "app"
 endpoints = ["127.0.0.1:{to}"]
@@ -85,26 +97,30 @@ def nginx(directory, certificate, front, back, to):
         return None
     port = harness.free_port()
     own = tempfile.mkdtemp(dir=directory)
-    tls = "" if front == "h1" else (f"ssl_protocols TLSv1.3; ssl_certificate {certificate.cert}; "
+    tls = "" if front != "tls" else (f"ssl_protocols TLSv1.3; ssl_certificate {certificate.cert}; "
                                     f"ssl_certificate_key {certificate.key};")
     scheme = "http" if back == "h1" else "https"
+    listen = {"h1": "", "h2": "http2", "tls": "ssl http2"}[front]
+    passed = (f"proxy_pass {scheme}://app; proxy_http_version 1.1; "
+              f"proxy_ssl_protocols TLSv1.3; proxy_ssl_verify on; proxy_ssl_name localhost; "
+              f"proxy_ssl_trusted_certificate {certificate.cert}; "
+              f'proxy_set_header connection "";')
+    if back == "grpc":
+        passed = "grpc_pass grpc://app;"
     body = (f"upstream app {{ server 127.0.0.1:{to}; keepalive 256; "
             f"keepalive_requests 1000000000; }} "
-            f"server {{ listen 127.0.0.1:{port} {'' if front == 'h1' else 'ssl http2'}; {tls} "
-            f"location / {{ proxy_pass {scheme}://app; proxy_http_version 1.1; "
-            f"proxy_ssl_protocols TLSv1.3; proxy_ssl_verify on; proxy_ssl_name localhost; "
-            f"proxy_ssl_trusted_certificate {certificate.cert}; "
-            f'proxy_set_header connection ""; }} }}')
+            f"server {{ listen 127.0.0.1:{port} {listen}; {tls} "
+            f"http2_max_requests 1000000000; location / {{ {passed} }} }}")
     return Process(harness.nginx(own, body), SERVER_CORE, port)
 
 
 def haproxy(directory, certificate, front, back, to):
     port = harness.free_port()
     conf = pathlib.Path(directory) / f"haproxy-{port}.cfg"
-    bind = "" if front == "h1" else (f"ssl crt {certificate.both} alpn h2,http/1.1 "
-                                     "ssl-min-ver TLSv1.3")
+    bind = {"h1": "", "h2": "proto h2",
+            "tls": f"ssl crt {certificate.both} alpn h2,http/1.1 ssl-min-ver TLSv1.3"}[front]
     verified = f"ssl verify required ca-file {certificate.cert} verifyhost localhost"
-    server = {"h1": "", "h2": "proto h2", "h1+tls": f"{verified} alpn http/1.1",
+    server = {"h1": "", "h2": "proto h2", "grpc": "proto h2", "h1+tls": f"{verified} alpn http/1.1",
               "h2+tls": f"{verified} alpn h2"}[back]
     conf.write_text(f"""
 global
@@ -126,7 +142,7 @@ backend b
 
 
 def h2o(directory, certificate, front, back, to):
-    if back.startswith("h2"):
+    if not back.startswith("h1") or front == "h2":
         return None
     port = harness.free_port()
     conf = pathlib.Path(directory) / f"h2o-{port}.yaml"
@@ -159,10 +175,10 @@ hosts:
 def nghttpx(directory, certificate, front, back, to):
     del directory
     port = harness.free_port()
-    no_tls = ";no-tls" if front == "h1" else ""
-    options = {"h1": "", "h2": ";;proto=h2", "h1+tls": ";;tls;sni=localhost",
+    no_tls = "" if front == "tls" else ";no-tls"
+    options = {"h1": "", "h2": ";;proto=h2", "grpc": ";;proto=h2", "h1+tls": ";;tls;sni=localhost",
                "h2+tls": ";;proto=h2;tls;sni=localhost"}[back]
-    files = [] if front == "h1" else [certificate.key, certificate.cert]
+    files = [] if front != "tls" else [certificate.key, certificate.cert]
     return Process([program("nghttpx"), "--conf=/dev/null",
                     f"--frontend=127.0.0.1,{port}{no_tls}", f"--backend=127.0.0.1,{to}{options}",
                     f"--cacert={certificate.cert}", "--workers=1", "--no-ocsp",

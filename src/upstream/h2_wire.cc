@@ -234,7 +234,7 @@ std::size_t H2Wire::put_data(http::h2::StreamId id, std::string_view bytes, bool
       .payload_bytes = static_cast<std::uint32_t>(n),
       .end = end};
   if (!session_->write_data(id, frame, now())) return kNoRoom;
-  std::memcpy(at + http::h2::kFrameHeaderBytes, bytes.data(), n);
+  if (n > 0) std::memcpy(at + http::h2::kFrameHeaderBytes, bytes.data(), n);
   out_end_ += http::h2::kFrameHeaderBytes + n;
   put_ += http::h2::kFrameHeaderBytes + n;
   return n;

@@ -110,6 +110,20 @@ TEST_F(H2WireTest, ABodyIsSentAsFastAsWindowsAllowAndTrailersFollow) {
   step_until([&] { return asked.seen.complete; });
 }
 
+TEST_F(H2WireTest, AnEmptyLastPieceEndsABody) {
+  connect();
+  Asked asked;
+  post(asked.call);
+  accept();
+  step_until([&] { return origin.requests.size() == 1; });
+  EXPECT_FALSE(request(1).ended);
+  static_cast<void>(asked.call.send_body({}, true));
+  step_until([&] { return request(1).ended; });
+  EXPECT_EQ(request(1).body, "");
+  origin.answer(1, 204, true);
+  step_until([&] { return asked.seen.complete; });
+}
+
 TEST_F(H2WireTest, ASlowOwnerStopsItsOwnStreamOnly) {
   connect();
   Asked slow;

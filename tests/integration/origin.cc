@@ -6,6 +6,7 @@
 // --straggler-factor times as long.
 //
 //   origin --workers 8 --service-ms 20     prints "port N"
+//   GET any path, or a unary call of gRPC over HTTP/2 in cleartext
 //   GET /origin/stats                      counters since the last such call, as JSON
 //
 // It measures real elapsed time, so a busy machine changes the reported capacity, not the verdict
@@ -58,7 +59,8 @@ class Work final : public weir::Handler {
 
   void on_headers(weir::ServerStream& stream, const weir::ServerRequest& request) override {
     const bool asks = request.meta.path == "/origin/stats";
-    stream.user_data = asks ? &asked_ : nullptr;
+    const std::string_view type = request.headers->value(weir::http::FieldId::kContentType);
+    stream.user_data = asks ? &asked_ : type.starts_with("application/grpc") ? &called_ : nullptr;
   }
   void on_complete(weir::ServerStream& stream) override {
     if (stream.user_data == &asked_) return report(stream);
@@ -122,14 +124,28 @@ class Work final : public weir::Handler {
     busy_ += weir::io::monotonic_now() - std::max(worker.began, since_);
     if (worker.stream != nullptr) {
       ++served_;
-      static_cast<void>(worker.stream->send_response(
-          {.status = 200, .fields = {}, .content_length = {}}, "served\n"));
+      worker.stream->user_data == &called_ ? answer_call(*worker.stream) : answer(*worker.stream);
     } else {
       ++wasted_;
     }
     worker.stream = nullptr;
     worker.busy = false;
     give_out();
+  }
+
+  static void answer(weir::ServerStream& stream) {
+    static_cast<void>(
+        stream.send_response({.status = 200, .fields = {}, .content_length = {}}, "served\n"));
+  }
+
+  /// A message of 123 bytes: 128 with its prefix.
+  static void answer_call(weir::ServerStream& stream) {
+    static constexpr std::array kType{weir::ResponseField{"content-type", "application/grpc"}};
+    static constexpr std::array kStatus{weir::ResponseField{"grpc-status", "0"}};
+    static const std::string kMessage = std::string("\0\0\0\0\173", 5) + std::string(123, 'x');
+    static_cast<void>(stream.send_headers({.status = 200, .fields = kType, .content_length = {}}));
+    static_cast<void>(stream.send_data(kMessage));
+    static_cast<void>(stream.send_trailers(kStatus));
   }
 
   void report(weir::ServerStream& stream) {
@@ -164,6 +180,7 @@ class Work final : public weir::Handler {
   unsigned long long wasted_ = 0;
   std::size_t longest_ = 0;
   char asked_ = 0;
+  char called_ = 0;
 };
 
 bool read_option(char** argument, const char* name, unsigned& value) {

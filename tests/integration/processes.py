@@ -17,9 +17,10 @@ import time
 import unittest
 
 BUILD = pathlib.Path(os.environ.get("WEIR_BUILD", "build/release"))
-WEIR = str(BUILD / "weir")
+WEIR = os.environ.get("WEIR_BINARY", str(BUILD / "weir"))
 ORIGIN = str(BUILD / "tests/integration/weir_test_origin")
 TRAFFIC = str(BUILD / "tests/integration/weir_test_traffic")
+HTTP2_TRAFFIC = str(BUILD / "tests/integration/weir_test_http2_traffic")
 PATIENCE = 20.0
 
 
@@ -186,7 +187,7 @@ http {{
   proxy_temp_path {self.folder}/p; fastcgi_temp_path {self.folder}/f;
   uwsgi_temp_path {self.folder}/u; scgi_temp_path {self.folder}/s;
   server {{
-    listen 127.0.0.1:{self.port};
+    listen 127.0.0.1:{self.port} backlog=4096;
     root {self.folder};
     location = /echo {{ return 200 "$request_method $http_host $http_via\\n"; }}
     location = /teapot {{ return 418 "short and stout\\n"; }}
@@ -238,6 +239,15 @@ def can_connect(port):
 def start_traffic(port, seconds, classes, connections=300, settle=0):
     command = [TRAFFIC, "--port", str(port), "--seconds", str(seconds), "--settle", str(settle),
                "--connections", str(connections)]
+    for one in classes:
+        command += ["--class", one]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+
+def start_http2_traffic(port, seconds, classes, tls=False, grpc=False, connections=16, streams=64):
+    command = [HTTP2_TRAFFIC, "--port", str(port), "--seconds", str(seconds), "--tls",
+               str(int(tls)), "--grpc", str(int(grpc)), "--connections", str(connections),
+               "--streams", str(streams)]
     for one in classes:
         command += ["--class", one]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)

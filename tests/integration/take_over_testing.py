@@ -190,10 +190,10 @@ class GrpcStreams(Worker):
 
 
 class Http2Load:
-    def __init__(self, port, sessions, rate):
+    def __init__(self, port, sessions, rate, tls=False):
         self.child = subprocess.Popen(
-            ["node", str(HERE / "http2_load.mjs"), f"http://127.0.0.1:{port}", str(sessions),
-             str(rate)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            ["node", str(HERE / "http2_load.mjs"), f"http{'s' * tls}://127.0.0.1:{port}",
+             str(sessions), str(rate)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def stop(self):
         output, _ = self.child.communicate(timeout=40)

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -27,26 +28,18 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "traffic_classes.h"
+
 namespace {
 
-using Clock = std::chrono::steady_clock;
-using Time = Clock::time_point;
+using weir_test::as_duration;
+using weir_test::Clock;
+using weir_test::read_number;
+using weir_test::Time;
 
-struct Stream {
-  std::string path;
-  double rate = 0;
+/// A class, and its request as it is sent.
+struct Stream : weir_test::TrafficClass {
   std::string request;
-  Time next{};
-  std::chrono::nanoseconds gap{};
-  std::uint64_t offered = 0;
-  std::uint64_t unsent = 0;
-  std::uint64_t ok = 0;
-  std::uint64_t refused = 0;  // 429, 503
-  std::uint64_t other = 0;    // another status
-  std::uint64_t broken = 0;   // no complete answer
-  std::uint64_t late = 0;     // abandoned
-  std::vector<double> ok_ms;
-  std::vector<double> refused_ms;
 };
 
 struct Connection {
@@ -68,13 +61,6 @@ struct Options {
   std::size_t open = SIZE_MAX;
   std::vector<Stream> streams;
 };
-
-double percentile(std::vector<double>& values, double share) {
-  if (values.empty()) return 0;
-  const auto at = static_cast<std::size_t>(share * static_cast<double>(values.size() - 1));
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(at), values.end());
-  return values[at];
-}
 
 class Traffic {
  public:
@@ -110,32 +96,11 @@ class Traffic {
   }
 
   void report() {
-    std::printf("{\"seconds\":%.3f,\"classes\":{", seconds_);
-    const char* comma = "";
-    for (Stream& s : options_.streams) {
-      std::printf(
-          "%s\"%s\":{\"offered\":%llu,\"unsent\":%llu,\"ok\":%llu,\"refused\":%llu,\"other\":%llu,"
-          "\"broken\":%llu,\"late\":%llu,\"ok_p50_ms\":%.3f,\"ok_p99_ms\":%.3f,\"refused_p50_ms\":%"
-          ".3f,"
-          "\"refused_p99_ms\":%.3f,\"ok_percentiles_ms\":[",
-          comma, s.path.c_str(), ull(s.offered), ull(s.unsent), ull(s.ok), ull(s.refused),
-          ull(s.other), ull(s.broken), ull(s.late), percentile(s.ok_ms, 0.5),
-          percentile(s.ok_ms, 0.99), percentile(s.refused_ms, 0.5), percentile(s.refused_ms, 0.99));
-      for (int percent = 0; percent < 100; ++percent) {
-        std::printf("%s%.3f", percent == 0 ? "" : ",", percentile(s.ok_ms, percent / 100.0));
-      }
-      std::printf("]}");
-      comma = ",";
-    }
-    std::printf("}}\n");
+    std::vector<weir_test::TrafficClass> classes(options_.streams.begin(), options_.streams.end());
+    weir_test::print_report(seconds_, classes);
   }
 
  private:
-  static unsigned long long ull(std::uint64_t n) { return n; }
-  static std::chrono::nanoseconds as_duration(double seconds) {
-    return std::chrono::nanoseconds(static_cast<std::int64_t>(seconds * 1e9));
-  }
-
   bool counts(const Connection& connection) const {
     return connection.stream != nullptr && connection.sent >= counted_from_;
   }
@@ -322,21 +287,12 @@ class Traffic {
   double seconds_ = 0;
 };
 
-template <class T>
-bool number(std::string_view text, T& value) {
-  return std::from_chars(text.data(), text.data() + text.size(), value).ptr ==
-         text.data() + text.size();
-}
-
 bool add_class(Options& options, std::string_view text) {
-  const std::size_t first = text.find(':');
-  if (first == std::string_view::npos) return false;
-  const std::size_t second = std::min(text.find(':', first + 1), text.size());
-  Stream stream;
-  stream.path = text.substr(0, first);
-  if (!number(text.substr(first + 1, second - first - 1), stream.rate)) return false;
-  stream.request = "GET " + stream.path + " HTTP/1.1\r\nhost: test\r\n";
-  if (second < text.size()) stream.request.append(text.substr(second + 1)).append("\r\n");
+  const std::optional<weir_test::TrafficClass> one = weir_test::read_class(text);
+  if (!one) return false;
+  Stream stream{*one, {}};
+  stream.request = "GET " + one->path + " HTTP/1.1\r\nhost: test\r\n";
+  if (!one->field.empty()) stream.request.append(one->field).append("\r\n");
   stream.request += "\r\n";
   options.streams.push_back(std::move(stream));
   return true;
@@ -349,13 +305,13 @@ int main(int argc, char** argv) {
   for (int i = 1; i + 1 < argc; i += 2) {
     const std::string_view name = argv[i];
     const std::string_view value = argv[i + 1];
-    const bool good = (name == "--port" && number(value, options.port)) ||
-                      (name == "--seconds" && number(value, options.seconds)) ||
-                      (name == "--settle" && number(value, options.settle)) ||
-                      (name == "--grace" && number(value, options.grace)) ||
-                      (name == "--patience" && number(value, options.patience)) ||
-                      (name == "--open" && number(value, options.open)) ||
-                      (name == "--connections" && number(value, options.connections)) ||
+    const bool good = (name == "--port" && read_number(value, options.port)) ||
+                      (name == "--seconds" && read_number(value, options.seconds)) ||
+                      (name == "--settle" && read_number(value, options.settle)) ||
+                      (name == "--grace" && read_number(value, options.grace)) ||
+                      (name == "--patience" && read_number(value, options.patience)) ||
+                      (name == "--open" && read_number(value, options.open)) ||
+                      (name == "--connections" && read_number(value, options.connections)) ||
                       (name == "--class" && add_class(options, value));
     if (!good) {
       std::fprintf(stderr, "traffic: cannot read %s %s\n", argv[i], argv[i + 1]);
