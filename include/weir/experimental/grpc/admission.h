@@ -40,6 +40,7 @@ class Admission {
 
  private:
   friend class ServerBuilder;
+  explicit Admission(std::shared_ptr<AdmissionCore> core);
   std::shared_ptr<AdmissionCore> core_;
 };
 
