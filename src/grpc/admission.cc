@@ -13,6 +13,7 @@ Admission::Admission(AdmissionController& controller, ServerOptions options)
 Admission::Admission(std::shared_ptr<AdmissionCore> core) : core_(std::move(core)) {}
 
 void Admission::guard(::grpc::Service& service) const {
+  core_->set_has_interceptors(true);  // nobody knows: the builder is not ours
   guard_methods(service, core_);
 }
 void Admission::close() const {

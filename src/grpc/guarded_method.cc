@@ -135,8 +135,9 @@ void GuardedMethod::begin(Permit& permit, TimePoint now) const noexcept {
 void guard_methods(::grpc::Service& service, const std::shared_ptr<AdmissionCore>& core) {
   for (const auto& method : methods_of(service)) {
     if (method == nullptr || method->handler() == nullptr) continue;  // generic, async
-    if (dynamic_cast<GuardedMethod*>(method->handler()) != nullptr) continue;
-    auto handler = take_handler(*method);
+    auto* const guard = dynamic_cast<GuardedMethod*>(method->handler());
+    if (guard != nullptr && &guard->core() == core.get()) continue;
+    auto handler = guard != nullptr ? guard->give_handler() : take_handler(*method);
     method->SetHandler(new GuardedMethod(core, *method, std::move(handler)));
   }
 }

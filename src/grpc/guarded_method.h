@@ -4,6 +4,7 @@
 #include <memory>
 #include <mutex>
 #include <unordered_map>
+#include <utility>
 
 #include <grpc/byte_buffer.h>
 #include <grpcpp/impl/rpc_service_method.h>
@@ -36,6 +37,10 @@ class GuardedMethod final : public ::grpc::internal::MethodHandler {
   [[nodiscard]] AdmissionCore& core() noexcept { return *core_; }
   [[nodiscard]] ::grpc::internal::MethodHandler& handler() noexcept { return *handler_; }
   [[nodiscard]] const MethodRule& rule() const noexcept { return rule_; }
+  /// Gives the handler away; of a guard that is about to be replaced.
+  [[nodiscard]] std::unique_ptr<::grpc::internal::MethodHandler> give_handler() noexcept {
+    return std::move(handler_);
+  }
   /// Whether one message comes with the call, not by reading.
   [[nodiscard]] bool has_message() const noexcept { return has_message_; }
   /// What a permit for a call of this method is told when it begins.
@@ -46,7 +51,7 @@ class GuardedMethod final : public ::grpc::internal::MethodHandler {
   grpc_byte_buffer* take_message(const HandlerParameter& parameter);
 
   const std::shared_ptr<AdmissionCore> core_;
-  const std::unique_ptr<::grpc::internal::MethodHandler> handler_;
+  std::unique_ptr<::grpc::internal::MethodHandler> handler_;
   const MethodRule rule_;
   const bool is_callback_;
   const bool has_message_;
@@ -60,7 +65,8 @@ class GuardedMethod final : public ::grpc::internal::MethodHandler {
 /// The bytes of a message; none: 0.
 [[nodiscard]] std::uint64_t bytes_of(grpc_byte_buffer* message) noexcept;
 
-/// Puts guards in front of the sync and callback methods of a service that have none.
+/// Puts guards in front of the sync and callback methods of a service. Guards of another core, from
+/// a server that the service was registered with before, are replaced.
 void guard_methods(::grpc::Service& service, const std::shared_ptr<AdmissionCore>& core);
 
 }  // namespace weir::inline v0::grpc

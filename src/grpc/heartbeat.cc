@@ -9,6 +9,7 @@
 #include <grpcpp/create_channel.h>
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/support/byte_buffer.h>
+#include <grpcpp/support/slice.h>
 
 namespace weir::inline v0::grpc {
 namespace {
@@ -18,15 +19,24 @@ std::atomic<std::uint64_t> beats_made{0};
 /// A call on its way to nowhere: owns itself until its completion.
 struct Beat {
   ::grpc::ClientContext context{};
-  ::grpc::ByteBuffer request{};
+  ::grpc::Slice nothing{};
+  ::grpc::ByteBuffer request{&nothing, 1};  // one without a slice cannot be sent
   ::grpc::ByteBuffer response{};
 };
+
+/// Calls on it fail at once. It is never destroyed: a channel that ends waits for the threads that
+/// are kept awake here, and one of them could be the last that holds it.
+const std::shared_ptr<::grpc::Channel>& channel_to_nowhere() {
+  static const auto* const channel =
+      new std::shared_ptr<::grpc::Channel>(::grpc::CreateChannel("", nullptr));
+  return *channel;
+}
 
 class SharedHeartbeat final : public Heartbeat,
                               public std::enable_shared_from_this<SharedHeartbeat> {
  public:
   explicit SharedHeartbeat(Duration period)
-      : period_ns_(period.count()), stub_(::grpc::CreateChannel("", nullptr)) {}
+      : period_ns_(period.count()), stub_(channel_to_nowhere()) {}
 
   void quicken(Duration period) noexcept {
     std::int64_t old = period_ns_.load(std::memory_order_relaxed);

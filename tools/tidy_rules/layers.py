@@ -46,6 +46,7 @@ TEST_PACKAGES = ("gtest/", "gmock/")
 BENCH_PACKAGES = ("benchmark/",)
 # Test programs that need a real peer may link the layer that provides one.
 TEST_DIRECT = {"upstream": ("server",), "client": ("server",), "control": ("config",),
+               "grpc": ("io",),
                "http": (), "io": ()}
 SYSTEM_LAYERS = {"io", "server", "upstream", "gateway", "apps"}
 

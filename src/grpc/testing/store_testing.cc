@@ -291,7 +291,7 @@ std::future<Answer> get_value(Store::Stub& stub, const CallWish& wish) {
     std::promise<Answer> answer{};
     TimePoint begun = embed::now();
   };
-  auto call = std::make_shared<Call>();
+  auto* const call = new Call;
   prepare(call->context, wish);
   call->request.set_data(wish.data);
   std::future<Answer> answer = call->answer.get_future();
@@ -303,7 +303,11 @@ std::future<Answer> get_value(Store::Stub& stub, const CallWish& wish) {
           made.trailers.emplace(std::string(key.data(), key.size()),
                                 std::string(value.data(), value.size()));
         }
-        call->answer.set_value(std::move(made));
+        // A context holds its channel. The last one must not end here: a channel waits for this
+        // thread when it ends.
+        std::promise<Answer> promise = std::move(call->answer);
+        delete call;
+        promise.set_value(std::move(made));
       });
   return answer;
 }

@@ -24,6 +24,7 @@ namespace weir::inline v0::grpc::testing {
 
 using weir::testing::Store;
 using weir::testing::Value;
+inline constexpr char kGetValue[] = "/weir.testing.Store/GetValue";
 using Pairs = std::vector<std::pair<std::string, std::string>>;
 
 /// Where the handlers of a test stay until it lets them go. Waits of the test end after 20 s.

@@ -25,7 +25,8 @@ namespace weir::inline v0::grpc {
 /// Promises: a refused call is not parsed and its handler does not run. With interceptors of the
 /// user's own, these run as before; at POST_RECV_MESSAGE of a unary or server-streaming method they
 /// see no message (GetRecvMessage() is null), because it is not parsed yet.
-/// Lifetime: the controller and the services must outlive the server, not the builder.
+/// Lifetime: the controller and the services must outlive the server, not the builder. A service
+/// has one admission at a time: that of the server it was registered with last.
 class ServerBuilder : public ::grpc::ServerBuilder {
  public:
   explicit ServerBuilder(AdmissionController& controller, ServerOptions options = {});
