@@ -1,12 +1,15 @@
 # Installs headers, one archive per layer, find_package(weir) and pkg-config.
 #   find_package(weir REQUIRED)                      weir::weir, or single layers: weir::control
 #   find_package(weir REQUIRED COMPONENTS control)   looks only for what that layer links
+#   find_package(weir REQUIRED COMPONENTS grpc)      an optional layer: it is in no weir::weir
 #   pkg-config --static --libs weir
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 function(weir_install_package)
   get_property(layers GLOBAL PROPERTY WEIR_LAYERS)
+  get_property(optional_layers GLOBAL PROPERTY WEIR_OPTIONAL_LAYERS)
+  set(all_layers ${layers} ${optional_layers})
   set(targets ${layers})
   list(TRANSFORM targets PREPEND weir_)
 
@@ -16,23 +19,29 @@ function(weir_install_package)
   target_link_libraries(weir_all INTERFACE ${targets})
 
   set(config_dir ${CMAKE_INSTALL_LIBDIR}/cmake/weir)
-  install(TARGETS ${targets} weir_all EXPORT weirTargets
+  list(TRANSFORM optional_layers PREPEND weir_ OUTPUT_VARIABLE optional_targets)
+  install(TARGETS ${targets} ${optional_targets} weir_all EXPORT weirTargets
           ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  set(left_out "")
+  if(NOT WEIR_HAS_GRPC)
+    set(left_out PATTERN "grpc" EXCLUDE)
+  endif()
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/weir DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
-          FILES_MATCHING PATTERN "*.h")
+          FILES_MATCHING PATTERN "*.h" ${left_out})
   install(EXPORT weirTargets NAMESPACE weir:: DESTINATION ${config_dir})
   if(TARGET weir)
     install(TARGETS weir RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   endif()
 
-  weir_write_config("${layers}" ${config_dir})
+  weir_write_config("${layers}" "${all_layers}" ${config_dir})
   weir_write_pkgconfig("${layers}")
 endfunction()
 
-# weirConfig.cmake: per layer, which layers it stands on and how to find what it links.
-function(weir_write_config layers config_dir)
+# weirConfig.cmake: per layer, which layers it stands on and how to find what it links. Without
+# COMPONENTS, `layers` are looked for; of `all_layers`, those that are named.
+function(weir_write_config layers all_layers config_dir)
   set(WEIR_LAYER_FACTS "")
-  foreach(layer IN LISTS layers)
+  foreach(layer IN LISTS all_layers)
     get_target_property(links weir_${layer} INTERFACE_LINK_LIBRARIES)
     string(REGEX MATCHALL "weir_[a-z]+" below "${links}")
     list(FILTER below EXCLUDE REGEX "^weir_compile$")

@@ -1,13 +1,15 @@
 # weir_library(<layer> [SOURCES …] [DEPENDS layer…] [PACKAGES target…]
-#              [TESTS …] [TEST_PACKAGES target…] [BENCHES …])
+#              [TESTS …] [TEST_PACKAGES target…] [BENCHES …] [OPTIONAL])
 #
 # Makes the static library weir_<layer> (an interface library if it has no sources), the test
 # program weir_<layer>_test and the benchmark program weir_<layer>_bench. DEPENDS names layers,
 # PACKAGES third-party targets. A layer's folder in src/ is on the include path of its own sources,
 # tests and benchmarks only; what other layers may use is in include/ or internal/. File lists are
-# explicit: tools/tidy.py reports a source that no list names.
+# explicit: tools/tidy.py reports a source that no list names. An OPTIONAL layer is not part of
+# weir::weir: who wants it names it.
 function(weir_library layer)
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;PACKAGES;TESTS;TEST_PACKAGES;BENCHES" ${ARGN})
+  cmake_parse_arguments(ARG "OPTIONAL" ""
+    "SOURCES;DEPENDS;PACKAGES;TESTS;TEST_PACKAGES;BENCHES" ${ARGN})
   set(target weir_${layer})
   list(TRANSFORM ARG_DEPENDS PREPEND weir_)
 
@@ -32,7 +34,11 @@ function(weir_library layer)
   endif()
   target_link_libraries(${target} ${scope} ${ARG_DEPENDS} Threads::Threads)
   weir_use_packages(${target} ${scope} ${ARG_PACKAGES})
-  set_property(GLOBAL APPEND PROPERTY WEIR_LAYERS ${layer})
+  if(ARG_OPTIONAL)
+    set_property(GLOBAL APPEND PROPERTY WEIR_OPTIONAL_LAYERS ${layer})
+  else()
+    set_property(GLOBAL APPEND PROPERTY WEIR_LAYERS ${layer})
+  endif()
 
   if(WEIR_TESTS AND ARG_TESTS)
     weir_test(${target}_test SOURCES ${ARG_TESTS} LINK ${target} ${ARG_TEST_PACKAGES})

@@ -32,11 +32,14 @@ set(WEIR_HEADER_PACKAGES nlohmann_json::nlohmann_json tomlplusplus::tomlplusplus
     fmt::fmt-header-only spdlog::spdlog_header_only)
 
 # weir_use_packages(<target> <scope> package…): full use in our own build, only the link when
-# installed.
+# installed, except packages whose headers our installed headers include (WEIR_PUBLIC_PACKAGES).
 function(weir_use_packages target scope)
   foreach(package IN LISTS ARGN)
     string(REPLACE "::" "_" key ${package})
-    if(package IN_LIST WEIR_HEADER_PACKAGES)
+    if(package IN_LIST WEIR_PUBLIC_PACKAGES)
+      target_link_libraries(${target} ${scope} ${package})
+      set_property(GLOBAL APPEND PROPERTY WEIR_PACKAGES_${target} ${key})
+    elseif(package IN_LIST WEIR_HEADER_PACKAGES)
       target_link_libraries(${target} ${scope} $<BUILD_INTERFACE:${package}>)
     elseif(DEFINED WEIR_FIND_${key})
       target_link_libraries(${target} ${scope}

@@ -81,6 +81,20 @@ class Layers(Rule):
                    **self.OTHERS)
         self.silent(layers, "include/weir/io/x.h", self.include("<span>"))
 
+    def test_installed_headers_of_grpc_name_its_types(self):
+        header = "include/weir/experimental/grpc/x.h"
+        self.silent(layers, header, self.include("<grpcpp/server_builder.h>"))
+        self.fires(layers, header, self.include("<grpc/grpc.h>"), "std and Weir only")
+        self.fires(layers, "include/weir/experimental/server/x.h",
+                   self.include("<grpcpp/server_builder.h>"), "std and Weir only")
+
+    def test_generated_headers_are_for_tests_of_grpc_and_examples(self):
+        generated = self.include('"a/b.grpc.pb.h"')
+        self.silent(layers, "src/grpc/x_test.cc", generated)
+        self.silent(layers, "examples/x.cc", generated + self.include("<grpcpp/server.h>"))
+        self.fires(layers, "src/grpc/x.cc", generated, "only tests of grpc")
+        self.fires(layers, "src/server/x_test.cc", generated, "only tests of grpc")
+
     def test_third_party_headers_have_their_layer(self):
         for name, home, stranger in (("<uv.h>", "io", "server"), ("<openssl/ssl.h>", "io", "http"),
                                      ("<nghttp2/nghttp2.h>", "http", "server"),

@@ -17,8 +17,8 @@
 
 #include <grpcpp/grpcpp.h>
 
-#include "health.grpc.pb.h"
-#include "peers.grpc.pb.h"
+#include "tests/grpc/health.grpc.pb.h"
+#include "tests/grpc/peers.grpc.pb.h"
 
 namespace {
 

@@ -16,7 +16,7 @@
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/health_check_service_interface.h>
 
-#include "peers.grpc.pb.h"
+#include "tests/grpc/peers.grpc.pb.h"
 
 namespace {
 

@@ -39,6 +39,10 @@ by_find_package only_client weir::client COMPONENTS client
 expect_ok "$scratch/only_client/client"
 by_find_package some weir::control COMPONENTS control
 by_find_package embed weir::embed COMPONENTS embed
+if [ -n "$(find "$prefix" -name libweir_grpc.a)" ]; then
+  by_find_package grpc weir::control COMPONENTS grpc
+  expect_ok "$scratch/grpc/grpc"
+fi
 out=$("$scratch/embed/in_your_server")
 [ "$out" = served ] || { echo "README's program printed '$out'"; exit 1; }
 

@@ -17,7 +17,7 @@ DIRECT = {
     "client": ("upstream", "config"),
     "gateway": ("server", "upstream", "config", "metrics"),
     "sim": ("control", "config"),
-    "grpc": ("control",),
+    "grpc": ("embed",),
 }
 # The structs that `config` fills live with their layers, in headers of this name.
 CONFIG_HEADERS = ("_config.h", "http/limits.h")  # how the names of headers with config structs end
@@ -38,10 +38,15 @@ PACKAGES = {
     "nlohmann/": SHELL,
     "grpc": {"grpc"},
 }
+# Layers whose installed headers name the types of a package, and that package: whoever uses such a
+# layer has the package, because it is what the layer is for.
+PUBLIC_PACKAGES = {"grpc": "grpcpp/"}
+GENERATED = ".pb.h"  # from .proto files, in the build directory
 TEST_PACKAGES = ("gtest/", "gmock/")
 BENCH_PACKAGES = ("benchmark/",)
 # Test programs that need a real peer may link the layer that provides one.
 TEST_DIRECT = {"upstream": ("server",), "client": ("server",), "control": ("config",),
+               "grpc": ("io",),
                "http": (), "io": ()}
 SYSTEM_LAYERS = {"io", "server", "upstream", "gateway", "apps"}
 
@@ -79,7 +84,10 @@ def _check_layer_file(tree, file):
     for line, is_system, name in file.includes:
         if name in listed["headers"]:
             continue
-        if is_system:
+        if name.endswith(GENERATED):
+            if not (file.is_test or file.is_bench) or file.layer not in PUBLIC_PACKAGES:
+                yield file.finding(line, f'"{name}": only tests of grpc have .proto files')
+        elif is_system:
             yield from _check_system(file, line, name, file.layer)
         else:
             yield from _check_weir(tree, file, line, name)
@@ -118,9 +126,11 @@ def _check_example(tree, file):
     that stand beside it."""
     for line, is_system, name in file.includes:
         if is_system:
-            known = name in STD or name in POSIX or name in SOCKETS
+            known = (name in STD or name in POSIX or name in SOCKETS
+                     or name.startswith(tuple(PUBLIC_PACKAGES.values())))
         else:
-            known = name.startswith("weir/") or f"{file.folder}/{name}" in tree.paths
+            known = (name.startswith("weir/") or f"{file.folder}/{name}" in tree.paths
+                     or name.endswith(GENERATED))
         if not known:
             yield file.finding(line, f"<{name}>: an example uses std, the system's and installed "
                                      "headers only")
@@ -162,6 +172,8 @@ def _check_weir(tree, file, line, name):
 
 def _check_system(file, line, name, layer):
     if name in STD:
+        return
+    if file.is_public and name.startswith(PUBLIC_PACKAGES.get(layer, "\n")):
         return
     if file.is_public:
         yield file.finding(line, f"<{name}>: installed headers include std and Weir only")

@@ -1,0 +1,157 @@
+// Streams move to streaming when they are admitted, and hold their seat to the last byte.
+#include <chrono>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "testing/store_testing.h"
+
+namespace weir::grpc {
+namespace {
+
+using namespace testing;
+using ::grpc::StatusCode;
+
+/// A kind of stream, opened and ended by a client.
+class OpenStream {
+ public:
+  virtual ~OpenStream() = default;
+  virtual void send_all() {}
+  virtual ::grpc::Status finish() = 0;
+  ::grpc::ClientContext context{};
+};
+
+class Transfer final : public OpenStream {
+ public:
+  explicit Transfer(Store::Stub& stub) : writer_(stub.MigrateTransfer(&context, &response_)) {
+    writer_->Write(Value());
+  }
+  void send_all() override { writer_->WritesDone(); }
+  ::grpc::Status finish() override { return writer_->Finish(); }
+
+ private:
+  Value response_;
+  std::unique_ptr<::grpc::ClientWriter<Value>> writer_;
+};
+
+class Scan final : public OpenStream {
+ public:
+  explicit Scan(Store::Stub& stub) : reader_(stub.Scan(&context, Value())) {}
+  ::grpc::Status finish() override {
+    Value value;
+    int values = 0;
+    while (reader_->Read(&value)) ++values;
+    const ::grpc::Status status = reader_->Finish();
+    if (status.ok()) {
+      EXPECT_EQ(values, 3);
+    }
+    return status;
+  }
+
+ private:
+  std::unique_ptr<::grpc::ClientReader<Value>> reader_;
+};
+
+class Talk final : public OpenStream {
+ public:
+  explicit Talk(Store::Stub& stub) : stream_(stub.Sync(&context)) {
+    Value value;
+    stream_->Write(value);
+    stream_->Read(&value);
+  }
+  void send_all() override { stream_->WritesDone(); }
+  ::grpc::Status finish() override { return stream_->Finish(); }
+
+ private:
+  std::unique_ptr<::grpc::ClientReaderWriter<Value, Value>> stream_;
+};
+
+struct Case {
+  bool callback;
+  char kind;
+};
+
+class Streams : public ::testing::TestWithParam<Case> {
+ protected:
+  static ServerOptions one_actor() {
+    ServerOptions options;
+    options.actor = [](const ::grpc::ServerContextBase&) { return std::string("alice"); };
+    options.methods = {{"/weir.testing.Store/GetValue", {.priority = Priority::kLow}}};
+    return options;
+  }
+  static AdmissionConfig two_at_once() {
+    AdmissionConfig config = limit_of(8);
+    config.inflight_max = 2;
+    return config;
+  }
+  std::unique_ptr<OpenStream> open() {
+    switch (GetParam().kind) {
+      case 'c':
+        return std::make_unique<Transfer>(*stub_);
+      case 's':
+        return std::make_unique<Scan>(*stub_);
+      default:
+        return std::make_unique<Talk>(*stub_);
+    }
+  }
+  bool wait_until_streaming(std::uint32_t units) {
+    for (int i = 0; i < 20'000'000; ++i) {
+      if (server_.controller().stats().streaming == units) return true;
+      std::this_thread::yield();
+    }
+    return false;
+  }
+
+  Behaviour behaviour_;
+  std::unique_ptr<::grpc::Service> store_ =
+      GetParam().callback ? make_callback_store(behaviour_) : make_sync_store(behaviour_);
+  TestServer server_{two_at_once(), one_actor(), *store_};
+  std::unique_ptr<Store::Stub> stub_ = server_.stub();
+};
+
+INSTANTIATE_TEST_SUITE_P(Kinds, Streams,
+                         ::testing::Values(Case{false, 'c'}, Case{false, 's'}, Case{false, 'b'},
+                                           Case{true, 'c'}, Case{true, 's'}, Case{true, 'b'}),
+                         [](const auto& which) {
+                           return std::string(which.param.callback ? "Callback" : "Sync") +
+                                  which.param.kind;
+                         });
+
+TEST_P(Streams, AnOpenStreamHoldsItsActorAndNotTheLimit) {
+  behaviour_.desk.hold();
+  const auto first = open();
+  const auto second = open();
+  ASSERT_TRUE(wait_until_streaming(2));
+  EXPECT_EQ(server_.stats().in_flight, 0U);
+  first->send_all();
+  second->send_all();
+  ASSERT_TRUE(behaviour_.desk.wait_until_inside(2));
+  EXPECT_EQ(ask_value(*stub_).trailer("x-weir-reason"), "actor_inflight");
+  const auto third = open();
+  EXPECT_EQ(third->finish().error_code(), StatusCode::RESOURCE_EXHAUSTED);
+
+  behaviour_.desk.release_one();
+  behaviour_.desk.release();
+  EXPECT_TRUE(first->finish().ok());
+  EXPECT_TRUE(second->finish().ok());
+  EXPECT_TRUE(server_.wait_until_idle());
+  EXPECT_TRUE(ask_value(*stub_).status.ok());
+}
+
+TEST_P(Streams, AStreamThatItsClientCancelsGivesEverythingBack) {
+  behaviour_.desk.hold();
+  const auto stream = open();
+  ASSERT_TRUE(wait_until_streaming(1));
+  stream->context.TryCancel();
+  stream->send_all();
+  EXPECT_EQ(stream->finish().error_code(), StatusCode::CANCELLED);
+  ASSERT_TRUE(behaviour_.desk.wait_until_inside(1));
+  behaviour_.desk.release();
+  EXPECT_TRUE(server_.wait_until_idle());
+  EXPECT_EQ(server_.stats().errors, 0U);
+}
+
+}  // namespace
+}  // namespace weir::grpc
