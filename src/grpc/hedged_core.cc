@@ -16,6 +16,7 @@ namespace {
 
 constexpr Duration kTick = std::chrono::milliseconds(100);
 constexpr std::size_t kEventsMax = 64;
+constexpr Duration kLongestWait = std::chrono::hours(24);
 
 }  // namespace
 
@@ -206,35 +207,37 @@ bool HedgedCore::is_end_of_hedge(const HedgedEvent& event) {
 }
 
 void HedgedCore::run() {
-  std::vector<HedgedEvent> events;
-  const auto add = [&](void* tag, bool ok) {
-    events.push_back({.tag = static_cast<HedgedTag*>(tag), .ok = ok});
-  };
   void* tag = nullptr;
   bool ok = false;
-  while (queue_.Next(&tag, &ok)) {
-    events.clear();
-    add(tag, ok);
-    const bool together = is_end_of_hedge(events.front());
-    while (together && events.size() < kEventsMax &&
-           queue_.AsyncNext(&tag, &ok, gpr_time_0(GPR_CLOCK_MONOTONIC)) ==
-               ::grpc::CompletionQueue::GOT_EVENT) {
-      add(tag, ok);
-    }
-    std::stable_partition(events.begin(), events.end(),
-                          [](const HedgedEvent& event) { return !is_end_of_hedge(event); });
-    handle(events);
-  }
+  while (queue_.Next(&tag, &ok)) handle({.tag = static_cast<HedgedTag*>(tag), .ok = ok});
 }
 
-void HedgedCore::handle(const std::vector<HedgedEvent>& events) {
+void HedgedCore::handle(const HedgedEvent& first) {
   std::vector<Finished> finished;
   {
     const Turn turn(*this);
-    for (const HedgedEvent& event : events) dispatch(event);
+    if (is_end_of_hedge(first)) {
+      for (const HedgedEvent& event : with_all_that_came(first)) dispatch(event);
+    } else {
+      dispatch(first);
+    }
     finished.swap(finished_);
   }
   for (Finished& one : finished) one.on_answer(std::move(one.answer));
+}
+
+std::vector<HedgedEvent> HedgedCore::with_all_that_came(const HedgedEvent& first) {
+  std::vector<HedgedEvent> events = {first};
+  void* tag = nullptr;
+  bool ok = false;
+  while (events.size() < kEventsMax &&
+         queue_.AsyncNext(&tag, &ok, gpr_time_0(GPR_CLOCK_MONOTONIC)) ==
+             ::grpc::CompletionQueue::GOT_EVENT) {
+    events.push_back({.tag = static_cast<HedgedTag*>(tag), .ok = ok});
+  }
+  std::stable_partition(events.begin(), events.end(),
+                        [](const HedgedEvent& event) { return !is_end_of_hedge(event); });
+  return events;
 }
 
 void HedgedCore::dispatch(const HedgedEvent& event) {
@@ -355,7 +358,7 @@ void HedgedCore::set_replicas(const std::vector<HedgedReplica>& replicas) {
 
 bool HedgedCore::wait_connected(std::size_t replicas, Duration at_most) {
   std::unique_lock lock(mutex_);
-  return changed_.wait_for(lock, at_most, [&] {
+  return changed_.wait_for(lock, std::min(at_most, kLongestWait), [&] {
     const auto& links = replicas_.links();
     return static_cast<std::size_t>(std::count_if(links.begin(), links.end(), [](const auto& link) {
              return link->connected();
@@ -372,7 +375,8 @@ bool HedgedCore::close(Duration at_most) {
   {
     std::unique_lock lock(mutex_);
     closed_ = true;
-    drained_ = changed_.wait_for(lock, at_most, [&] { return calls_.empty(); });
+    drained_ =
+        changed_.wait_for(lock, std::min(at_most, kLongestWait), [&] { return calls_.empty(); });
   }
   {
     const Turn turn(*this);

@@ -89,7 +89,8 @@ class HedgedCore {
 
   void run();
   [[nodiscard]] static bool is_end_of_hedge(const HedgedEvent& event);
-  void handle(const std::vector<HedgedEvent>& events);
+  void handle(const HedgedEvent& first);
+  [[nodiscard]] std::vector<HedgedEvent> with_all_that_came(const HedgedEvent& first);
   void dispatch(const HedgedEvent& event);
   void on_attempt(HedgedAttempt& attempt, const HedgedEvent& event);
   void on_timer();
