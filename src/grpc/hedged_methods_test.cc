@@ -1,0 +1,35 @@
+#include "hedged_methods.h"
+
+#include <string>
+
+#include <gtest/gtest.h>
+
+namespace weir::inline v0::grpc {
+namespace {
+
+TEST(HedgedMethods, AMethodHasItsOwnLineThenThatOfItsServiceThenNone) {
+  const HedgedMethods methods({{.path = "/p.S/*"},
+                               {.path = "/p.S/Put", .kind = MethodKind::kIdempotent},
+                               {.path = "/p.S/Append", .kind = MethodKind::kOther}});
+  EXPECT_EQ(methods.of("/p.S/Get").kind, MethodKind::kRead);
+  EXPECT_EQ(methods.of("/p.S/Put").kind, MethodKind::kIdempotent);
+  EXPECT_EQ(methods.of("/p.S/Append").kind, MethodKind::kOther);
+  for (const char* unknown : {"/p.T/Get", "/p.S", "", "Get", "/p.SX/Get"}) {
+    EXPECT_EQ(methods.of(unknown).kind, MethodKind::kOther) << unknown;
+  }
+}
+
+TEST(HedgedMethods, EachReadHasAClassUpToEightAndFurtherOnesShareTheLast) {
+  std::vector<HedgedMethod> lines;
+  for (int i = 0; i < 10; ++i) lines.push_back({.path = "/p.S/M" + std::to_string(i)});
+  const HedgedMethods methods(lines);
+  EXPECT_EQ(methods.read_classes(), kReadClassesMax);
+  EXPECT_EQ(methods.of("/p.S/M0").reads, 0U);
+  EXPECT_EQ(methods.of("/p.S/M6").reads, 6U);
+  EXPECT_EQ(methods.of("/p.S/M7").reads, 7U);
+  EXPECT_EQ(methods.of("/p.S/M9").reads, 7U);
+  EXPECT_EQ(HedgedMethods({}).read_classes(), 1U);
+}
+
+}  // namespace
+}  // namespace weir::inline v0::grpc
