@@ -31,7 +31,7 @@ struct CauseFacts {
     "talk to the owners of the clients that /actors shows first")                                \
   X(kServiceSlower, "service_slower", "the service is slower than it was at the same demand",    \
     "look for what changed in the service: a deploy, its database, its machines")               \
-  X(kLimitLow, "limit_low", "the limit is at its maximum, and the service is as fast as without load", \
+  X(kLimitLow, "limit_low", "the limit is at its maximum, and nothing waits inside the service", \
     "raise max_limit, or the cap that refuses")                                                  \
   X(kDemand, "demand", "more is asked than the service can do",                                  \
     "add capacity; meanwhile the least important requests are refused first")                    \
@@ -66,6 +66,7 @@ struct ScopeSecond {
   double failed = 0;          // overload and error outcomes
   double latency_ms = 0;      // mean of those answers; 0 without any
   double baseline_ms = 0;     // as the limiter knows it; 0: unknown
+  double queue = 0;           // requests that wait inside the service, as the limiter estimates
   double limit = 0;
   double limit_max = 0;
   double in_flight = 0;
@@ -128,6 +129,8 @@ class Diagnoser {
   [[nodiscard]] Cause judge() const noexcept;
   [[nodiscard]] Cause judge_load(double refused) const noexcept;
   [[nodiscard]] bool silent() const noexcept;
+  [[nodiscard]] double scatter() const noexcept;
+  [[nodiscard]] bool slower() const noexcept;
   [[nodiscard]] bool one_client_dominates() const noexcept;
 
   std::array<ScopeSecond, kWindow> last_{};

@@ -1,6 +1,7 @@
 #include "policy/diagnosis.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace weir::inline v0::inline policy {
 namespace {
@@ -10,9 +11,11 @@ constexpr double kFailedIsTrouble = 0.05;    // share of what ends
 constexpr double kSlower = 1.5;              // × the usual latency
 constexpr double kMoreDemand = 1.2;          // × the usual demand
 constexpr double kLessThroughput = 0.8;      // × the most that was ever answered
+constexpr double kKeepsUp = 0.9;             // share of what is offered
 constexpr double kSickReplica = 3;           // × the median of all replicas
 constexpr double kDominantClient = 0.4;      // share of all that clients hold
-constexpr double kUnloaded = 1.1;            // × the baseline
+constexpr double kUnloaded = 0.25;           // × the limit: a queue that is none
+constexpr double kAtMaximum = 0.8;           // × the maximum: probes lower the limit for moments
 constexpr double kSilentSeconds = 2;         // without any answer
 constexpr double kSilentLatencies = 4;       // or this × the usual latency
 constexpr std::uint32_t kClientsForOne = 4;  // fewer cannot say that one of them dominates
@@ -26,6 +29,11 @@ bool calm(const ScopeSecond& s) noexcept {
          s.failed <= kFailedIsTrouble * (s.failed + s.answered) && s.answered > 0;
 }
 
+// What is asked is answered: nothing piles up in the service.
+bool keeps_up(const ScopeSecond& sums) noexcept {
+  return sums.answered + 2 * std::sqrt(sums.offered) >= kKeepsUp * sums.offered;
+}
+
 void add(ScopeSecond& sum, const ScopeSecond& s) noexcept {
   sum.offered += s.offered;
   sum.refused_limit += s.refused_limit;
@@ -37,6 +45,8 @@ void add(ScopeSecond& sum, const ScopeSecond& s) noexcept {
   sum.failed += s.failed;
   sum.in_flight += s.in_flight;
   sum.waiting += s.waiting;
+  sum.limit += s.limit;
+  sum.queue += s.queue;
   sum.top_client_in_flight += s.top_client_in_flight;
 }
 
@@ -74,13 +84,21 @@ Diagnosis Diagnoser::on_second(const ScopeSecond& second) noexcept {
                        .best_answered = best_answered_}};
 }
 
-// Rates and latencies are means; limits, replicas and the baseline are those of the last second.
+// Means; the bounds of the limit, the replicas that are open and the baseline are the newest.
 void Diagnoser::average() noexcept {
   const std::size_t count = std::min(seconds_, kWindow);
   const auto seconds = static_cast<double>(count);
   const ScopeSecond& newest = last_[(seconds_ - 1) % kWindow];
   ScopeSecond sum;
-  for (std::size_t i = 0; i < count; ++i) add(sum, last_[i]);
+  struct {
+    double sum = 0;
+    double count = 0;
+  } worst;
+  for (std::size_t i = 0; i < count; ++i) {
+    add(sum, last_[i]);
+    worst.sum += last_[i].worst_replica;
+    worst.count += last_[i].worst_replica > 0 ? 1 : 0;
+  }
   mean_ = newest;
   mean_.latency_ms = sum.answered > 0 ? sum.latency_ms / sum.answered : 0;
   mean_.offered = sum.offered / seconds;
@@ -92,6 +110,9 @@ void Diagnoser::average() noexcept {
   mean_.failed = sum.failed / seconds;
   mean_.in_flight = sum.in_flight / seconds;
   mean_.waiting = sum.waiting / seconds;
+  mean_.limit = sum.limit / seconds;
+  mean_.queue = sum.queue / seconds;
+  mean_.worst_replica = worst.count > 0 ? worst.sum / worst.count : 0;
   mean_.top_client_in_flight = sum.top_client_in_flight / seconds;
 }
 
@@ -113,6 +134,16 @@ bool Diagnoser::one_client_dominates() const noexcept {
          mean_.top_client_in_flight * mean_.clients_active >= 3;
 }
 
+// Few answers scatter: a mean of n exponential times by 1 / √n.
+double Diagnoser::scatter() const noexcept {
+  const double answers = mean_.answered * static_cast<double>(std::min(seconds_, kWindow));
+  return answers > 0 ? 2 / std::sqrt(answers) : 1;
+}
+
+bool Diagnoser::slower() const noexcept {
+  return usual_latency_ > 0 && mean_.latency_ms > kSlower * (1 + scatter()) * usual_latency_;
+}
+
 Cause Diagnoser::judge() const noexcept {
   const double refused = all_refused(mean_);
   const bool refuses = refused > kRefusedIsTrouble * mean_.offered && refused > 0;
@@ -125,8 +156,7 @@ Cause Diagnoser::judge() const noexcept {
     return Cause::kSickReplica;
   }
   if (refuses && mean_.refused_client >= refused / 2) return Cause::kClient;
-  const bool slower = usual_latency_ > 0 && mean_.latency_ms > kSlower * usual_latency_;
-  if (refuses || slower) return judge_load(refused);
+  if (refuses || slower()) return judge_load(refused);
   if (mean_.failed > kFailedIsTrouble * (mean_.failed + mean_.answered)) return Cause::kUnclear;
   return Cause::kFine;
 }
@@ -135,17 +165,16 @@ Cause Diagnoser::judge() const noexcept {
 // calm time was seen yet, what was asked until now takes its place.
 Cause Diagnoser::judge_load(double refused) const noexcept {
   const bool refuses = refused > kRefusedIsTrouble * mean_.offered;
-  const bool slower = usual_latency_ > 0 && mean_.latency_ms > kSlower * usual_latency_;
   const bool was_calm = usual_offered_ > 0;
   const double usual = was_calm ? usual_offered_ : usual_demand_;
   const bool asked_more = mean_.offered > kMoreDemand * usual;
-  const bool does_less = mean_.answered < kLessThroughput * best_answered_;
-  if (slower && !asked_more) return Cause::kServiceSlower;
-  if (refuses && does_less && (slower || !asked_more)) return Cause::kServiceSlower;
+  const bool does_less = mean_.answered * (1 + scatter()) < kLessThroughput * best_answered_;
+  if (slower() && !asked_more) return Cause::kServiceSlower;
+  if (refuses && does_less && (slower() || !asked_more)) return Cause::kServiceSlower;
   if (!refuses) return asked_more ? Cause::kDemand : Cause::kUnclear;
   if (one_client_dominates()) return Cause::kClient;
-  const bool at_maximum = mean_.limit_max > 0 && mean_.limit >= mean_.limit_max;
-  const bool unloaded = mean_.latency_ms > 0 && mean_.latency_ms < kUnloaded * mean_.baseline_ms;
+  const bool at_maximum = mean_.limit >= kAtMaximum * mean_.limit_max;
+  const bool unloaded = mean_.baseline_ms > 0 && mean_.queue < kUnloaded * mean_.limit;
   if (at_maximum && unloaded) return Cause::kLimitLow;
   return (asked_more || !was_calm) && !does_less ? Cause::kDemand : Cause::kUnclear;
 }
@@ -157,12 +186,12 @@ void Diagnoser::learn(const ScopeSecond& second) noexcept {
   const auto seconds = static_cast<double>(slot_seconds_);
   if (slot_.answered > 0) {
     throughput_.push(slot_.answered / seconds);
-    best_answered_ = throughput_.quantile(0.95);
+    best_answered_ = throughput_.quantile(0.9);
     demand_.push(slot_.offered / seconds);
     usual_demand_ = demand_.quantile(0.5);
     const double latency = slot_.latency_ms / slot_.answered;
     const bool usual = usual_latency_ == 0 || latency <= kSlower * usual_latency_;
-    if (slot_calm_ && usual) {
+    if (slot_calm_ && usual && keeps_up(slot_)) {
       offered_.push(slot_.offered / seconds);
       latency_.push(latency);
       usual_offered_ = offered_.quantile(0.5);

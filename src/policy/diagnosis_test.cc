@@ -128,6 +128,9 @@ TEST(Diagnosis, RefusalsAtTheMaximumOfTheLimitWithoutLoadMeanThatItIsLow) {
   s.refused_limit = 500;
   s.limit = s.limit_max = 10;
   EXPECT_EQ(after_calm(s), Cause::kLimitLow);
+  s.queue = 5;
+  EXPECT_EQ(after_calm(s), Cause::kDemand);
+  s.queue = 0;
   s.limit_max = 20;  // the limiter would raise it by itself
   EXPECT_EQ(after_calm(s), Cause::kDemand);
 }
