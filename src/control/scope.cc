@@ -167,6 +167,9 @@ ScopeStats Scope::stats(TimePoint now) const noexcept {
     out.would_refuse[i] = counters.sum_at(&ScopeCounters::would_refuse, i);
   }
   out.errors = counters.sum(&ScopeCounters::errors);
+  out.overloads = counters.sum(&ScopeCounters::overloads);
+  out.samples = counters.sum(&ScopeCounters::samples);
+  out.latency_sum = Duration(static_cast<std::int64_t>(counters.sum(&ScopeCounters::latency_ns)));
   out.in_flight = counts.sheddable();
   out.waiting = room.waiting();
   out.limit = limit();

@@ -18,8 +18,8 @@ enum class MeasureUnit : std::uint8_t { kPerSecond, kRatio, kMillis, kCount, kSe
 // dispatch is the time from the permit to the answer, or what a replica was given; slow is a call
 // without a good answer within `above`; in_flight_mean is of those that were answered; a fair share
 // is what the gateway that completed least (most) completed, of the mean of all gateways. Hedges
-// are counted at the gateway, messages at their destination. The last six are not totals of one
-// service: run.cc computes them.
+// are counted at the gateway, messages at their destination. The last seven are not totals of one
+// service: run.cc computes them. Diagnosed is the share of seconds with the diagnosis `cause`.
 #define WEIR_MEASURES(X)                                                                     \
   X(kOffered, "offered", kCalls, kPerSecond, ratio(c.offered, seconds))                      \
   X(kGoodput, "goodput", kCalls, kPerSecond, ratio(c.ok(), seconds))                         \
@@ -68,6 +68,7 @@ enum class MeasureUnit : std::uint8_t { kPerSecond, kRatio, kMillis, kCount, kSe
   X(kFairShareMax, "fair_share_max", kService, kRatio, 0)                                    \
   X(kRefused, "refused", kService, kCount, 0)                                                \
   X(kNoHedge, "no_hedge", kService, kCount, 0)                                               \
+  X(kDiagnosed, "diagnosed", kService, kRatio, 0)                                            \
   X(kRecoveryTime, "recovery_time", kCalls, kSeconds, 0)
 
 enum class Measure : std::uint8_t {

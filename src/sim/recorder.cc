@@ -89,7 +89,8 @@ Recorder::Recorder(const Scenario& scenario, std::vector<Cohort> cohorts)
       bucket_(scenario.bucket_width()),
       buckets_max_(static_cast<std::size_t>((scenario.duration + bucket_ - Duration(1)) / bucket_)),
       calls_(cohorts_.size()),
-      services_(scenario.services.size()) {
+      services_(scenario.services.size()),
+      causes_(scenario.services.size()) {
   series_.reserve(buckets_max_);
   add_span({scenario.settle, scenario.duration});
   for (const VerdictSpec& verdict : scenario.verdicts) add_span({verdict.from, verdict.to});

@@ -9,6 +9,7 @@
 #include "weir/policy/reason.h"
 
 #include "latency_histogram.h"
+#include "policy/diagnosis.h"
 #include "policy/hedge_decision.h"
 #include "scenario.h"
 
@@ -143,6 +144,12 @@ class Recorder {
  public:
   Recorder(const Scenario& scenario, std::vector<Cohort> cohorts);
 
+  /// What the diagnosis of a service said at the end of a second, in order.
+  void diagnosed(std::uint32_t service, policy::Cause cause) { causes_[service].push_back(cause); }
+  [[nodiscard]] const std::vector<policy::Cause>& causes(std::uint32_t service) const noexcept {
+    return causes_[service];
+  }
+
   [[nodiscard]] CallTotals& calls(std::uint32_t cohort) noexcept { return calls_[cohort]; }
   [[nodiscard]] ServiceTotals& service(std::uint32_t index) noexcept { return services_[index]; }
 
@@ -165,6 +172,7 @@ class Recorder {
   std::vector<CallTotals> calls_;
   std::vector<ServiceTotals> services_;
   std::vector<SeriesPoint> series_;
+  std::vector<std::vector<policy::Cause>> causes_;  // per service, one per second
   std::vector<SpanTotals> spans_;
 };
 

@@ -10,6 +10,7 @@ using policy::HealthEvent;
 
 constexpr Duration kWindow = std::chrono::seconds(1);
 constexpr std::uint32_t kWindowsPerHistogram = 5;
+constexpr std::uint32_t kSamplesToCompare = 4;
 
 std::vector<policy::HashRing::Member> ring_members(const ReplicasSpec& spec) {
   std::vector<policy::HashRing::Member> members;
@@ -17,6 +18,18 @@ std::vector<policy::HashRing::Member> ring_members(const ReplicasSpec& spec) {
     members.push_back({.key = i + 1, .weight = spec.each[i].weight});
   }
   return members;
+}
+
+// The slowest replica compared with the median of all; 0 if fewer than two have answered enough.
+double worst_of(const std::vector<policy::LatencyWindow>& windows) {
+  std::vector<Duration> latencies;
+  for (const policy::LatencyWindow& window : windows) {
+    if (window.samples >= kSamplesToCompare) latencies.push_back(window.p50);
+  }
+  if (latencies.size() < 2) return 0;
+  std::ranges::sort(latencies);
+  const Duration median = latencies[(latencies.size() - 1) / 2];
+  return to_millis(latencies.back()) / std::max(to_millis(median), 1e-3);
 }
 
 }  // namespace
@@ -279,6 +292,10 @@ policy::EjectionCounts ReplicaPool::ejection_counts() const noexcept {
   return counts;
 }
 
+control::ReplicaSpread ReplicaPool::spread() const noexcept {
+  return {.replicas = cohort_.endpoints, .open = cohort_.open, .worst = worst_};
+}
+
 void ReplicaPool::close_window(TimePoint now) {
   window_ends_ = now + kWindow;
   std::vector<policy::LatencyWindow> windows;
@@ -287,6 +304,7 @@ void ReplicaPool::close_window(TimePoint now) {
                        .p50 = replica.window.quantile(0.5)});
     replica.window.clear();
   }
+  worst_ = worst_of(windows);
   std::vector<Duration> scratch(windows.size());
   policy::close_latency_window(windows, slow_, scratch, {});
   std::vector<std::uint32_t> outliers;

@@ -13,6 +13,7 @@
 
 #include "control/hedge_executor.h"
 #include "control/redundancy_budget.h"
+#include "control/scope_seconds.h"
 #include "latency_histogram.h"
 #include "policy/endpoint_health.h"
 #include "policy/latency_ejection.h"
@@ -88,6 +89,9 @@ class ReplicaPool {
   /// The limit of the gateway; 0: none.
   void set_limit(std::uint32_t limit) noexcept { limit_ = limit; }
 
+  /// What a diagnosis needs to know, as of the last window.
+  [[nodiscard]] control::ReplicaSpread spread() const noexcept;
+
   [[nodiscard]] const ReplicaCounts& counts() const noexcept { return counts_; }
   [[nodiscard]] policy::EndpointState state(std::uint32_t replica) const noexcept {
     return replicas_[replica].health.state();
@@ -145,6 +149,7 @@ class ReplicaPool {
   std::uint32_t limit_ = 0;
   std::uint32_t windows_ = 0;
   TimePoint window_ends_{};
+  double worst_ = 0;  // p50 of the slowest replica in the last window, divided by the median
   ReplicaCounts counts_{};
 };
 

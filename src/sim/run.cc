@@ -6,6 +6,8 @@
 
 #include "weir/base/assert.h"
 
+#include "diagnosis_watch.h"
+
 namespace weir::inline v0::sim {
 namespace {
 
@@ -107,6 +109,18 @@ std::optional<double> recovery_time(const VerdictSpec& verdict, const Recorder& 
   return std::nullopt;
 }
 
+// Of the seconds that lie in the span; second n is diagnosed at its end.
+std::optional<double> diagnosed_share(const VerdictSpec& verdict, const Recorder& recorder) {
+  const auto& causes = recorder.causes(verdict.service);
+  const auto from = static_cast<std::size_t>(to_seconds(verdict.from));
+  const auto to = std::min(static_cast<std::size_t>(to_seconds(verdict.to)), causes.size());
+  if (from >= to) return std::nullopt;
+  const auto first = causes.begin() + static_cast<std::ptrdiff_t>(from);
+  const auto last = causes.begin() + static_cast<std::ptrdiff_t>(to);
+  const auto right = std::count(first, last, static_cast<policy::Cause>(verdict.reason));
+  return ratio(right, last - first);
+}
+
 double measured(const VerdictSpec& v, const CallTotals& c, const ServiceTotals& s, double seconds) {
   switch (v.measure) {
 #define WEIR_X(enumerator, name, of, unit, formula) \
@@ -167,6 +181,7 @@ std::optional<double> measure(const VerdictSpec& verdict, const Recorder& record
   if (verdict.measure == Measure::kRefused) {
     return static_cast<double>(service.refused[verdict.reason]);
   }
+  if (verdict.measure == Measure::kDiagnosed) return diagnosed_share(verdict, recorder);
   if (verdict.measure == Measure::kNoHedge) {
     return static_cast<double>(service.hedges.not_sent[verdict.reason]);
   }
@@ -186,10 +201,17 @@ bool RunResult::passed() const noexcept {
 RunResult run_scenario(const Scenario& scenario, const PolicyMaker& make_policy,
                        const Progress& progress) {
   World world(scenario, make_policy);
-  constexpr int kSteps = 200;
-  for (int i = 1; i <= kSteps; ++i) {
-    world.run_until(TimePoint(world.end().time_since_epoch() * i / kSteps));
-    if (progress) progress(static_cast<double>(i) / kSteps, world.balance().attempts);
+  DiagnosisWatch watch(world, scenario.services.size());
+  constexpr Duration kStep = std::chrono::seconds(1);
+  for (TimePoint next = TimePoint(kStep);; next += kStep) {
+    world.run_until(std::min(next, world.end()));
+    if (next <= TimePoint(scenario.duration)) watch.second();
+    if (progress) {
+      const double share =
+          to_seconds(world.now().time_since_epoch()) / to_seconds(world.end().time_since_epoch());
+      progress(share, world.balance().attempts);
+    }
+    if (world.now() >= world.end()) break;
   }
   RunResult result{world.recorder(), world.balance()};
   result.digest = digest_of(result.recorder, result.balance);

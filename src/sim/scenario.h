@@ -203,7 +203,8 @@ struct VerdictSpec {
   std::uint32_t service = 0;            // for measures of a service
   std::uint32_t first_gateway = 0;      // of that service, if it has several
   std::uint32_t gateways = 0;
-  std::uint32_t reason = 0;  // for refused: index of a Reason; for no_hedge: of a NoHedge
+  std::uint32_t reason = 0;  // for refused: index of a Reason; no_hedge: of a NoHedge; diagnosed:
+                             // of a Cause
   Duration from{};
   Duration to{};                           // zero: the end of the run
   Duration after{};                        // for recovery_time

@@ -5,6 +5,7 @@
 
 #include "weir/policy/reason.h"
 
+#include "policy/diagnosis.h"
 #include "policy/hedge_decision.h"
 
 namespace weir::inline v0::sim {
@@ -149,6 +150,15 @@ void read_verdict(NodeReader& reader, const ScenarioNames& names, const Scenario
     for (const ReasonFacts& reason : kReasonFacts) reasons.push_back(reason.name);
     std::size_t index = index_of(Reason::kOverload);
     reader.choice("reason", index, reasons);
+    out.reason = static_cast<std::uint32_t>(index);
+  }
+  if (out.measure == Measure::kDiagnosed) {
+    std::vector<std::string_view> causes;
+    causes.reserve(policy::kCauseCount);
+    for (const policy::CauseFacts& cause : policy::kCauseFacts) causes.push_back(cause.name);
+    std::size_t index = 0;
+    reader.require("cause", "what the diagnosis should say");
+    reader.choice("cause", index, causes);
     out.reason = static_cast<std::uint32_t>(index);
   }
   if (out.measure == Measure::kNoHedge) {

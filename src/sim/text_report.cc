@@ -100,6 +100,24 @@ void add_hedges(Out out, const Scenario& scenario, const RunResult& result) {
   }
 }
 
+/// What the diagnosis of each service said, and for how long.
+void add_diagnoses(Out out, const Scenario& scenario, const RunResult& result) {
+  for (std::uint32_t i = 0; i < scenario.services.size(); ++i) {
+    const std::vector<policy::Cause>& causes = result.recorder.causes(i);
+    std::array<std::size_t, policy::kCauseCount> seconds{};
+    for (const policy::Cause cause : causes) ++seconds[static_cast<std::size_t>(cause)];
+    std::string said;
+    for (std::size_t c = 0; c < seconds.size(); ++c) {
+      if (seconds[c] == 0) continue;
+      said += fmt::format("{}{} {} s", said.empty() ? "" : ", ", policy::kCauseFacts[c].name,
+                          seconds[c]);
+    }
+    if (!said.empty()) {
+      fmt::format_to(out, "  diagnosis of {}: {}\n", scenario.services[i].name, said);
+    }
+  }
+}
+
 /// What became of messages, by destination.
 void add_messages(Out out, const Scenario& scenario, const RunResult& result) {
   const SpanTotals& span = result.recorder.spans().front();
@@ -129,6 +147,9 @@ std::string described(const Scenario& scenario, const VerdictSpec& verdict) {
   std::string text(facts.name);
   if (verdict.measure == Measure::kRefused) {
     text += fmt::format(" ({})", kReasonFacts[verdict.reason].name);
+  }
+  if (verdict.measure == Measure::kDiagnosed) {
+    text += fmt::format(" ({})", policy::kCauseFacts[verdict.reason].name);
   }
   if (verdict.measure == Measure::kNoHedge) {
     text += fmt::format(" ({})", policy::kNoHedgeNames[verdict.reason]);
@@ -166,6 +187,7 @@ std::string text_report(const Scenario& scenario, const RunResult& result,
   add_services(out, scenario, result);
   add_hedges(out, scenario, result);
   add_messages(out, scenario, result);
+  add_diagnoses(out, scenario, result);
   text += "\n";
   bool failed = false;
   for (const VerdictResult& verdict : result.verdicts) {

@@ -62,6 +62,10 @@ class World {
 
   [[nodiscard]] const Recorder& recorder() const noexcept { return recorder_; }
   [[nodiscard]] Balance balance() const;
+  [[nodiscard]] Recorder& recorder() noexcept { return recorder_; }
+  [[nodiscard]] const ReplicaPool* replicas(std::uint32_t service) const noexcept {
+    return services_[service].replicas.get();
+  }
   [[nodiscard]] const AdmissionController* controller(std::uint32_t service) const noexcept {
     return services_[service].controller.get();
   }

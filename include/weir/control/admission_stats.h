@@ -40,6 +40,9 @@ struct ScopeStats {
   std::array<std::uint64_t, kReasonCount> refused{};       // by reason
   std::array<std::uint64_t, kReasonCount> would_refuse{};  // rules in shadow mode
   std::uint64_t errors = 0;     // permits that ended with Outcome::kError since start
+  std::uint64_t overloads = 0;  // with Outcome::kOverload
+  std::uint64_t samples = 0;    // with a latency sample
+  Duration latency_sum{};       // of the samples
   std::uint32_t in_flight = 0;  // units, critical not counted
   std::uint32_t waiting = 0;
   std::uint32_t limit = 0;
