@@ -16,26 +16,26 @@ struct CauseFacts {
 
 // In the order in which they are tried: a cause that explains others comes first.
 // clang-format off
-#define WEIR_CAUSES(X)                                                                           \
-  X(kFine, "fine", "nothing is refused, and the service is as fast as usual",                    \
-    "nothing to do")                                                                             \
-  X(kOwnBound, "own_bound", "a bound of this gateway is reached, not one of the service",        \
-    "raise the bound that /pools shows as exhausted, or add a gateway")                          \
-  X(kMemory, "memory", "memory is short, so requests are refused",                               \
-    "find what uses the memory, or give the machine or container more")                         \
-  X(kUnreachable, "unreachable", "the service does not answer",                                  \
-    "check that the service runs and that its addresses are right")                             \
-  X(kSickReplica, "sick_replica", "one replica is out or much slower than the others",           \
-    "look at the worst replica in /endpoints; drain or restart it")                              \
-  X(kClient, "client", "clients ask for more than one of them may have",                                 \
-    "talk to the owners of the clients that /actors shows first")                                \
-  X(kServiceSlower, "service_slower", "the service is slower than it was at the same demand",    \
-    "look for what changed in the service: a deploy, its database, its machines")               \
-  X(kLimitLow, "limit_low", "the limit is at its maximum, and nothing waits inside the service", \
-    "raise max_limit, or the cap that refuses")                                                  \
-  X(kDemand, "demand", "more is asked than the service can do",                                  \
-    "add capacity; meanwhile the least important requests are refused first")                    \
-  X(kUnclear, "unclear", "something is wrong, and no known cause explains it",                   \
+#define WEIR_CAUSES(X)                                                                        \
+  X(kFine, "fine", "nothing is refused, and the service is as fast as usual",                 \
+    "nothing to do")                                                                          \
+  X(kOwnBound, "own_bound", "a bound of this gateway is reached, not one of the service",     \
+    "raise the bound that /pools shows as exhausted, or add a gateway")                       \
+  X(kMemory, "memory", "memory is short, so requests are refused",                            \
+    "find what uses the memory, or give the machine or container more")                       \
+  X(kUnreachable, "unreachable", "the service does not answer",                               \
+    "check that the service runs and that its addresses are right")                           \
+  X(kSickReplica, "sick_replica", "one replica is out or much slower than the others",        \
+    "look at the worst replica in /endpoints; drain or restart it")                           \
+  X(kClient, "client", "clients ask for more than one of them may have",                      \
+    "talk to the owners of the clients that /actors shows first")                             \
+  X(kServiceSlower, "service_slower", "the service is slower than it was at the same demand", \
+    "look for what changed in the service: a deploy, its database, its machines")             \
+  X(kLimitLow, "limit_low", "the limit is at its maximum, and nothing waits in the service",  \
+    "raise max_limit, or the cap that refuses")                                               \
+  X(kDemand, "demand", "more is asked than the service can do",                               \
+    "add capacity; meanwhile the least important requests are refused first")                 \
+  X(kUnclear, "unclear", "something is wrong, and no known cause explains it",                \
     "look at the evidence, the limit and the endpoints")
 // clang-format on
 

@@ -11,7 +11,7 @@ namespace weir::inline v0::inline policy {
 namespace {
 
 // A service that answers 1000 a second in 10 ms, with room for more.
-ScopeSecond calm_second() {
+ScopeSecond usual_second() {
   ScopeSecond s;
   s.offered = s.answered = 1000;
   s.latency_ms = s.baseline_ms = 10;
@@ -24,14 +24,14 @@ ScopeSecond calm_second() {
 // The cause after `seconds` of `second`, behind a minute of calm.
 Cause after_calm(const ScopeSecond& second, int seconds = 10) {
   Diagnoser diagnoser;
-  for (int i = 0; i < 60; ++i) EXPECT_EQ(diagnoser.on_second(calm_second()).cause, Cause::kFine);
+  for (int i = 0; i < 60; ++i) EXPECT_EQ(diagnoser.on_second(usual_second()).cause, Cause::kFine);
   Diagnosis last;
   for (int i = 0; i < seconds; ++i) last = diagnoser.on_second(second);
   return last.cause;
 }
 
 TEST(Diagnosis, MoreThanUsualAtFullThroughputIsDemand) {
-  ScopeSecond s = calm_second();
+  ScopeSecond s = usual_second();
   s.offered = 3000;
   s.answered = 1500;
   s.refused_limit = 1500;
@@ -40,21 +40,21 @@ TEST(Diagnosis, MoreThanUsualAtFullThroughputIsDemand) {
 }
 
 TEST(Diagnosis, TheSameDemandWithLongerLatencyIsASlowerService) {
-  ScopeSecond s = calm_second();
+  ScopeSecond s = usual_second();
   s.latency_ms = 20;
   s.in_flight = 20;
   EXPECT_EQ(after_calm(s), Cause::kServiceSlower);
 }
 
 TEST(Diagnosis, TheSameDemandWithLessThroughputAndRefusalsIsASlowerService) {
-  ScopeSecond s = calm_second();
+  ScopeSecond s = usual_second();
   s.answered = 500;
   s.refused_limit = 500;
   EXPECT_EQ(after_calm(s), Cause::kServiceSlower);
 }
 
 TEST(Diagnosis, SilenceWhileRequestsAreInFlightIsUnreachable) {
-  ScopeSecond s = calm_second();
+  ScopeSecond s = usual_second();
   s.answered = 0;
   s.latency_ms = 0;
   s.refused_limit = 900;
@@ -66,7 +66,7 @@ TEST(Diagnosis, SilenceWhileRequestsAreInFlightIsUnreachable) {
 }
 
 TEST(Diagnosis, SilenceOfASlowServiceIsJudgedByItsOwnLatency) {
-  ScopeSecond s = calm_second();
+  ScopeSecond s = usual_second();
   s.latency_ms = s.baseline_ms = 3000;
   s.offered = s.answered = 2;
   Diagnoser diagnoser;
@@ -78,7 +78,7 @@ TEST(Diagnosis, SilenceOfASlowServiceIsJudgedByItsOwnLatency) {
 }
 
 TEST(Diagnosis, NothingAskedIsFine) {
-  ScopeSecond s = calm_second();
+  ScopeSecond s = usual_second();
   s.offered = s.answered = s.in_flight = s.latency_ms = 0;
   EXPECT_EQ(after_calm(s, 60), Cause::kFine);
 }
@@ -90,7 +90,7 @@ TEST(Diagnosis, MostRefusalsDecideBetweenOwnBoundMemoryAndClient) {
   };
   for (const Row& row : {Row{300, 50, 50, Cause::kOwnBound}, Row{50, 300, 50, Cause::kMemory},
                          Row{50, 50, 300, Cause::kClient}}) {
-    ScopeSecond s = calm_second();
+    ScopeSecond s = usual_second();
     s.offered = 1400;
     s.refused_own = row.own;
     s.refused_memory = row.memory;
@@ -100,7 +100,7 @@ TEST(Diagnosis, MostRefusalsDecideBetweenOwnBoundMemoryAndClient) {
 }
 
 TEST(Diagnosis, AReplicaThatIsOutOrMuchSlowerIsSick) {
-  ScopeSecond s = calm_second();
+  ScopeSecond s = usual_second();
   s.replicas = s.replicas_open = 3;
   s.worst_replica = 2.9;
   EXPECT_EQ(after_calm(s), Cause::kFine);
@@ -112,7 +112,7 @@ TEST(Diagnosis, AReplicaThatIsOutOrMuchSlowerIsSick) {
 }
 
 TEST(Diagnosis, OneClientOfManyThatHoldsMostPlacesIsTheCauseOfRefusals) {
-  ScopeSecond s = calm_second();
+  ScopeSecond s = usual_second();
   s.offered = 5000;
   s.refused_limit = 4000;
   s.clients_active = 10;
@@ -123,7 +123,7 @@ TEST(Diagnosis, OneClientOfManyThatHoldsMostPlacesIsTheCauseOfRefusals) {
 }
 
 TEST(Diagnosis, RefusalsAtTheMaximumOfTheLimitWithoutLoadMeanThatItIsLow) {
-  ScopeSecond s = calm_second();
+  ScopeSecond s = usual_second();
   s.offered = 1500;
   s.refused_limit = 500;
   s.limit = s.limit_max = 10;
@@ -136,14 +136,14 @@ TEST(Diagnosis, RefusalsAtTheMaximumOfTheLimitWithoutLoadMeanThatItIsLow) {
 }
 
 TEST(Diagnosis, FailuresWithoutAKnownCauseAreUnclear) {
-  ScopeSecond s = calm_second();
+  ScopeSecond s = usual_second();
   s.answered = 800;
   s.failed = 200;
   EXPECT_EQ(after_calm(s), Cause::kUnclear);
 }
 
 TEST(Diagnosis, AnOverloadFromTheStartIsDemandUntilTheServiceDoesLess) {
-  ScopeSecond s = calm_second();
+  ScopeSecond s = usual_second();
   s.offered = 3000;
   s.refused_limit = 2000;
   s.latency_ms = 12;
@@ -157,8 +157,8 @@ TEST(Diagnosis, AnOverloadFromTheStartIsDemandUntilTheServiceDoesLess) {
 
 TEST(Diagnosis, AnHourOfOverloadDoesNotBecomeTheUsual) {
   Diagnoser diagnoser;
-  for (int i = 0; i < 60; ++i) static_cast<void>(diagnoser.on_second(calm_second()));
-  ScopeSecond s = calm_second();
+  for (int i = 0; i < 60; ++i) static_cast<void>(diagnoser.on_second(usual_second()));
+  ScopeSecond s = usual_second();
   s.offered = 3000;
   s.answered = 1200;
   s.refused_limit = 1800;
@@ -170,8 +170,8 @@ TEST(Diagnosis, AnHourOfOverloadDoesNotBecomeTheUsual) {
 
 TEST(Diagnosis, EvidenceIsTheMeanOfTheLastSecondsAndTheUsual) {
   Diagnoser diagnoser;
-  for (int i = 0; i < 60; ++i) static_cast<void>(diagnoser.on_second(calm_second()));
-  ScopeSecond s = calm_second();
+  for (int i = 0; i < 60; ++i) static_cast<void>(diagnoser.on_second(usual_second()));
+  ScopeSecond s = usual_second();
   s.offered = 2000;
   s.refused_limit = 1000;
   const Diagnosis first = diagnoser.on_second(s);
