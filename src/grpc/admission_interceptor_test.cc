@@ -1,5 +1,6 @@
 #include "admission_interceptor.h"
 
+#include <chrono>
 #include <functional>
 #include <future>
 #include <memory>
@@ -202,7 +203,7 @@ TEST(AdmissionInterceptor, AGenericCallbackServiceIsAdmittedRefusedAndWaits) {
   behaviour.desk.hold();
   auto first = get_value(*stub);
   ASSERT_TRUE(behaviour.desk.wait_until_inside(1));
-  const Answer second = ask_value(*stub);  // waits for 100 ms, in vain
+  const Answer second = ask_value(*stub);  // waits for 500 ms, in vain
   EXPECT_EQ(second.status.error_code(), StatusCode::RESOURCE_EXHAUSTED);
   EXPECT_EQ(second.trailer("x-weir-reason"), "overload");
   auto third = get_value(*stub);
@@ -217,7 +218,9 @@ TEST(AdmissionInterceptor, AGenericCallbackServiceIsAdmittedRefusedAndWaits) {
 TEST(AdmissionInterceptor, AGenericAsyncServiceIsAdmittedAndRefused) {
   ::grpc::AsyncGenericService service;
   Steps steps;
-  TestServer server(limit_of(1), {.methods = {{kGetValue, {.priority = Priority::kLow}}}},
+  AdmissionConfig config = limit_of(1);
+  config.high_wait_max = std::chrono::milliseconds(500);
+  TestServer server(config, {.methods = {{kGetValue, {.priority = Priority::kLow}}}},
                     [&](::grpc::ServerBuilder& builder) {
                       builder.RegisterAsyncGenericService(&service);
                       steps.use(builder);

@@ -1,6 +1,7 @@
 #include "guarded_method.h"
 
 #include <atomic>
+#include <chrono>
 #include <future>
 #include <memory>
 #include <stdexcept>
@@ -68,7 +69,9 @@ TEST_P(GuardedMethod, ARefusedCallHasStatusReasonAndHint) {
 }
 
 TEST_P(GuardedMethod, AWaitingCallIsServedWhenAPlaceIsFree) {
-  TestServer server(limit_of(1),
+  AdmissionConfig config = limit_of(1);
+  config.high_wait_max = std::chrono::seconds(20);
+  TestServer server(config,
                     {.methods = {{"/weir.testing.Store/GetValue", {.priority = Priority::kHigh}}}},
                     *store_);
   const auto stub = server.stub();
