@@ -348,7 +348,7 @@ UpstreamFailure Call::after_failure(const StreamFailure& failure) noexcept {
   if (!failure.written) --attempts_made_;  // it reached nobody
   PoolEndpoint& at = attempt_->endpoint();
   const bool other = dispatcher_->other_open(tried());
-  if (!failure.written && !other && !dispatcher_->upstream().any_open()) {
+  if (!failure.written && !committed_ && !other && !dispatcher_->upstream().any_open()) {
     if (decision.reason == policy::SendAgainReason::kDeadline) return failure.failure;
     return hold(failure.failure);
   }

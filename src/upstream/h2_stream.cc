@@ -373,10 +373,13 @@ void H2Stream::on_lost(http::h2::Processed processed) {
   if (waiting_hook.linked()) wire_.stop_waiting(*this);
   if (failed_hook.linked()) wire_.stop_failing(*this);
   state_ = State::kClosing;
+  // The codec forgets a stream whose response is complete, and then says that nothing was
+  // processed.
+  const policy::Processed known = got_head_ ? policy::Processed::kYes : processed_of(processed);
   events->on_stream_failed(
       {.failure = got_head_ ? UpstreamFailure::kTruncated : UpstreamFailure::kClosedEarly,
-       .processed = processed_of(processed),
-       .written = processed != http::h2::Processed::kNo,
+       .processed = known,
+       .written = known != policy::Processed::kNo,
        .reused = wire_.requests() > 1});
 }
 

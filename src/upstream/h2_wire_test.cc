@@ -15,6 +15,8 @@
 namespace weir::inline v0::upstream {
 namespace {
 
+constexpr std::size_t kWholeInLease = 24 * 1024;
+
 class H2WireTest : public DispatcherTest {
  protected:
   void connect(UpstreamConfig config = {}) {
@@ -240,6 +242,32 @@ TEST_F(H2WireTest, ALostConnectionFailsItsCallsOrSendsThemAgain) {
   step_until([&] { return origin.requests.size() == 1; });
   origin.answer(1, 204, true);
   step_until([&] { return read.seen.complete; });
+}
+
+TEST_F(H2WireTest, AnAnswerThatHasBegunIsNeverHeld) {
+  UpstreamConfig config;
+  config.hold_max = std::chrono::seconds(20);
+  connect(config);
+  Asked asked;
+  asked.seen.take_at_most = 100;
+  ASSERT_TRUE(get(asked.call));
+  accept();
+  step_until([&] { return origin.requests.size() == 1; });
+  origin.answer(1, 200, false);
+  // All of it is here, and its owner has not taken it: the codec has forgotten the stream.
+  const std::string body(kWholeInLease, 'x');
+  std::size_t sent = origin.data(loop, 1, body, true);
+  step_until([&] {
+    if (sent < body.size()) sent += origin.data(loop, 1, std::string_view(body).substr(sent), true);
+    return sent == body.size();
+  });
+  for (int i = 0; i < 50; ++i) origin.step(loop);
+  ASSERT_FALSE(asked.seen.received) << "the call has taken it: no stream holds a part of it";
+  upstream->set_endpoints({}, loop.now());
+  socket.close();
+  run_until([&] { return asked.seen.ended() || asked.seen.held > 0; });
+  EXPECT_EQ(asked.seen.held, 0);
+  EXPECT_EQ(asked.seen.failure, UpstreamFailure::kTruncated);
 }
 
 TEST_F(H2WireTest, ARogueServerEndsItsConnectionOnly) {
