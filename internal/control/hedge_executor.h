@@ -84,9 +84,8 @@ struct HedgeStep {
 /// - If the timer fires more than 5 ms late, our own process was late and not the endpoint: it is
 ///   armed once more, 1 ms later.
 /// - A good answer wins at once. An answer that says "try later", a gRPC error, and "not found" of
-/// a
-///   hedge are set aside while another attempt is under way. If that one does no better, the answer
-///   of the first attempt is used, or else the one that there is.
+///   a hedge are set aside while another attempt is under way. If that one does no better, the
+///   answer of the first attempt is used, or else the one that there is.
 /// - A failure ends one attempt. If it was the only one, may_send_again() decides about the next,
 ///   which begins at once and is the first of a new race; otherwise the others go on, and the timer
 ///   runs again for them.
