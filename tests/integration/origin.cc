@@ -5,7 +5,7 @@
 // take
 // --straggler-factor times as long.
 //
-//   origin --workers 8 --service-ms 20     prints "port N"
+//   origin --workers 8 --service-ms 20     prints "port N"; 0: at once, without workers
 //   GET any path, or a unary call of gRPC over HTTP/2 in cleartext
 //   GET /origin/stats                      counters since the last such call, as JSON
 //
@@ -64,6 +64,7 @@ class Work final : public weir::Handler {
   }
   void on_complete(weir::ServerStream& stream) override {
     if (stream.user_data == &asked_) return report(stream);
+    if (manner_.service_ms == 0 && manner_.service_ms_max == 0) return serve(stream);
     line_.push_back(&stream);
     if (line_.size() > longest_) longest_ = line_.size();
     give_out();
@@ -123,14 +124,18 @@ class Work final : public weir::Handler {
   void finish(Worker& worker) {
     busy_ += weir::io::monotonic_now() - std::max(worker.began, since_);
     if (worker.stream != nullptr) {
-      ++served_;
-      worker.stream->user_data == &called_ ? answer_call(*worker.stream) : answer(*worker.stream);
+      serve(*worker.stream);
     } else {
       ++wasted_;
     }
     worker.stream = nullptr;
     worker.busy = false;
     give_out();
+  }
+
+  void serve(weir::ServerStream& stream) {
+    ++served_;
+    stream.user_data == &called_ ? answer_call(stream) : answer(stream);
   }
 
   static void answer(weir::ServerStream& stream) {
