@@ -123,7 +123,7 @@ class Overload(unittest.TestCase):
             client = Client(cluster)
             for value in values:
                 client.put(value)
-            load = {"method": "fetch", "rate": 300, "seconds": 3, "timeout_ms": 1000}
+            load = {"method": "fetch", "rate": 300, "seconds": bar(4, 2), "timeout_ms": 1000}
             alone = offered([node], values, **load)
             with Background(node, values) as background:
                 beside = offered([node], values, **load)
@@ -151,7 +151,7 @@ class Overload(unittest.TestCase):
                 for value in values:
                     client.put(value)
                 results[admission] = offered([node], values, method="fetch", rate=1000,
-                                             seconds=bar(10, 5), timeout_ms=500)
+                                             seconds=bar(10, 4), timeout_ms=500)
         print(f"goodput at 5x: {results}", file=sys.stderr)
         self.assertGreater(results["on"]["goodput"], bar(160, 100))
         self.assertGreater(results["on"]["goodput"], 2 * results["off"]["goodput"])

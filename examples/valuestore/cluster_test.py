@@ -255,6 +255,7 @@ class Garbage(unittest.TestCase):
                 count = len(load.acknowledged)
                 removed, _ = collect_garbage(cluster, 3)
                 wait_until(lambda: len(load.acknowledged) > count + 10)
+            cluster.hints_delivered()
             self.assertEqual(cluster.missing(kept + renewed + load.acknowledged), [])
             self.assertGreaterEqual(removed, 2 * 15)
             self.assertEqual(client.get(root), b"".join(kept))
