@@ -1,6 +1,6 @@
 """Measures the value store for docs/reference/figures.md: reads while an owner pauses, with and
 without hedging, and goodput at five times what a node can do, with and without admission. Each
-figure is the median of the rounds, the two sides by turns.
+figure is the median of the rounds, the sides by turns.
 
     WEIR_BUILD=build/release /usr/bin/python3 -B examples/valuestore/measure.py [rounds]
 """
@@ -14,10 +14,14 @@ from admission_test import Pauses, offered  # noqa: E402
 from cluster import Client, Cluster, pb, values_of  # noqa: E402
 
 
-def paused_reads(hedging):
-    """Reads at the node that owns none of the values; one owner stops 150 ms in every second."""
-    with Cluster("--cache-mb", "0", "--hedging", hedging) as cluster:
-        values = values_of(100, 7, third="c")
+READERS = {"first owner only": ("--hedging", "off", "--first-owner-only", "on"),
+           "the faster owner": ("--hedging", "off"), "hedged": ("--hedging", "on")}
+
+
+def paused_reads(reader):
+    """Reads at the node that owns none of the values; their first owner stops 150 ms a second."""
+    with Cluster("--cache-mb", "0", *READERS[reader]) as cluster:
+        values = values_of(100, 7, first="a", third="c")
         Client(cluster).call("BatchPutLeaf", pb.BatchPutLeafRequest(values=values))
         load = {"method": "get", "timeout_ms": 2000}
         offered([cluster["c"]], values, rate=200, seconds=2, **load)  # until it knows the owners
@@ -42,8 +46,8 @@ def overload(admission):
     return {name: result[name] for name in ("goodput", "refused", "failed", "p50", "p99")}
 
 
-def compare(what, measure, rounds):
-    seen = {"off": [], "on": []}
+def compare(what, sides, measure, rounds):
+    seen = {side: [] for side in sides}
     for _ in range(rounds):
         for side, results in seen.items():
             results.append(measure(side))
@@ -55,8 +59,8 @@ def compare(what, measure, rounds):
 
 def main():
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 3
-    compare("hedging", paused_reads, rounds)
-    compare("admission", overload, rounds)
+    compare("reads:", READERS, paused_reads, rounds)
+    compare("admission", ("off", "on"), overload, rounds)
 
 
 if __name__ == "__main__":

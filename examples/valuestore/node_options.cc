@@ -76,6 +76,7 @@ const std::map<std::string, Option, std::less<>>& table() {
       {"--initial-limit", {number<std::uint32_t>(&N::initial_limit, 1, 1024), "1 to 1024"}},
       {"--admission", {on_off(&N::admission), "on or off"}},
       {"--hedging", {on_off(&N::hedging), "on or off"}},
+      {"--first-owner-only", {on_off(&N::first_owner_only), "on or off"}},
       {"--rebuild", {on_off(&N::rebuild), "on or off"}},
   };
   return options;

@@ -24,7 +24,8 @@ struct NodeOptions {
   std::uint32_t initial_limit = 128;
   bool admission = true;
   bool hedging = true;
-  bool rebuild = false;  // copy from the others what this node owns, before it serves
+  bool first_owner_only = false;  // a read goes to its first owner; to compare with
+  bool rebuild = false;           // copy from the others what this node owns, before it serves
 
   /// The index of this node's name.
   std::size_t self = 0;

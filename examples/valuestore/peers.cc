@@ -51,8 +51,12 @@ struct Peers::Call : Peers::Tag {
   grpc::Status status;
   std::unique_ptr<grpc::ClientAsyncResponseReader<Reply>> reader;
   std::function<void(const grpc::Status&, const Reply&)> done;
+  std::function<void()> leave;  // of a copy that has a place in its lane
 
-  void complete() override { done(status, reply); }
+  void complete() override {
+    if (leave) leave();
+    done(status, reply);
+  }
   void cancel() override {
     done({grpc::StatusCode::UNAVAILABLE, "the node cannot send it"}, reply);
   }
@@ -105,29 +109,24 @@ void Peers::replicate(std::size_t node, const ReplicateRequest& request, weir::P
   auto* const call = new Call<ReplicateReply>;
   call->at_most = at_most;
   call->copy = request;
-  if (priority == weir::Priority::kLow) {  // which it is by the table
-    call->done = [done = std::move(done)](const grpc::Status& status, const ReplicateReply&) {
-      done(status);
-    };
-  } else {
-    call->context.AddMetadata("x-weir-priority", std::string(name_of(priority)));
-    call->done = [this, node, done = std::move(done)](const grpc::Status& status,
-                                                      const ReplicateReply&) {
-      end_copy(node);
-      done(status);
-    };
-  }
+  call->done = [done = std::move(done)](const grpc::Status& status, const ReplicateReply&) {
+    done(status);
+  };
+  const bool in_lane = priority != weir::Priority::kLow;  // low, which it is by the table, is paced
+  if (in_lane) call->context.AddMetadata("x-weir-priority", std::string(name_of(priority)));
   std::unique_lock lock(mutex_);
   Lane& lane = lanes_[node];
   if (stopped_ || lane.waiting.size() >= kWaitingCopiesMax) {
     lock.unlock();
     return end_refused(call);
   }
-  if (priority != weir::Priority::kLow && lane.open++ >= kCopiesMax) {
+  if (in_lane) call->leave = [this, node] { leave_lane(node); };
+  if (in_lane && lane.open == kCopiesMax) {
     lane.waiting.push_back(call);
-  } else {
-    start_copy(node, call);
+    return;
   }
+  if (in_lane) ++lane.open;
+  start_copy(node, call);
 }
 
 void Peers::start_copy(std::size_t node, Call<ReplicateReply>* call) {
@@ -136,12 +135,14 @@ void Peers::start_copy(std::size_t node, Call<ReplicateReply>* call) {
   call->reader->Finish(&call->reply, &call->status, call);
 }
 
-void Peers::end_copy(std::size_t node) {
+void Peers::leave_lane(std::size_t node) {
   const std::lock_guard lock(mutex_);
   Lane& lane = lanes_[node];
-  --lane.open;
-  if (lane.waiting.empty()) return;
-  start_copy(node, lane.waiting.front());
+  if (lane.waiting.empty()) {
+    --lane.open;
+    return;
+  }
+  start_copy(node, lane.waiting.front());  // in the place of the one that leaves
   lane.waiting.pop_front();
 }
 

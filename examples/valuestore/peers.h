@@ -69,7 +69,7 @@ class Peers {
   struct Tag;
   /// The copies of writes on their way to one node.
   struct Lane {
-    std::size_t open = 0;
+    std::size_t open = 0;  // that have left
     std::deque<Call<ReplicateReply>*> waiting;
   };
 
@@ -78,7 +78,7 @@ class Peers {
   void check_health();
   void prepare(grpc::ClientContext& context, weir::Duration at_most) const;
   void start_copy(std::size_t node, Call<ReplicateReply>* call);
-  void end_copy(std::size_t node);
+  void leave_lane(std::size_t node);
 
   const NodeOptions& options_;
   PeerState state_;

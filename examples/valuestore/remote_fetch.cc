@@ -33,7 +33,10 @@ grpc::Status RemoteFetch::fetch(const std::vector<std::size_t>& nodes, const Val
   weir::grpc::HedgedCallOptions call;
   call.priority = weir::Priority::kHigh;
   call.metadata.emplace_back("x-weir-peer", options_.name);
-  for (const std::size_t node : nodes) call.among.push_back(options_.addresses[node]);
+  for (const std::size_t node : nodes) {
+    call.among.push_back(options_.addresses[node]);
+    if (options_.first_owner_only) break;
+  }
   FetchValueRequest request;
   request.set_key(std::string(key.view()));
   return channel_->call(kFetch, request, record, call);

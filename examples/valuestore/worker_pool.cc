@@ -25,11 +25,6 @@ void WorkerPool::run(std::function<void()> task) {
   wake_.notify_one();
 }
 
-std::size_t WorkerPool::queued() const {
-  const std::lock_guard lock(mutex_);
-  return tasks_.size();
-}
-
 void WorkerPool::serve() {
   std::unique_lock lock(mutex_);
   for (;;) {

@@ -22,12 +22,11 @@ class WorkerPool {
   WorkerPool& operator=(const WorkerPool&) = delete;
 
   void run(std::function<void()> task);
-  [[nodiscard]] std::size_t queued() const;
 
  private:
   void serve();
 
-  mutable std::mutex mutex_;
+  std::mutex mutex_;
   std::condition_variable wake_;
   std::deque<std::function<void()>> tasks_;
   bool stop_ = false;
