@@ -125,6 +125,8 @@ class Layers(Rule):
         self.fires(layers, "examples/x.cc", self.include('"y.h"'), "headers only")
         self.fires(layers, "examples/x.cc", self.include('"io/a.h"'), "headers only")
         self.fires(layers, "examples/x.cc", self.include("<fmt/core.h>"), "headers only")
+        self.silent(layers, "examples/valuestore/x.cc", self.include("<rocksdb/db.h>"))
+        self.fires(layers, "examples/x.cc", self.include("<rocksdb/db.h>"), "headers only")
 
     def test_a_source_includes_its_own_header_first(self):
         headers = {"include/weir/base/x.h": "", "src/base/y.h": ""}

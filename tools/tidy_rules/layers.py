@@ -38,6 +38,8 @@ PACKAGES = {
     "nlohmann/": SHELL,
     "grpc": {"grpc"},
 }
+# An example that is a program of several parts has packages of its own.
+EXAMPLE_PACKAGES = {"examples/valuestore": ("rocksdb/", "openssl/", "gtest/")}
 # Layers whose installed headers name the types of a package, and that package: whoever uses such a
 # layer has the package, because it is what the layer is for.
 PUBLIC_PACKAGES = {"grpc": "grpcpp/"}
@@ -131,6 +133,7 @@ def _check_example(tree, file):
         else:
             known = (name.startswith("weir/") or f"{file.folder}/{name}" in tree.paths
                      or name.endswith(GENERATED))
+        known = known or name.startswith(EXAMPLE_PACKAGES.get(file.folder, ()))
         if not known:
             yield file.finding(line, f"<{name}>: an example uses std, the system's and installed "
                                      "headers only")

@@ -1,0 +1,45 @@
+#include "remote_fetch.h"
+
+#include <chrono>
+#include <string>
+#include <utility>
+
+#include "weir/base/assert.h"
+
+namespace valuestore {
+namespace {
+
+constexpr const char* kFetch = "/valuestore.ValueStore/FetchValue";
+
+}  // namespace
+
+RemoteFetch::RemoteFetch(const NodeOptions& options, std::function<bool()> overloaded)
+    : options_(options) {
+  weir::grpc::HedgedChannelConfig config;
+  for (std::size_t node = 0; node < options.names.size(); ++node) {
+    if (node != options.self) config.replicas.push_back({.target = options.addresses[node]});
+  }
+  config.methods.push_back({.path = kFetch, .kind = weir::grpc::MethodKind::kRead});
+  config.hedge.enabled = options.hedging;
+  config.overloaded = std::move(overloaded);
+  config.timeout = std::chrono::seconds(1);
+  auto channel = weir::grpc::HedgedChannel::create(std::move(config));
+  WEIR_ASSERT(channel.has_value());
+  channel_ = std::make_unique<weir::grpc::HedgedChannel>(*std::move(channel));
+}
+
+grpc::Status RemoteFetch::fetch(const std::vector<std::size_t>& nodes, const ValueKey& key,
+                                StoredRecord& record) {
+  weir::grpc::HedgedCallOptions call;
+  call.priority = weir::Priority::kHigh;
+  call.metadata.emplace_back("x-weir-peer", options_.name);
+  for (const std::size_t node : nodes) {
+    call.among.push_back(options_.addresses[node]);
+    if (options_.first_owner_only) break;
+  }
+  FetchValueRequest request;
+  request.set_key(std::string(key.view()));
+  return channel_->call(kFetch, request, record, call);
+}
+
+}  // namespace valuestore
