@@ -52,7 +52,8 @@ IOStatus ForgetfulFileSystem::before_append() const {
 IOStatus ForgetfulFileSystem::before_sync() {
   ++syncs_;
   if (syncs_left_ > 0 && --syncs_left_ == 0) cut_ = true;
-  return cut_ ? IOStatus::IOError("the power is off") : IOStatus::OK();
+  if (cut_) return IOStatus::IOError("the power is off");
+  return IOStatus::OK();
 }
 
 void ForgetfulFileSystem::synced(const std::string& name, std::uint64_t size) {

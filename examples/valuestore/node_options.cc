@@ -80,6 +80,7 @@ const std::map<std::string, Option, std::less<>>& table() {
       {"--rebuild", {on_off(&N::rebuild), "on or off"}},
   };
   return options;
+  // NOLINTNEXTLINE(clang-analyzer-cplusplus.NewDeleteLeaks): lives as long as the program
 }
 
 }  // namespace

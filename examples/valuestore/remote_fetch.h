@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -10,7 +11,7 @@
 #include "weir/base/result.h"
 #include "weir/experimental/grpc/hedged_channel.h"
 
-#include "examples/valuestore/valuestore.pb.h"
+#include "examples/valuestore/valuestore.grpc.pb.h"
 #include "node_options.h"
 #include "value_key.h"
 

@@ -44,6 +44,7 @@ std::vector<ChangeEnd> WriterThread::apply_all(std::vector<Change> changes) {
     submit(std::move(changes[i]), [&promises, i](ChangeEnd how) { promises[i].set_value(how); });
   }
   std::vector<ChangeEnd> ends;
+  ends.reserve(promises.size());
   for (auto& promise : promises) ends.push_back(promise.get_future().get());
   return ends;
 }
@@ -58,6 +59,7 @@ void WriterThread::run() {
     std::vector<Waiting> batch = take();
     if (batch.empty()) return;
     std::vector<Change> changes;
+    changes.reserve(batch.size());
     for (Waiting& each : batch) changes.push_back(std::move(each.change));
     std::vector<ChangeEnd> ends(changes.size(), ChangeEnd::kFailed);
     storage_.commit(changes, ends);

@@ -19,6 +19,7 @@ TEST(WriterThread, WhatWaitsDuringAnFsyncSharesTheNextOne) {
   {
     WriterThread writer(*on.storage);
     std::vector<Change> changes;
+    changes.reserve(200);
     for (int i = 0; i < 200; ++i) changes.push_back(put(leaf(std::to_string(i))));
     for (const ChangeEnd end : writer.apply_all(changes)) EXPECT_EQ(end, ChangeEnd::kDone);
     EXPECT_EQ(writer.counts().changes, 200U);
@@ -55,6 +56,7 @@ TEST(WriterThread, EveryChangeOfManyThreadsEndsAndIsThere) {
     WriterThread writer(*on.storage);
     std::latch start(kThreads);
     std::vector<std::thread> threads;
+    threads.reserve(kThreads);
     for (int t = 0; t < kThreads; ++t) {
       threads.emplace_back([&, t] {
         start.arrive_and_wait();
