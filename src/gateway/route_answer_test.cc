@@ -30,7 +30,7 @@ struct RouteAnswerTest : testing::Test {
     const TestHead head;
     ServerRequest request = head.request("GET", path);
     request.meta.authority = authority;
-    const Route route{.config = config, .edits = RouteEdits(config)};
+    const Route route{.config = config, .modes = {}, .edits = RouteEdits(config)};
     const auto status = send_route_answer(stream, request, route,
                                           {.request_id = "id-1", .text = text, .fields = fields});
     return status ? std::to_string(*status) : std::string(GatewayReason(status.error()).name());

@@ -106,10 +106,13 @@ TEST(SchemeOf, IsThatOfTheConnectionUnlessATrustedProxySaysAnother) {
     std::vector<TestHead::Pair> lines;
     for (const std::string& line : row.told) lines.emplace_back("X-Forwarded-Proto", line);
     const TestHead head{std::span<const TestHead::Pair>(lines)};
-    const Caller proxy{.proxy = true};
+    Caller proxy;
+    proxy.proxy = true;
+    Caller peer;
+    peer.peer = true;
     EXPECT_EQ(scheme_of(proxy, false, head.list()), row.of_proxy_in_cleartext) << &row - &table[0];
     EXPECT_EQ(scheme_of(proxy, true, head.list()), row.of_proxy_with_tls) << &row - &table[0];
-    for (const Caller& other : {Caller{}, Caller{.peer = true}}) {
+    for (const Caller& other : {Caller{}, peer}) {
       EXPECT_EQ(scheme_of(other, false, head.list()), Scheme::kHttp);
       EXPECT_EQ(scheme_of(other, true, head.list()), Scheme::kHttps);
     }
