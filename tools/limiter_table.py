@@ -26,10 +26,11 @@ LIMITERS = ["none", "fixed", "aimd", "vegas", "gradient2", "auto"]
 
 
 def scenarios():
-    """Those with admission somewhere; the others show what happens without."""
+    """Those with admission somewhere; the others show what happens without. Those about the
+    diagnosis say nothing about limiters."""
     for path in sorted((ROOT / "scenarios").glob("*.toml")):
         text = path.read_text(encoding="utf-8")
-        if "[service.admission]" in text:
+        if "[service.admission]" in text and not path.stem.startswith("diagnosis-"):
             yield path, text
 
 
@@ -63,7 +64,7 @@ def compared(weir, path, text):
     service = guarded(text)
     runs = {}
     for name, report in zip(LIMITERS, reports):
-        verdicts = report["verdicts"]
+        verdicts = [v for v in report["verdicts"] if v["measure"] != "diagnosed"]
         runs[name] = {
             "goodput": sum(load["goodput_per_second"] for load in report["loads"]),
             "p99": report["services"][service]["dispatch_p99_ms"],
