@@ -91,7 +91,7 @@ TEST_F(AdminTest, ExplainSaysWhatWouldBeDecidedAndTakesNothing) {
   EXPECT_THAT(ask("bytes=many")["error"], HasSubstr("bytes"));
   EXPECT_THAT(ask("attempt=second")["error"], HasSubstr("attempt"));
   EXPECT_TRUE(ask("attempt=10&&peer=p")["request"]["hedge"]);
-  EXPECT_THAT(ask("clas=low")["error"], HasSubstr("clas: not one of class"));
+  EXPECT_THAT(ask("clas=low")["error"], HasSubstr("clas: not one of route class"));
   EXPECT_EQ(gateway.stats()["upstreams"]["app"]["classes"]["normal"]["admitted"], 0);
 }
 

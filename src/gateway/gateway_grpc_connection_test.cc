@@ -127,6 +127,7 @@ TEST(GrpcPitfall, AServiceWithFewStreamsGetsMoreConnections) {
 TEST(GrpcPitfall, ManyStreamsAreOfferedAndWhatIsRefusedIsTrailersOnly) {
   const auto with_many = [](config::Config& config) {
     config.server.http2.concurrent_streams_max = 1000;
+    config.server.http2.session_bytes_max = 1024 * 1024;
     config = testkit::with_fixed_limit(config, 1);
   };
   GrpcPath path({}, with_many);

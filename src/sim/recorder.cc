@@ -93,7 +93,9 @@ Recorder::Recorder(const Scenario& scenario, std::vector<Cohort> cohorts)
       causes_(scenario.services.size()) {
   series_.reserve(buckets_max_);
   add_span({scenario.settle, scenario.duration});
-  for (const VerdictSpec& verdict : scenario.verdicts) add_span({verdict.from, verdict.to});
+  for (const VerdictSpec& verdict : scenario.verdicts) {
+    if (verdict.measure != Measure::kDiagnosed) add_span({verdict.from, verdict.to});
+  }
   for (const PhaseSpec& phase : scenario.phases) add_span({phase.from, phase.to});
 }
 

@@ -170,6 +170,7 @@ static std::optional<double> compared(const VerdictSpec& verdict, const Recorder
 
 std::optional<double> measure(const VerdictSpec& verdict, const Recorder& recorder,
                               const Balance& balance) {
+  if (verdict.measure == Measure::kDiagnosed) return diagnosed_share(verdict, recorder);
   const SpanTotals& span = recorder.span({verdict.from, verdict.to});
   const ServiceTotals& service = span.services[verdict.service];
   if (verdict.measure == Measure::kCriticalShed) return static_cast<double>(balance.critical_shed);
@@ -181,7 +182,6 @@ std::optional<double> measure(const VerdictSpec& verdict, const Recorder& record
   if (verdict.measure == Measure::kRefused) {
     return static_cast<double>(service.refused[verdict.reason]);
   }
-  if (verdict.measure == Measure::kDiagnosed) return diagnosed_share(verdict, recorder);
   if (verdict.measure == Measure::kNoHedge) {
     return static_cast<double>(service.hedges.not_sent[verdict.reason]);
   }
@@ -202,16 +202,17 @@ RunResult run_scenario(const Scenario& scenario, const PolicyMaker& make_policy,
                        const Progress& progress) {
   World world(scenario, make_policy);
   DiagnosisWatch watch(world, scenario.services.size());
-  constexpr Duration kStep = std::chrono::seconds(1);
-  for (TimePoint next = TimePoint(kStep);; next += kStep) {
-    world.run_until(std::min(next, world.end()));
-    if (next <= TimePoint(scenario.duration)) watch.second();
-    if (progress) {
-      const double share =
-          to_seconds(world.now().time_since_epoch()) / to_seconds(world.end().time_since_epoch());
-      progress(share, world.balance().attempts);
+  TimePoint second{std::chrono::seconds(1)};
+  constexpr int kSteps = 200;
+  for (int i = 1; i <= kSteps; ++i) {
+    const TimePoint step(world.end().time_since_epoch() * i / kSteps);
+    for (; second <= std::min(step, TimePoint(scenario.duration));
+         second += std::chrono::seconds(1)) {
+      world.run_until(second);
+      watch.second();
     }
-    if (world.now() >= world.end()) break;
+    world.run_until(step);
+    if (progress) progress(static_cast<double>(i) / kSteps, world.balance().attempts);
   }
   RunResult result{world.recorder(), world.balance()};
   result.digest = digest_of(result.recorder, result.balance);
