@@ -187,6 +187,8 @@ class Cluster:
             return not reply.hinted
         for _ in range(3):
             wait_until(lambda: _tried(look))
+        for node in self.nodes.values():  # and reads find both owners
+            wait_until(lambda node=node: node.numbers()["replicas_away"] == 0)
 
     def __getitem__(self, name):
         return self.nodes[name]

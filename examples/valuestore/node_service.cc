@@ -1,5 +1,6 @@
 #include "node_service.h"
 
+#include <algorithm>
 #include <optional>
 #include <vector>
 
@@ -34,6 +35,12 @@ grpc::ServerUnaryReactor* finished(grpc::CallbackServerContext* context, const S
   grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
   reactor->Finish(status);
   return reactor;
+}
+
+std::uint64_t replicas_away(const weir::grpc::HedgedStats& remote) {
+  return static_cast<std::uint64_t>(
+      std::count_if(remote.replicas.begin(), remote.replicas.end(),
+                    [](const auto& replica) { return !replica.connected; }));
 }
 
 }  // namespace
@@ -194,7 +201,9 @@ NodeService::Unary* NodeService::HealthCheck(Context* context,
       {"fetch_attempts", remote.attempts},
       {"hedges", remote.hedges},
       {"hedges_won", remote.hedges_won},
+      {"replicas_away", replicas_away(remote)},
   };
+  for (const auto& [reason, calls] : remote.no_hedge) numbers["no_hedge_" + reason] = calls;
   more_numbers_(numbers);
   reply->mutable_numbers()->insert(numbers.begin(), numbers.end());
   return finished(context, Status::OK);

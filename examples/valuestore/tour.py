@@ -77,7 +77,7 @@ def hedged_reads(_, __):
         end = time.monotonic() + 20
         with Pauses([uncached["a"], uncached["b"]], 0.15, 0.35):
             while reader.numbers()["hedges_won"] < 3:
-                need(time.monotonic() < end, "hedges win")
+                need(time.monotonic() < end, f"hedges win: {reader.numbers()}")
                 for value in values:
                     begin = time.monotonic()
                     request = pb.GetValueRequest(key=key_of(value))
