@@ -21,17 +21,14 @@ function(weir_install_package)
   set(config_dir ${CMAKE_INSTALL_LIBDIR}/cmake/weir)
   list(TRANSFORM optional_layers PREPEND weir_ OUTPUT_VARIABLE optional_targets)
   install(TARGETS ${targets} ${optional_targets} weir_all EXPORT weirTargets
-          ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+          ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT dev)
   set(left_out "")
   if(NOT WEIR_HAS_GRPC)
     set(left_out PATTERN "grpc" EXCLUDE)
   endif()
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/weir DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
-          FILES_MATCHING PATTERN "*.h" ${left_out})
-  install(EXPORT weirTargets NAMESPACE weir:: DESTINATION ${config_dir})
-  if(TARGET weir)
-    install(TARGETS weir RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-  endif()
+          COMPONENT dev FILES_MATCHING PATTERN "*.h" ${left_out})
+  install(EXPORT weirTargets NAMESPACE weir:: DESTINATION ${config_dir} COMPONENT dev)
 
   weir_write_config("${layers}" "${all_layers}" ${config_dir})
   weir_write_pkgconfig("${layers}")
@@ -62,7 +59,7 @@ function(weir_write_config layers all_layers config_dir)
     COMPATIBILITY SameMinorVersion)
   install(FILES ${CMAKE_CURRENT_BINARY_DIR}/weirConfig.cmake
                 ${CMAKE_CURRENT_BINARY_DIR}/weirConfigVersion.cmake
-          DESTINATION ${config_dir})
+          DESTINATION ${config_dir} COMPONENT dev)
 endfunction()
 
 # weir.pc: archives in link order (a layer before those it stands on), their libraries private.
@@ -86,5 +83,5 @@ function(weir_write_pkgconfig layers)
   file(RELATIVE_PATH WEIR_PC_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
   configure_file(${PROJECT_SOURCE_DIR}/cmake/weir.pc.in ${CMAKE_CURRENT_BINARY_DIR}/weir.pc @ONLY)
   install(FILES ${CMAKE_CURRENT_BINARY_DIR}/weir.pc
-          DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+          DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT dev)
 endfunction()
