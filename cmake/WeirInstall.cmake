@@ -1,10 +1,15 @@
 # Installs headers, one archive per layer, find_package(weir) and pkg-config.
 #   find_package(weir REQUIRED)                      weir::weir, or single layers: weir::control
 #   find_package(weir REQUIRED COMPONENTS control)   looks only for what that layer links
+#   find_package(weir REQUIRED COMPONENTS core)      weir::core, the layers of admission in a program:
+#                                                    base, policy, control, embed
 #   find_package(weir REQUIRED COMPONENTS grpc)      an optional layer: it is in no weir::weir
 #   pkg-config --static --libs weir
+# server, client and grpc are layers that stand on all they need, so they are components as they are.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
+
+set(WEIR_CORE_LAYERS base policy control embed)
 
 function(weir_install_package)
   get_property(layers GLOBAL PROPERTY WEIR_LAYERS)
@@ -18,9 +23,15 @@ function(weir_install_package)
   set_target_properties(weir_all PROPERTIES EXPORT_NAME weir)
   target_link_libraries(weir_all INTERFACE ${targets})
 
+  add_library(weir_core INTERFACE)
+  add_library(weir::core ALIAS weir_core)
+  set_target_properties(weir_core PROPERTIES EXPORT_NAME core)
+  list(TRANSFORM WEIR_CORE_LAYERS PREPEND weir_ OUTPUT_VARIABLE core_targets)
+  target_link_libraries(weir_core INTERFACE ${core_targets})
+
   set(config_dir ${CMAKE_INSTALL_LIBDIR}/cmake/weir)
   list(TRANSFORM optional_layers PREPEND weir_ OUTPUT_VARIABLE optional_targets)
-  install(TARGETS ${targets} ${optional_targets} weir_all EXPORT weirTargets
+  install(TARGETS ${targets} ${optional_targets} weir_core weir_all EXPORT weirTargets
           ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT dev)
   set(left_out "")
   if(NOT WEIR_HAS_GRPC)
@@ -52,6 +63,9 @@ function(weir_write_config layers all_layers config_dir)
     string(APPEND WEIR_LAYER_FACTS
       "set(_weir_${layer}_needs ${below})\nmacro(_weir_${layer}_find)\n${finds}endmacro()\n")
   endforeach()
+  string(REPLACE ";" " " core "${WEIR_CORE_LAYERS}")
+  string(APPEND WEIR_LAYER_FACTS
+    "set(_weir_core_needs ${core})\nmacro(_weir_core_find)\nendmacro()\n")
   string(REPLACE ";" " " WEIR_LAYER_NAMES "${layers}")
   configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/weirConfig.cmake.in
     ${CMAKE_CURRENT_BINARY_DIR}/weirConfig.cmake INSTALL_DESTINATION ${config_dir})

@@ -25,9 +25,9 @@ cp -R packaging/debian "$copy/debian"
 version=$(sed -n 's/^project(weir VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)
 changed=$(git log -1 --format=%ct 2>/dev/null) || changed=$(date -r CHANGELOG.md +%s)
 cat >"$copy/debian/changelog" <<TXT
-weir ($version) unstable; urgency=medium
+weir ($version-1) unstable; urgency=medium
 
-  * What is new is in /usr/share/doc/weir/CHANGELOG.md.gz.
+  * What is new is in /usr/share/doc/weir/changelog.gz.
 
  -- $(sed -n 's/^Maintainer: //p' packaging/debian/control)  $(date -R -u -d "@$changed")
 TXT

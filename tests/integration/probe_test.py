@@ -26,7 +26,7 @@ class Probe(ProcessTest):
     def test_a_gateway_that_is_well(self):
         port = self.gateway().admin
         for place in (f"127.0.0.1:{port}", f"http://127.0.0.1:{port}", f"http://127.0.0.1:{port}/",
-                      str(port), f"localhost:{port}"):
+                      str(port), f":{port}", f"localhost:{port}"):
             for arguments in ((), ("--ready",)):
                 with self.subTest(place=place, arguments=arguments):
                     done = probe("--admin", place, *arguments)
