@@ -1,11 +1,10 @@
 # Installs headers, one archive per layer, find_package(weir) and pkg-config.
 #   find_package(weir REQUIRED)                      weir::weir, or single layers: weir::control
 #   find_package(weir REQUIRED COMPONENTS control)   looks only for what that layer links
-#   find_package(weir REQUIRED COMPONENTS core)      weir::core, the layers of admission in a program:
-#                                                    base, policy, control, embed
+#   find_package(weir REQUIRED COMPONENTS core)      weir::core: base, policy, control, embed
 #   find_package(weir REQUIRED COMPONENTS grpc)      an optional layer: it is in no weir::weir
 #   pkg-config --static --libs weir
-# server, client and grpc are layers that stand on all they need, so they are components as they are.
+# The layers server, client and grpc are components as they are: they bring all they need.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 

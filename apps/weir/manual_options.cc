@@ -40,14 +40,21 @@ std::string entries(std::span<const config::Option<Owner>> options, std::string_
   return out;
 }
 
+// A line that is not indented is a paragraph.
 constexpr std::string_view kDescription =
-    R"(Sizes are written "4GiB" or as bytes, times "500ms" or, where the name ends in _ms, as milliseconds.
-A key or section that is not listed here is an error. `weir check FILE` names all errors at once, with line, key and what is allowed; `weir check --print-defaults` prints a file with all options.
-After the meaning of an option stand its type, what is allowed, whether a reload (SIGHUP, `systemctl reload weir`) is enough (live) or a new start is needed (restart), and the environment variable that overrides the file. Lists are written with commas there.
-The smallest file:
-  [[upstream]]
-  name = "app"
-  endpoints = ["127.0.0.1:3000"])";
+    "Sizes are written \"4GiB\" or as bytes, times \"500ms\" or, where the name ends in _ms, as "
+    "milliseconds.\n"
+    "A key or section that is not listed here is an error. `weir check FILE` names all errors at "
+    "once, with line, key and what is allowed; `weir check --print-defaults` prints a file with "
+    "all "
+    "options.\n"
+    "After the meaning of an option stand its type, what is allowed, whether a reload (SIGHUP, "
+    "`systemctl reload weir`) is enough (live) or a new start is needed (restart), and the "
+    "environment variable that overrides the file. Lists are written with commas there.\n"
+    "The smallest file:\n"
+    "  [[upstream]]\n"
+    "  name = \"app\"\n"
+    "  endpoints = [\"127.0.0.1:3000\"]";
 
 }  // namespace
 

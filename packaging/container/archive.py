@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""archive.py ROOT VERSION OUT: an image archive (docker load, podman load, skopeo, kind load) of one
-layer, ROOT. It needs no container tools and no privileges, and the same ROOT gives the same bytes."""
+"""archive.py ROOT VERSION OUT: an image archive (docker load, podman load, skopeo, kind load) of
+one layer, ROOT. Needs no container tools and no privileges; the same ROOT gives the same bytes."""
 
 import hashlib
 import io

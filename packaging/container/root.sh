@@ -22,7 +22,8 @@ strip --strip-unneeded "$root/usr/bin/weir"
   cp -L "$library" "$root$library"
 done
 
-printf 'root:x:0:0:root:/:/nonexistent\nweir:x:65532:65532:weir:/:/nonexistent\n' >"$root/etc/passwd"
+printf 'root:x:0:0:root:/:/nonexistent\n' >"$root/etc/passwd"
+printf 'weir:x:65532:65532:weir:/:/nonexistent\n' >>"$root/etc/passwd"
 printf 'root:x:0:\nweir:x:65532:\n' >"$root/etc/group"
 printf 'hosts: files dns\n' >"$root/etc/nsswitch.conf"
 # The container's engine puts /etc/resolv.conf and /etc/hosts there at run time.

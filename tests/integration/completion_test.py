@@ -1,5 +1,5 @@
-"""Completions and man pages are made from the program itself: bash completes with them, and groff sets
-them without a remark."""
+"""Completions and man pages are made from the program itself: bash completes with them, and groff
+sets them without a remark."""
 
 import os
 import re

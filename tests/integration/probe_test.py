@@ -1,5 +1,5 @@
-"""`weir probe`, as a container or an orchestrator runs it: the exit status is the answer, and it comes
-in bounded time whatever the other side does."""
+"""`weir probe`, as a container or an orchestrator runs it: the exit status is the answer, and it
+comes in bounded time whatever the other side does."""
 
 import os
 import socket

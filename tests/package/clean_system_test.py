@@ -1,5 +1,5 @@
-"""The Debian package in a clean Debian 12: installed as an operator would, run as the unit says, upgraded,
-removed and purged. Needs root and the Debian archive."""
+"""The Debian package in a clean Debian 12: installed as an operator would, run as the unit says,
+upgraded, removed and purged. Needs root and the Debian archive."""
 
 import glob
 import os

@@ -1,5 +1,5 @@
-"""The Debian package, made of the program that was just built: its judges, its files, its units, and
-that what it installs works together."""
+"""The Debian package, made of the program that was just built: its judges, its files, its units,
+and that what it installs works together."""
 
 import glob
 import os

@@ -1,5 +1,5 @@
-"""The image: its root holds all that the gateway needs and nothing else, the gateway runs in it as it
-would in a container, and its health check answers."""
+"""The image: its root holds all that the gateway needs and nothing else, the gateway runs in it
+as it would in a container, and its health check answers."""
 
 import http.server
 import json
@@ -141,7 +141,8 @@ class Archive(unittest.TestCase):
     def test_the_same_program_gives_the_same_image(self):
         with tempfile.TemporaryDirectory(prefix="weir-image-") as folder:
             first = pathlib.Path(self.build(os.path.join(folder, "a"))).read_bytes()
-            self.assertEqual(first, pathlib.Path(self.build(os.path.join(folder, "b"))).read_bytes())
+            second = pathlib.Path(self.build(os.path.join(folder, "b"))).read_bytes()
+            self.assertEqual(first, second)
 
     def test_it_says_how_to_run_it(self):
         with tempfile.TemporaryDirectory(prefix="weir-image-") as folder, \

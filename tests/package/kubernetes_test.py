@@ -1,5 +1,5 @@
-"""The Kubernetes manifests: each has the fields that its kind demands and none that it does not know,
-what refers to something finds it, and the configuration is good and fits its memory limit."""
+"""The Kubernetes manifests: each has the fields that its kind demands and none that it does not
+know, what refers to something finds it, and the configuration is good and fits its memory limit."""
 
 import json
 import os
@@ -219,7 +219,7 @@ class Manifests(unittest.TestCase):
                                  ["/usr/bin/weir", "probe", *arguments])
                 # The probe ends by itself before it is ended.
                 self.assertGreater(probe["timeoutSeconds"], 2)
-        self.assertRegex(weir("probe", "--help").stdout, r"Longest time to wait for all of it \[2000\]")
+        self.assertIn("Longest time to wait for all of it [2000]", weir("probe", "--help").stdout)
 
     def test_the_sidecar_runs_with_these_arguments(self):
         arguments = self.overlays["sidecar"].gateway()["args"]

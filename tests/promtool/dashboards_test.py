@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""The Grafana dashboards: every expression is one that Prometheus accepts, names metrics and labels that
-exist, and is written so that it works with any scrape interval and any number of endpoints."""
+"""The Grafana dashboards: every expression is one that Prometheus accepts, names metrics and labels
+that exist, and is written so that it works with any scrape interval and any number of endpoints."""
 
 import json
 import pathlib
