@@ -1,6 +1,7 @@
 #!/bin/sh
 # package.sh OUT [PREBUILT]: the Debian package of this source, in OUT. It is built in a copy, so
-# that nothing appears in the source; with PREBUILT, a finished build directory, nothing is compiled.
+# that nothing appears in the source; with PREBUILT, a finished build directory, nothing is
+# compiled.
 set -eu
 out=$1
 prebuilt=${2:-}
