@@ -236,7 +236,11 @@ void H2Stream::make_room() {
 // ---- Tunnels -----------------------------------------------------------------------------------
 
 bool H2Stream::reserve_tunnel() noexcept {
-  tunnel_place_ = tunnel_place_ || session_.shard().shared().tunnels.take(access_);
+  if (tunnel_place_) return true;
+  ServerShared& shared = session_.shard().shared();
+  if (!shared.h2_tunnels.take(access_)) return false;
+  tunnel_place_ = shared.tunnels.take(access_);
+  if (!tunnel_place_) shared.h2_tunnels.give();
   return tunnel_place_;
 }
 
@@ -249,7 +253,9 @@ void H2Stream::begin_tunnel() {
 
 void H2Stream::end_tunnel() noexcept {
   if (framing_ == Framing::kTunnel) --session_.shard().counters().tunnels;
-  if (std::exchange(tunnel_place_, false)) session_.shard().shared().tunnels.give();
+  if (!std::exchange(tunnel_place_, false)) return;
+  session_.shard().shared().tunnels.give();
+  session_.shard().shared().h2_tunnels.give();
 }
 
 // ---- Ends --------------------------------------------------------------------------------------
