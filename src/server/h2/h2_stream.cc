@@ -89,7 +89,7 @@ void H2Stream::receive(const http::BodyChunk& chunk) {
   if (!wants_events()) return;
   if (held() || !lease_.empty() || request_ == Request::kTrailersKept) {
     lease_.put(chunk.bytes());
-    window_.note_stored();
+    if (!lease_.empty()) window_.note_stored(session_.now());
     return session_.wire().grant(wire_id_, 0);  // the window is what still fits
   }
   deliver(chunk.bytes(), chunk.last());
@@ -129,6 +129,7 @@ bool H2Stream::deliver_kept() {
     const bool last = request_ == Request::kEnded && piece.size() == lease_.size();
     deliver(piece, last);
     if (!last) lease_.consume(piece.size());
+    if (lease_.empty()) window_.note_empty(session_.now());
     did = true;
   }
   if (listening() && lease_.empty() && request_ == Request::kTrailersKept) {
