@@ -33,12 +33,12 @@ weir ($version-1) unstable; urgency=medium
  -- $(sed -n 's/^Maintainer: //p' packaging/debian/control)  $(date -R -u -d "@$changed")
 TXT
 
+# Compressing the symbols takes longer than all the rest.
 options="noautodbgsym parallel=${WEIR_JOBS:-$(getconf _NPROCESSORS_ONLN)}"
 if [ -n "$prebuilt" ]; then
   WEIR_PREBUILT=$(cd "$prebuilt" && pwd)
   export WEIR_PREBUILT
 else
-  options=${options#noautodbgsym }
   # debhelper has a home of its own.
   command -v ccache >/dev/null && CCACHE_DIR=$(ccache --get-config cache_dir) && export CCACHE_DIR
 fi

@@ -106,7 +106,7 @@ class Dashboards(unittest.TestCase):
                     self.assertIn(family(name), TABLE)
                     kind, labels = TABLE[family(name)]
                     self.assertEqual(name.endswith("_bucket"), kind == "Histogram", name)
-                    used = set(re.findall(r"(\w+)=~?\"", matchers))
+                    used = set(re.findall(r"(\w+)(?:=~?|!=|!~)\"", matchers))
                     self.assertLessEqual({"job", "instance"}, used, "not narrowed to the choice")
                     self.assertLessEqual(used, labels | ADDED_BY_PROMETHEUS, name)
                 named = set().union(*(TABLE[family(name)][1] for name, _ in found))
