@@ -24,7 +24,7 @@ expect() {
   esac
 }
 
-for command in setup build run test bench coverage lint fmt clean; do
+for command in setup build run test bench package image coverage lint fmt clean; do
   expect 0 "  $command" help
 done
 expect 0 'usage: ./dev'

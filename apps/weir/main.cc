@@ -24,6 +24,7 @@ std::string unknown_command(const CLI::App& program, int argc, char** argv) {
   std::string names;
   for (const CLI::App* command : program.get_subcommands(nullptr)) {
     if (command->get_name() == argv[1]) return {};
+    if (command->get_group().empty()) continue;  // hidden
     names += (names.empty() ? "" : ", ") + command->get_name();
   }
   return std::string("weir: there is no command ") + argv[1] + "; there are " + names +
@@ -47,6 +48,9 @@ int main(int argc, char** argv) {
   weir::app::add_check(program, status);
   weir::app::add_budget(program, status);
   weir::app::add_simulate(program, status);
+  weir::app::add_probe(program, status);
+  weir::app::add_completion(program, status);
+  weir::app::add_manual(program, status);
   if (argc < 2) {
     std::cerr << program.help();
     return weir::app::kUsageError;

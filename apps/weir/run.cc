@@ -161,7 +161,8 @@ int run(const RunOptions& options) {
 void add_run(CLI::App& program, int& status) {
   const auto options = std::make_shared<RunOptions>();
   CLI::App* command = program.add_subcommand("run", "Run the gateway");
-  command->add_option("-c,--config", options->config_file, "Configuration file (TOML)");
+  command->add_option("-c,--config", options->config_file, "Configuration file (TOML)")
+      ->type_name("FILE");
   command
       ->add_option("--to", options->to,
                    "Service to stand in front of: HOST:PORT, unix:/path, http://HOST, https://HOST "
@@ -177,10 +178,14 @@ void add_run(CLI::App& program, int& status) {
       ->add_option("--tls-listen", options->tls_listen,
                    "Where clients connect with TLS, in the same forms [127.0.0.1:8443]")
       ->allow_extra_args(false);
-  command->add_option("--tls-cert", options->tls_certificate,
-                      "File with the certificate chain, PEM; TLS is spoken once there is one");
-  command->add_option("--tls-key", options->tls_key,
-                      "File with its private key, PEM [the file of --tls-cert]");
+  command
+      ->add_option("--tls-cert", options->tls_certificate,
+                   "File with the certificate chain, PEM; TLS is spoken once there is one")
+      ->type_name("FILE");
+  command
+      ->add_option("--tls-key", options->tls_key,
+                   "File with its private key, PEM [the file of --tls-cert]")
+      ->type_name("FILE");
   command->add_option("--admin", options->admin,
                       "Where the admin endpoint listens, or none [127.0.0.1:9901]");
   command->add_flag("--take-over", options->take_over,

@@ -20,7 +20,8 @@ void add_simulate(CLI::App& program, int& status) {
       ->required();
   command->add_flag("--json", options->json, "Report as JSON");
   command->add_flag("--series", options->series, "With --json: the time series too");
-  command->add_option("--plot", options->plot, "Write a picture (SVG) to this file");
+  command->add_option("--plot", options->plot, "Write a picture (SVG) to this file")
+      ->type_name("FILE");
   command
       ->add_option("--set", options->assignments,
                    "Change one value, as in load.web.rate=2000 or service.*.workers=32")

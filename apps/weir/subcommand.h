@@ -14,5 +14,9 @@ void add_demo(CLI::App& program, int& status);
 void add_check(CLI::App& program, int& status);
 void add_budget(CLI::App& program, int& status);
 void add_simulate(CLI::App& program, int& status);
+void add_probe(CLI::App& program, int& status);
+/// These two describe the program itself, with the commands that it has when they run.
+void add_completion(CLI::App& program, int& status);
+void add_manual(CLI::App& program, int& status);
 
 }  // namespace weir::app

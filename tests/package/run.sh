@@ -38,6 +38,12 @@ expect_ok "$scratch/all/client"
 by_find_package only_client weir::client COMPONENTS client
 expect_ok "$scratch/only_client/client"
 by_find_package some weir::control COMPONENTS control
+by_find_package core weir::core COMPONENTS core
+out=$("$scratch/core/in_your_server")
+[ "$out" = served ] || { echo "README's program printed '$out' with weir::core"; exit 1; }
+by_find_package server "weir::server;weir::core" COMPONENTS server core
+by_find_package core_and_client weir::core COMPONENTS core client
+expect_ok "$scratch/core_and_client/client"
 by_find_package embed weir::embed COMPONENTS embed
 if [ -n "$(find "$prefix" -name libweir_grpc.a)" ]; then
   by_find_package grpc weir::control COMPONENTS grpc
@@ -56,6 +62,17 @@ for program in main loop client; do
     $(pkg-config --static --libs weir)
   expect_ok "$scratch/$program"
 done
+
+step "the components of cmake --install are apart"
+cmake --install "$build" --prefix "$scratch/gateway" --component gateway >"$scratch/install.log"
+cmake --install "$build" --prefix "$scratch/dev" --component dev >"$scratch/install.log"
+there() { [ -e "$scratch/$1" ] || { echo "$1 is not installed"; exit 1; }; }
+not_there() { [ ! -e "$scratch/$1" ] || { echo "$1 is installed"; exit 1; }; }
+there gateway/bin/weir
+there gateway/share/man/man1/weir.1
+not_there gateway/include
+there dev/include/weir
+not_there dev/bin
 
 step "a component that is not there is refused"
 if cmake -S "$here/consumer" -B "$scratch/bad" -DCMAKE_PREFIX_PATH="$prefix" \
