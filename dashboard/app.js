@@ -120,7 +120,7 @@ class App {
     if (this.model.hello === null) return;
     this.model.on_tick(tick);
     this.actions.overrides = tick.overrides ?? [];
-    this.verdict.update(tick);
+    this.verdict.update(tick, this.name);
     this.banners.tick(tick);
     this.page.tick(tick, this.model);
     this.mark_tab(tick);

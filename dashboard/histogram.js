@@ -6,7 +6,7 @@ import { largest } from "./scale.js";
 
 const BARS = 40;
 const HEIGHT = 130;
-const LEFT = 52;
+const LEFT = 58;
 const RIGHT = 10;
 const BOTTOM = 20;
 const TOP = 8;

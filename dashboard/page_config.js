@@ -17,7 +17,7 @@ export class ConfigPage {
       empty: "No override is in force.",
       columns: [{ label: "What", class: "long" }, { label: "Kind" }, { label: "Ends in", class: "num" }],
     });
-    this.text = new CopyBox("Configuration in force");
+    this.text = new CopyBox("As TOML");
     this.text.set("…");
     this.node = el("div", { class: "page" },
       el("div", { class: "three" }, this.panel("Overrides", this.overrides.node), this.changed.node, this.waiting.node),

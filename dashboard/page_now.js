@@ -138,7 +138,7 @@ export class EventList {
       row.node.hidden = event === undefined;
       if (event === undefined) return;
       text(row.time, clock(event.t));
-      row.mark.set(KINDS[event.kind] ?? "none");
+      row.mark.set(/\b(fine|available)$/.test(event.text) ? "good" : KINDS[event.kind] ?? "none");
       text(row.kind, words(event.kind));
       text(row.words, event.upstream ? `${event.upstream}: ${event.text}` : sentence(event.text));
     });

@@ -57,7 +57,7 @@ export class RefusalsPage {
     this.actors.update(party_rows(r.actors));
     this.peers.update(party_rows(r.peers));
     this.recent.update((r.recent ?? []).slice(0, RECENT).map((d) =>
-      [d.id, duration(d.age_ms / 1000), d.class, words(d.reason), num(d.in_flight), num(d.limit), d.waited_ms > 0 ? ms(d.waited_ms) : "–"]));
+      [d.id, ms(d.age_ms), d.class, words(d.reason), num(d.in_flight), num(d.limit), d.waited_ms > 0 ? ms(d.waited_ms) : "–"]));
   }
 
   fill_matrix(matrix, upstream) {

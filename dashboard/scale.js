@@ -1,10 +1,10 @@
 // Axes: round maxima, ticks and path data. Pure.
 
-/** The next of 1, 2, 2.5, 5, 10, … times a power of ten; at least 1. */
+/** The next number whose quarters are round; at least 1. */
 export function round_up(v) {
   if (!(v > 1)) return 1;
   const power = 10 ** Math.floor(Math.log10(v));
-  for (const step of [1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10]) {
+  for (const step of [1, 1.2, 1.6, 2, 2.4, 3.2, 4, 6, 8, 10]) {
     if (v <= step * power * 1.0001) return step * power;
   }
   return 10 * power;

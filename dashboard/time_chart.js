@@ -4,7 +4,7 @@ import { clock, duration } from "./format.js";
 import { Figure } from "./figure.js";
 import { area_path, largest, line_path, round_up, step_path, sum } from "./scale.js";
 
-const MARGIN = { top: 8, right: 10, bottom: 22, left: 52 };
+const MARGIN = { top: 8, right: 10, bottom: 22, left: 58 };
 const GRID = 4;
 const TIMES = 4;
 const TABLE_ROWS = 30;
@@ -55,7 +55,8 @@ export class TimeChart {
   point(event) {
     if (this.window === null) return;
     const { n } = this.window;
-    const share = (event.clientX - this.svg.getBoundingClientRect().left - MARGIN.left) / this.plot_width;
+    const box = this.svg.getBoundingClientRect();
+    const share = ((event.clientX - box.left) / box.width * this.width - MARGIN.left) / this.plot_width;
     this.on_point(Math.max(0, Math.min(n - 1, Math.round(share * (n - 1)))));
   }
 
@@ -120,8 +121,8 @@ export class TimeChart {
       text(label, this.format(value));
     });
     this.times.forEach((label, i) => {
-      const seconds = Math.round(((this.window.n - 1) * (TIMES - 1 - i)) / (TIMES - 1));
-      attr(label, "x", x(this.window.n - 1 - seconds));
+      const seconds = Math.round((this.window.n * (TIMES - 1 - i)) / (TIMES - 1));
+      attr(label, "x", x(Math.max(0, this.window.n - 1 - seconds)));
       attr(label, "y", this.height - 5);
       attr(label, "data-edge", i === 0 ? "start" : i === TIMES - 1 ? "end" : null);
       text(label, seconds === 0 ? "now" : `−${duration(seconds)}`);

@@ -15,7 +15,8 @@ export class VerdictPanel {
     this.sentence = el("h1", { class: "verdict-sentence" }, "Waiting for the gateway");
     this.step = el("span");
     this.more = el("a", { class: "verdict-more", hidden: true });
-    this.next = el("p", { class: "verdict-next", hidden: true }, el("strong", {}, "Do now"), this.step, this.more);
+    this.urgent = el("strong", {}, "Do now");
+    this.next = el("p", { class: "verdict-next", hidden: true }, this.urgent, this.step, this.more);
     this.places = PLACES.map((place) => {
       const here = el("span", { class: "here", hidden: true }, "cause");
       return { node: el("li", {}, el("span", {}, place), here), here };
@@ -33,7 +34,8 @@ export class VerdictPanel {
     this.state.set("none", "Connecting");
   }
 
-  update(tick) {
+  /** `page` is the one that is shown: no link leads to itself. */
+  update(tick, page) {
     const words = headline(tick);
     const facts = cause_facts(tick.verdict?.cause);
     attr(this.section, "data-state", words.state);
@@ -42,8 +44,9 @@ export class VerdictPanel {
     text(this.since, words.since);
     text(this.sentence, words.sentence);
     show(this.next, words.next_step !== "");
+    show(this.urgent, tick.verdict?.cause !== "fine");
     text(this.step, words.next_step);
-    show(this.more, facts.page !== null);
+    show(this.more, facts.page !== null && facts.page !== page);
     if (facts.page !== null) {
       attr(this.more, "href", `#${facts.page}`);
       text(this.more, `See ${PAGE_WORDS[facts.page]}`);

@@ -1,13 +1,13 @@
 // What the verdict was, second by second: what came before is the first question after an alarm.
 import { attr, el, svg, text } from "./dom.js";
-import { clock, duration } from "./format.js";
+import { clock, duration, sentence } from "./format.js";
 import { Figure } from "./figure.js";
 import { runs } from "./history.js";
 import { cause_facts } from "./verdict_words.js";
 
 const RUNS = 40;  // more changes than this in a quarter of an hour: the oldest are left out
 const HEIGHT = 26;
-const LEFT = 52;
+const LEFT = 58;
 const RIGHT = 10;
 
 export class VerdictStrip {
@@ -40,18 +40,18 @@ export class VerdictStrip {
     this.window = window;
     this.runs = runs(window.at("cause")).slice(-RUNS);
     this.draw();
-    this.figure.update(this.sentence(), () => this.runs.map(([first, last, cause]) =>
+    this.figure.update(this.summary(), () => this.runs.map(([first, last, cause]) =>
       [clock(window.end - (window.n - 1 - first)), cause_facts(cause).label, duration(last - first + 1)]).reverse());
   }
 
-  sentence() {
+  summary() {
     const now = this.runs[this.runs.length - 1];
     if (now === undefined) return "Nothing is known yet.";
     const before = this.runs[this.runs.length - 2];
     const for_s = duration(now[1] - now[0] + 1);
     const label = cause_facts(now[2]).label;
-    return before === undefined ? `${label} for at least ${for_s}.`
-      : `${label} for ${for_s}; before that ${cause_facts(before[2]).label}.`;
+    return sentence(before === undefined ? `${label} for at least ${for_s}.`
+      : `${label} for ${for_s}; before that ${cause_facts(before[2]).label}.`);
   }
 
   draw() {
@@ -70,7 +70,7 @@ export class VerdictStrip {
       const words = cause_facts(cause).label;
       attr(label, "x", (LEFT + first * scale + 7).toFixed(1));
       attr(label, "class", cause === "fine" ? "run-text fine" : "run-text");
-      text(label, width > words.length * 7 + 12 ? words : "");
+      text(label, width > words.length * 8 + 14 ? words : "");
     });
   }
 }
