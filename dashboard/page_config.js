@@ -25,7 +25,7 @@ export class ConfigPage {
   }
 
   panel(title, node) {
-    return el("section", { class: "panel", "aria-label": title }, el("h2", {}, title), node);
+    return el("section", { class: "panel" }, el("h2", {}, title), node);
   }
 
   tick(tick) {
@@ -41,7 +41,7 @@ function names_list(title, none) {
   const rows = Array.from({ length: NAMES }, () => el("li", { hidden: true, class: "mono" }));
   const empty = el("p", { class: "empty" }, none);
   return {
-    node: el("section", { class: "panel", "aria-label": title }, el("h2", {}, title), el("ul", { class: "names" }, ...rows), empty),
+    node: el("section", { class: "panel" }, el("h2", {}, title), el("ul", { class: "names" }, ...rows), empty),
     set: (names) => {
       show(empty, names.length === 0);
       rows.forEach((row, i) => {

@@ -47,12 +47,12 @@ export class LimitPage {
     });
     this.title = el("h2");
     this.node = el("div", { class: "page" },
-      el("section", { class: "panel", "aria-label": "The limit now" },
+      el("section", { class: "panel" },
         el("div", { class: "panel-head" }, this.title, this.cap), this.facts.node),
-      el("section", { class: "panel", "aria-label": "Knee" }, el("h2", {}, "Would another limit be better?"), this.knee.node),
-      el("section", { class: "panel", "aria-label": "Charts" }, el("div", { class: "panel-head" }, el("h2", {}, "Over time"), this.time.node),
+      el("section", { class: "panel" }, el("h2", {}, "Would another limit be better?"), this.knee.node),
+      el("section", { class: "panel" }, el("div", { class: "panel-head" }, el("h2", {}, "Over time"), this.time.node),
         el("div", { class: "charts" }, this.demand.node, this.latency.node)),
-      el("section", { class: "panel", "aria-label": "Moves" }, el("h2", {}, "Moves"), this.moves.node));
+      el("section", { class: "panel" }, el("h2", {}, "Moves"), this.moves.node));
   }
 
   tick(tick, model) {

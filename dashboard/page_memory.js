@@ -26,10 +26,10 @@ export class MemoryPage {
     this.hints = Array.from({ length: HINTS }, () => el("li", { hidden: true }));
     this.no_hints = el("p", { class: "empty" }, "None.");
     this.node = el("div", { class: "page" },
-      el("section", { class: "panel", "aria-label": "Memory now" }, el("h2", {}, "Now"), this.facts.node),
-      el("section", { class: "panel", "aria-label": "Ceiling" }, this.stack.node),
-      el("section", { class: "panel", "aria-label": "Pools" }, el("h2", {}, "Pools"), this.pools.node),
-      el("section", { class: "panel", "aria-label": "What would save memory" }, el("h2", {}, "What would save memory"),
+      el("section", { class: "panel" }, el("h2", {}, "Now"), this.facts.node),
+      el("section", { class: "panel" }, this.stack.node),
+      el("section", { class: "panel" }, el("h2", {}, "Pools"), this.pools.node),
+      el("section", { class: "panel" }, el("h2", {}, "What would save memory"),
         el("ul", { class: "hints" }, ...this.hints), this.no_hints));
   }
 

@@ -83,10 +83,10 @@ export class NowPage {
     this.time.others.push(this.strip);
     this.events = new EventList();
     this.node = el("div", { class: "page" },
-      el("section", { class: "panel", "aria-label": "Upstreams" }, el("h2", {}, "Upstreams"), this.upstreams.node),
-      el("section", { class: "panel", "aria-label": "Charts" }, el("div", { class: "panel-head" }, this.chart_of, this.time.node),
+      el("section", { class: "panel" }, el("h2", {}, "Upstreams"), this.upstreams.node),
+      el("section", { class: "panel" }, el("div", { class: "panel-head" }, this.chart_of, this.time.node),
         this.strip.node, el("div", { class: "charts" }, ...this.charts.map((chart) => chart.node))),
-      el("section", { class: "panel", "aria-label": "Events" }, el("h2", {}, "Events"), this.events.node));
+      el("section", { class: "panel" }, el("h2", {}, "Events"), this.events.node));
   }
 
   tick(tick, model) {

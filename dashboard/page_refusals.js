@@ -39,15 +39,15 @@ export class RefusalsPage {
     });
     this.lookup = new Lookup();
     this.node = el("div", { class: "page" },
-      el("section", { class: "panel", "aria-label": "By reason and class" }, el("h2", {}, "By reason and class"), this.summary, this.matrix.node),
+      el("section", { class: "panel" }, el("h2", {}, "By reason and class"), this.summary, this.matrix.node),
       el("div", { class: "two" },
-        el("section", { class: "panel", "aria-label": "Actors" }, el("h2", {}, "Actors, most refused first"), this.actors.node),
-        el("section", { class: "panel", "aria-label": "Peers" }, el("h2", {}, "Peers, most refused first"), this.peers.node)),
+        el("section", { class: "panel" }, el("h2", {}, "Actors, most refused first"), this.actors.node),
+        el("section", { class: "panel" }, el("h2", {}, "Peers, most refused first"), this.peers.node)),
       el("div", { class: "two" },
-        el("section", { class: "panel", "aria-label": "Recent refusals" }, el("h2", {}, "Recent refusals"), this.recent.node),
+        el("section", { class: "panel" }, el("h2", {}, "Recent refusals"), this.recent.node),
         el("div", {},
-          el("section", { class: "panel", "aria-label": "One request" }, el("h2", {}, "Why was this request refused?"), this.lookup.node),
-          el("section", { class: "panel", "aria-label": "Shadow" }, el("h2", {}, "In shadow"), this.shadow.node))));
+          el("section", { class: "panel" }, el("h2", {}, "Why was this request refused?"), this.lookup.node),
+          el("section", { class: "panel" }, el("h2", {}, "In shadow"), this.shadow.node))));
   }
 
   tick(tick, model) {

@@ -41,8 +41,8 @@ export class ReplicasPage {
       ],
     });
     this.node = el("div", { class: "page" },
-      el("section", { class: "panel", "aria-label": "All replicas" }, this.facts.node, this.histogram.node),
-      el("section", { class: "panel", "aria-label": "Replicas" },
+      el("section", { class: "panel" }, this.facts.node, this.histogram.node),
+      el("section", { class: "panel" },
         el("div", { class: "panel-head" }, el("h2", {}, "Replicas"), this.controls), this.table.node, this.pager));
   }
 

@@ -26,7 +26,7 @@ export class WhatIfPage {
     this.command = new CopyBox("Command");
     this.lines = new CopyBox("Change of weir.toml");
     this.node = el("div", { class: "page" },
-      el("section", { class: "panel", "aria-label": "What if" }, el("h2", {}, "What if a setting were different?"),
+      el("section", { class: "panel" }, el("h2", {}, "What if a setting were different?"),
         el("p", { class: "prose" }, "The gateway keeps its last decisions. Replayed with another setting, they say what would have been refused and how long answers would have taken. The replay runs on your machine, not in this gateway."),
         el("ol", { class: "steps" },
           el("li", {}, el("strong", {}, "First the past: "), "the recording is replayed with the settings it was made with. If that misses the refusals or the p99 that were measured by more than 20 %, you get the comparison and no forecast."),
@@ -34,7 +34,7 @@ export class WhatIfPage {
           el("li", {}, el("strong", {}, "What it cannot know: "), "clients whose retries were recorded do not react to the new setting.")),
         el("form", { class: "what-if", onsubmit: (event) => event.preventDefault() },
           el("h3", {}, "Settings"), ...this.changes.map((c) => c.node), this.list, this.add)),
-      el("section", { class: "panel", "aria-label": "To copy" }, el("h2", {}, "Run this"), this.command.node, this.lines.node));
+      el("section", { class: "panel" }, el("h2", {}, "Run this"), this.command.node, this.lines.node));
     this.write();
   }
 

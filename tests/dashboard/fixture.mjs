@@ -10,11 +10,11 @@ export const PAGES = ["now", "refusals", "limit", "replicas", "memory", "what_if
 export const STATES = ["idle", "overloaded", "sick", "memory", "draining"];
 
 // Of a page in any state; and of the verdict in a state.
-export const PAGE_WORDS = {
+const PAGE_WORDS = {
   now: "Verdict over time", refusals: "By reason and class", limit: "Would another limit be better?", replicas: "Replicas by p50",
   memory: "The ceiling and what it consists of", what_if: "First the past", config: "Waits for a restart",
 };
-export const STATE_WORDS = {
+const STATE_WORDS = {
   idle: ["Healthy", "Nothing is refused, and the service is as fast as usual"],
   overloaded: ["Overloaded", "More is asked than the service can do"],
   sick: ["Pressured", "One replica is out or much slower than the others"],
@@ -22,10 +22,13 @@ export const STATE_WORDS = {
   draining: ["Healthy", "Nothing is refused"],
 };
 
+const PATIENCE_MS = 8_000;
+
 export async function open_fixture(options = {}) {
   const gateway = await new FakeGateway({ tick_ms: 60, ...options }).start();
   const browser = await open_browser();
   const f = { gateway, browser, page: browser.page, complaints: [] };
+  browser.page.setDefaultTimeout(PATIENCE_MS);
   watch(f, browser.page);
   f.close = async () => {
     await browser.close();
@@ -95,11 +98,19 @@ export async function axe(f) {
   });
 }
 
+/** Waits until `what()` is true; fails after a while. */
+export async function until(what, words) {
+  const end = Date.now() + PATIENCE_MS;
+  while (!await what()) {
+    assert.ok(Date.now() < end, `not within ${PATIENCE_MS} ms: ${words}`);
+    await new Promise((done) => setTimeout(done, 15));
+  }
+}
+
+/** Until the gateway has sent `n` more ticks. */
 export function ticks(f, n) {
-  const until = f.gateway.now + n;
-  return f.page.waitForFunction(() => true).then(async () => {
-    while (f.gateway.now < until) await new Promise((done) => setTimeout(done, 15));
-  });
+  const end = f.gateway.now + n;
+  return until(() => f.gateway.now >= end, `${n} ticks`);
 }
 
 export function node_count(f) {
@@ -109,4 +120,17 @@ export function node_count(f) {
     while (walker.nextNode()) n += 1;
     return n;
   });
+}
+
+export async function look(f, width, scheme) {
+  await f.page.setViewportSize({ width, height: 900 });
+  await f.page.emulateMedia({ colorScheme: scheme });
+}
+
+/** The verdict of `state`, the content of `page`, and nothing that sticks out. */
+export async function tells_verdict(f, state, page) {
+  const verdict = await text_of(f, "#verdict");
+  for (const words of STATE_WORDS[state]) assert.ok(verdict.includes(words), `${page}: ${verdict}`);
+  assert.ok((await text_of(f, "#main")).includes(PAGE_WORDS[page]), page);
+  assert.deepEqual(await sideways(f), [], page);
 }
