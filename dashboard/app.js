@@ -34,7 +34,9 @@ class App {
     this.chooser = new Chooser();
     this.actions = new Actions({ upstream: () => this.model.hello?.upstream ?? "", ask: (request) => this.dialog.open(request) });
     this.dialog = new ActionDialog(this.actions);
-    this.banners = new Banners(at("banners"), () => this.actions.offered(), (override) => this.actions.remove(override));
+    this.banners = new Banners(at("banners"), {
+      may_act: () => this.actions.offered(), remove: (override) => this.actions.remove(override), try_now: () => this.stream.connect(),
+    });
     this.verdict = new VerdictPanel(at("verdict"));
     this.tabs = Object.entries(PAGES).map(([name, [label]]) => ({ name, node: el("a", { href: `#${name}` }, label) }));
     at("tabs").append(...this.tabs.map((tab) => tab.node));
@@ -45,6 +47,7 @@ class App {
     });
     this.stream = new Stream({
       hello: (hello) => this.on_hello(hello), tick: (tick) => this.on_tick(tick), link: (state, seconds) => this.on_link(state, seconds),
+      refused: () => this.choose(""),
     });
     this.router = new Router(Object.keys(PAGES), (name) => this.show_page(name));
     this.router.follow();
@@ -105,6 +108,7 @@ class App {
   }
 
   fill_choice() {
+    if (this.model.hello === null) return;
     const { upstreams, upstream } = this.model.hello;
     show(at("upstream-pick"), upstreams.length > 1);
     const wanted = ["", ...upstreams];
@@ -124,7 +128,14 @@ class App {
     this.banners.tick(tick);
     this.page.tick(tick, this.model);
     this.mark_tab(tick);
-    if (this.chooser.on_tick(tick)) this.open();
+    if (this.upstreams_changed(tick)) this.choose("");
+    else if (this.chooser.on_tick(tick)) this.open();
+  }
+
+  /** A reload has added or removed upstreams: the pages are made anew. */
+  upstreams_changed(tick) {
+    const names = this.model.hello.upstreams;
+    return tick.upstreams.length !== names.length || tick.upstreams.some((upstream, i) => upstream.name !== names[i]);
   }
 
   /** The title and icon of the browser's tab tell the state, too. */

@@ -6,13 +6,13 @@ import { icon } from "./icons.js";
 const OVERRIDES = 16;  // more are counted, not listed
 
 export class Banners {
-  /** `remove(override)` ends one early; it is offered only if `may_act()`. */
-  constructor(node, may_act, remove) {
+  /** `remove(override)` ends one early, and is offered only if `may_act()`; `try_now` looks for the gateway. */
+  constructor(node, { may_act, remove, try_now }) {
     this.may_act = may_act;
     this.gone_words = el("span");
-    this.gone = el("p", { class: "banner gone", role: "alert", hidden: true }, icon("bad"), this.gone_words, el("span", { class: "age" }));
-    this.age = this.gone.lastChild;
-    this.age.setAttribute("aria-live", "off");
+    this.age = el("span", { class: "age", "aria-live": "off" });
+    this.gone = el("p", { class: "banner gone", role: "alert", hidden: true }, icon("bad"), this.gone_words,
+      el("button", { type: "button", class: "quiet", onclick: try_now }, "Try now"), this.age);
     this.drain = el("p", { class: "banner drain", hidden: true }, icon("drain"),
       el("span", {}, "Draining: this gateway takes no new connections and ends when its requests have finished."));
     this.rows = Array.from({ length: OVERRIDES }, () => this.make_row(remove));

@@ -4,7 +4,8 @@ import { count, ms } from "./format.js";
 import { Figure } from "./figure.js";
 import { largest } from "./scale.js";
 
-const BARS = 40;
+const BARS = 64;
+const FACTOR = 1.25;  // of the upper bounds of two neighbouring bins
 const HEIGHT = 130;
 const LEFT = 58;
 const RIGHT = 10;
@@ -37,16 +38,16 @@ export class Histogram {
     this.draw();
   }
 
-  /** `bars`: [upper p50 in ms, replicas]. */
+  /** `bars`: [upper p50 in ms, replicas], without the empty ones. */
   update(bars, median) {
-    this.bars = bars.slice(0, BARS);
+    this.bars = with_gaps(bars);
     this.median = median;
     const all = this.bars.reduce((a, [, n]) => a + n, 0);
     const slow = this.bars.filter(([upper]) => this.slow(upper)).reduce((a, [, n]) => a + n, 0);
     this.figure.update(all === 0 ? "No replica has answered yet."
       : slow > 0 ? `${count(slow)} of ${count(all)} are at three times the median of ${ms(median)} or more.`
         : `All ${count(all)} are near the median of ${ms(median)}.`,
-    () => this.bars.map(([upper, n]) => [ms(upper), count(n)]));
+    () => this.bars.filter(([, n]) => n > 0).map(([upper, n]) => [ms(upper), count(n)]));
     this.draw();
   }
 
@@ -84,4 +85,14 @@ export class Histogram {
       text(label, ms(bar[0]));
     });
   }
+}
+
+/** Empty bins between the others: distance says how much slower a replica is. */
+function with_gaps(bars) {
+  const found = [];
+  for (const [upper, n] of bars) {
+    for (let at = found.at(-1)?.[0] * FACTOR; at * Math.sqrt(FACTOR) < upper; at *= FACTOR) found.push([at, 0]);
+    found.push([upper, n]);
+  }
+  return found.slice(0, BARS);
 }

@@ -21,13 +21,13 @@ export class MemoryPage {
       rows: POOLS,
       empty: "No pool",
       columns: [{ label: "Pool", class: "long" }, { label: "Used", cell: bar_cell, class: "bar-column" }, { label: "Peak", class: "num" }, { label: "Capacity", class: "num" },
-        { label: "Exhausted", class: "num", hint: "times that no place was free" }, { label: "Bytes", class: "num wide" }],
+        { label: "Exhausted", class: "num", hint: "times that no place was free" }],
     });
     this.hints = Array.from({ length: HINTS }, () => el("li", { hidden: true }));
     this.no_hints = el("p", { class: "empty" }, "None.");
     this.node = el("div", { class: "page" },
       el("section", { class: "panel" }, el("h2", {}, "Now"), this.facts.node),
-      el("section", { class: "panel" }, this.stack.node),
+      el("section", { class: "panel" }, el("h2", {}, "Ceiling"), this.stack.node),
       el("section", { class: "panel" }, el("h2", {}, "Pools"), this.pools.node),
       el("section", { class: "panel" }, el("h2", {}, "What would save memory"),
         el("ul", { class: "hints" }, ...this.hints), this.no_hints));
@@ -46,7 +46,7 @@ export class MemoryPage {
   fill_pools(pools) {
     const sorted = [...pools].sort((a, b) => (b.exhausted > 0) - (a.exhausted > 0) || b.peak / b.capacity - a.peak / a.capacity).slice(0, POOLS);
     this.pools.update(sorted.map((p) => [p.name, { text: `${percent(p.used / p.capacity)}`, share: p.used / p.capacity }, count(p.peak), count(p.capacity),
-      count(p.exhausted), p.bytes_each > 0 ? bytes(p.capacity * p.bytes_each) : "–"]), sorted.map((p) => (p.exhausted > 0 ? "bad" : "")));
+      count(p.exhausted)]), sorted.map((p) => (p.exhausted > 0 ? "bad" : "")));
   }
 
   fill_hints(hints) {

@@ -62,8 +62,9 @@ export class RefusalsPage {
 
   fill_matrix(matrix, upstream) {
     const rows = Object.entries(matrix).map(([reason, by_class]) => {
-      const values = this.classes.map((name) => by_class[name] ?? 0);
-      return { reason, values, all: values.reduce((a, b) => a + b, 0) };
+      // What the gateway refuses before the class is known is under "any".
+      const all = Object.values(by_class).reduce((a, b) => a + b, 0);
+      return { reason, values: this.classes.map((name) => by_class[name] ?? ("any" in by_class ? NaN : 0)), all };
     }).filter((row) => row.all > 0).sort((a, b) => b.all - a.all).slice(0, REASONS);
     const total = rows.reduce((a, row) => a + row.all, 0);
     this.matrix.update(rows.map((row) => [row.reason, ...row.values.map((v) => ({ value: v, share: v / total })), rate(row.all),
@@ -111,12 +112,12 @@ function heat_cell() {
   return {
     node,
     set: ({ value, share }) => {
-      text(node, value > 0 ? num(value) : "0");
+      text(node, num(value));
       const level = value > 0 ? Math.max(0.06, Math.min(1, share)) : 0;
       if (level === shown) return;
       shown = level;
       node.style.setProperty("--heat", level.toFixed(2));
-      node.dataset.none = value === 0;
+      node.dataset.none = !(value > 0);
     },
   };
 }

@@ -41,9 +41,9 @@ export class ReplicasPage {
       ],
     });
     this.node = el("div", { class: "page" },
-      el("section", { class: "panel" }, this.facts.node, this.histogram.node),
+      el("section", { class: "panel" }, el("h2", {}, "All replicas"), this.facts.node, this.histogram.node),
       el("section", { class: "panel" },
-        el("div", { class: "panel-head" }, el("h2", {}, "Replicas"), this.controls), this.table.node, this.pager));
+        el("div", { class: "panel-head" }, el("h2", {}, "One by one"), this.controls), this.table.node, this.pager));
   }
 
   make_controls() {
@@ -84,12 +84,12 @@ export class ReplicasPage {
   tick(tick) {
     const r = tick.replicas;
     if (r === undefined) return;
-    this.rows.take(r);
+    this.rows.take(r, tick.now);
     this.hold_order(r.order);
     this.facts.set([count(r.total), count(r.bad), ms(r.cohort_p50_ms), ms(r.cohort_p99_ms)]);
     this.histogram.update(r.histogram ?? [], r.cohort_p50_ms);
     const shown = this.order.map((id) => this.rows.get(id)).filter((row) => row !== undefined);
-    this.table.update(shown.map((row) => cells(row, r.cohort_p50_ms)), shown.map((row) => tone(row.state)));
+    this.table.update(shown.map((row) => cells(row, r.cohort_p50_ms, tick.now)), shown.map((row) => tone(row.state)));
     const last = r.from + r.order.length;
     text(this.range, r.matching === 0 ? "none" : `${count(r.from + 1)} to ${count(last)} of ${count(r.matching)}`);
     attr(this.before, "disabled", r.from > 0 ? null : "");
@@ -105,11 +105,11 @@ export class ReplicasPage {
   }
 }
 
-function cells(row, median) {
+function cells(row, median, now) {
   const ratio = row.p50_ms / median;
   return [
     row.endpoint,
-    { state: row.state, label: sentence(words(row.state)), note: why(row) },
+    { state: row.state, label: sentence(words(row.state)), note: why(row, now) },
     ms(row.p50_ms), { ratio }, ms(row.p99_ms), num(row.in_flight),
     row.failures_per_s > 0 ? rate(row.failures_per_s) : "0",
     row.hedges > 0 ? `${num(row.hedge_wins)} of ${num(row.hedges)}` : "–",
@@ -117,10 +117,9 @@ function cells(row, median) {
   ];
 }
 
-function why(row) {
-  const because = row.reason ? words(row.reason) : "";
-  const since = tone(row.state) !== "good" && row.since_s >= 0 ? `${duration(row.since_s)}` : "";
-  return [because, since].filter(Boolean).join(", ");
+function why(row, now) {
+  if (tone(row.state) === "good") return "";
+  return [words(row.reason), duration(now - row.since)].filter(Boolean).join(", ");
 }
 
 function ratio_cell() {

@@ -16,11 +16,13 @@ export class ReplicaRows {
     return this.rows.get(id);
   }
 
-  take({ columns, rows = [], order }) {
+  /** `now`: the second of this message; that time passes is not sent. */
+  take({ columns, rows = [], order }, now) {
     if (this.rows.size > ROWS_MAX) this.keep(new Set(order));
     for (const values of rows) {
       const row = {};
       columns.forEach((name, i) => { row[name] = values[i]; });
+      row.since = now - row.since_s;
       const before = this.rows.get(row.id);
       if (!Array.isArray(row.spark)) row.spark = before?.spark ?? [];
       else row.spark = row.spark.map((v) => v ?? NaN);

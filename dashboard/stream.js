@@ -8,7 +8,10 @@ const DEAD_MS = 10_000;
 const PAUSES_MS = [500, 1_000, 2_000, 4_000, 8_000, 15_000];
 
 export class Stream {
-  /** `on` has hello(data), tick(data) and link(state, seconds without data). */
+  /**
+   * `on` has hello(data), tick(data), link(state, seconds without data), and refused(): the gateway
+   * knows nothing of what is asked for.
+   */
   constructor(on, random = Math.random) {
     this.on = on;
     this.random = random;
@@ -79,13 +82,17 @@ export class Stream {
     this.watch();
   }
 
-  /** A stream cannot tell its status: a gateway that answers has no place for one more watcher. */
+  /** A stream cannot tell its status, so it is asked for: no place for one more, or nothing like that. */
   async ask_why() {
+    const abort = new AbortController();
+    let status = 0;
     try {
-      this.full = (await fetch("/healthz", { cache: "no-store" })).ok;
-    } catch {
-      this.full = false;
+      status = (await fetch(`/live?${this.query}`, { cache: "no-store", signal: abort.signal })).status;
+    } catch {  // the gateway is gone
     }
+    abort.abort();
+    this.full = status === 503;
+    if (status === 400) this.on.refused();
   }
 
   watch() {

@@ -35,7 +35,7 @@ export function headline(tick) {
   return {
     state: tick.state,
     word: state_word(tick.state),
-    sentence: sentence(v.sentence),
+    sentence: sentence(v.sentence ?? "No upstream is configured"),
     next_step: sentence(v.next_step),
     upstream: v.upstream ?? "",
     since: v.for_s === undefined ? "" : `for ${duration(v.for_s)}`,

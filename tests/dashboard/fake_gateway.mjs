@@ -95,7 +95,7 @@ export class FakeGateway {
     if (this.watchers.size >= WATCHERS_MAX) return response.writeHead(503, { ...HEADERS, "retry-after": "5" }).end("eight watchers\n");
     this.opened += 1;
     const view = query.get("view") ?? "now";
-    const asked = { sort: query.get("sort") ?? "worst", filter: query.get("filter") ?? "", bad: query.get("bad") === "1", from: Number(query.get("from") ?? 0), rows: Number(query.get("rows") ?? 50) };
+    const asked = { sort: query.get("sort") ?? "worst", filter: query.get("filter") ?? "", bad: query.get("bad") === "1", from: Number(query.get("from") ?? 0), rows: Number(query.get("rows") ?? 50), sent: new Set() };
     const watcher = { response, view, upstream: query.get("upstream") ?? "", asked, first: true };
     response.writeHead(200, { ...HEADERS, "content-type": "text/event-stream" });
     response.on("close", () => this.watchers.delete(watcher));

@@ -127,7 +127,7 @@ export class Traffic {
   member(view, tick, now, first, asked, worst) {
     if (view === "refusals") tick.refusals = this.refusals(now, worst);
     else if (view === "limit") tick.limit = this.limit(now, worst);
-    else if (view === "replicas") tick.replicas = this.replica_page(now, first, asked);
+    else if (view === "replicas") tick.replicas = this.replica_page(now, asked);
     else if (view === "memory") Object.assign(tick.memory, this.memory(now, first));
     else if (view === "config" && first) tick.config = { text: CONFIG, changed_since_start: ["admission.limit.max_limit"], needs_restart: this.state === "idle" ? [] : ["server.max_connections"] };
   }
@@ -167,7 +167,7 @@ export class Traffic {
       three(p50), three(p50 * 3), sick ? 0 : 4, sick ? 0.5 : 0, 120, sick ? 2 : 31, 100, id % 2 ? "b" : "a", Array.from({ length: 20 }, (_, i) => three(p50 + 2 * noise(i, id)))];
   }
 
-  replica_page(now, first, { sort, filter, bad, from, rows }) {
+  replica_page(now, { sort, filter, bad, from, rows, sent }) {
     let all = Array.from({ length: this.replicas }, (_, id) => this.replica(id, now));
     if (filter) all = all.filter((r) => r[1].includes(filter));
     if (bad) all = all.filter((r) => r[2] !== "available");
@@ -175,13 +175,13 @@ export class Traffic {
     else if (sort === "in_flight") all.sort((a, b) => b[7] - a[7] || a[0] - b[0]);
     else all.sort((a, b) => b[5] - a[5] || a[0] - b[0]);
     const page = all.slice(from, from + rows);
-    const changed = first ? page : page.filter((r) => this.state !== "many" || r[0] % 10 === now % 10);
+    const changed = page.filter((r) => !sent.has(r[0]) || this.state !== "many" || r[0] % 10 === now % 10);
     const sick = this.state === "many" ? 3 : this.state === "sick" ? 1 : 0;
-    const bars = [[18, 0], [20, 0.1], [21, 0.3], [22, 0.4], [23, 0.15], [25, 0.05], [40, 0], [60, 0], [80, 0], [120, -1]];
+    const bars = [[13.7, 0.1], [17.1, 0.3], [21.4, 0.5], [26.8, 0.1], [128, -1]];
     return { total: this.replicas, bad: sick, matching: all.length, from, cohort_p50_ms: 21, cohort_p99_ms: 63,
-      histogram: bars.map(([upper, share]) => [upper, share < 0 ? sick : Math.round(share * (this.replicas - sick))]), order: page.map((r) => r[0]),
+      histogram: bars.filter(([, share]) => share > 0 || sick > 0).map(([upper, share]) => [upper, share < 0 ? sick : Math.round(share * (this.replicas - sick))]), order: page.map((r) => r[0]),
       columns: ["id", "endpoint", "state", "reason", "since_s", "p50_ms", "p99_ms", "in_flight", "failures_per_s", "hedges", "hedge_wins", "weight", "zone", "spark"],
-      rows: first ? changed : changed.map((r) => [...r.slice(0, 13), null]) };
+      rows: changed.map((r) => (sent.has(r[0]) ? [...r.slice(0, 13), null] : (sent.add(r[0]), r))) };
   }
 
   memory(now, first) {

@@ -113,12 +113,19 @@ export function ticks(f, n) {
   return until(() => f.gateway.now >= end, `${n} ticks`);
 }
 
-export function node_count(f) {
+/** How many elements were added to the page while `work` ran. */
+export async function elements_made(f, work) {
+  await f.page.evaluate(() => {
+    window.made = 0;
+    window.makes = new MutationObserver((changes) => {
+      for (const change of changes) for (const node of change.addedNodes) if (node.nodeType === Node.ELEMENT_NODE) window.made += 1;
+    });
+    window.makes.observe(document, { subtree: true, childList: true });
+  });
+  await work();
   return f.page.evaluate(() => {
-    const walker = document.createTreeWalker(document, NodeFilter.SHOW_ALL);
-    let n = 0;
-    while (walker.nextNode()) n += 1;
-    return n;
+    window.makes.disconnect();
+    return window.made;
   });
 }
 
