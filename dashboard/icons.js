@@ -1,14 +1,13 @@
 // One shape per state, so that nobody has to tell colours apart.
 import { el, svg, text } from "./dom.js";
 
+// kind: [outline, mark inside]
 const SHAPES = {
-  good: [["circle", { cx: 8, cy: 8, r: 7 }], ["path", { class: "mark", d: "M4.8 8.3l2.2 2.2 4.2-4.6" }]],
-  warn: [["path", { d: "M8 1l7.2 13.4H.8z" }], ["path", { class: "mark", d: "M8 5.6v4.2m0 2.1v.2" }]],
-  bad: [["path", { d: "M5 .8h6L15.2 5v6L11 15.2H5L.8 11V5z" }],
-    ["path", { class: "mark", d: "M5.4 5.4l5.2 5.2m0-5.2l-5.2 5.2" }]],
-  drain: [["rect", { x: 1, y: 1, width: 14, height: 14, rx: 3 }],
-    ["path", { class: "mark", d: "M8 3.6v6m-2.6-2.2L8 10l2.6-2.6M4.4 12.6h7.2" }]],
-  none: [["circle", { class: "hollow", cx: 8, cy: 8, r: 6 }]],
+  good: ["M1 8a7 7 0 1 0 14 0a7 7 0 1 0 -14 0Z", "M4.8 8.3l2.2 2.2 4.2-4.6"],
+  warn: ["M8 1l7.2 13.4H.8z", "M8 5.6v4.2m0 2.1v.2"],
+  bad: ["M5 .8h6L15.2 5v6L11 15.2H5L.8 11V5z", "M5.4 5.4l5.2 5.2m0-5.2l-5.2 5.2"],
+  drain: ["M4 1h8a3 3 0 0 1 3 3v8a3 3 0 0 1 -3 3h-8a3 3 0 0 1 -3 -3v-8a3 3 0 0 1 3 -3Z", "M8 3.6v6m-2.6-2.2L8 10l2.6-2.6M4.4 12.6h7.2"],
+  none: ["M2 8a6 6 0 1 0 12 0a6 6 0 1 0 -12 0Z", ""],
 };
 
 const TONES = {
@@ -24,13 +23,16 @@ export function tone(state) {
 
 /** An icon whose shape can change: `icon.set("warn")`. */
 export function icon(kind = "none", size = 16) {
-  const node = svg("svg", { class: "icon", viewBox: "0 0 16 16", width: size, height: size, "aria-hidden": "true" });
+  const outline = svg("path", { class: "outline" });
+  const mark = svg("path", { class: "mark" });
+  const node = svg("svg", { class: "icon", viewBox: "0 0 16 16", width: size, height: size, "aria-hidden": "true" }, outline, mark);
   let now = null;
   node.set = (wanted) => {
     if (wanted === now) return;
     now = wanted;
     node.setAttribute("data-tone", wanted);
-    node.replaceChildren(...SHAPES[wanted].map(([tag, attributes]) => svg(tag, attributes)));
+    outline.setAttribute("d", SHAPES[wanted][0]);
+    mark.setAttribute("d", SHAPES[wanted][1]);
   };
   node.set(kind);
   return node;

@@ -22,6 +22,8 @@ export class WhatIfPage {
     this.source = "";
     this.list = el("datalist", { id: "keys" }, ...SUGGESTED.map(([key, label]) => el("option", { value: key, label })));
     this.changes = Array.from({ length: CHANGES }, (_, i) => this.make_change(i));
+    this.workers = el("input", { id: "workers", type: "number", min: "1", class: "mono", placeholder: "as recorded" });
+    this.workers.addEventListener("input", () => this.write());
     this.add = el("button", { type: "button", class: "quiet", onclick: () => this.add_change() }, "Another setting");
     this.command = new CopyBox("Command");
     this.lines = new CopyBox("Change of weir.toml");
@@ -33,7 +35,9 @@ export class WhatIfPage {
           el("li", {}, el("strong", {}, "Then the change: "), "the same arrivals with your setting, beside the first result."),
           el("li", {}, el("strong", {}, "What it cannot know: "), "clients whose retries were recorded do not react to the new setting.")),
         el("form", { class: "what-if", onsubmit: (event) => event.preventDefault() },
-          el("h3", {}, "Settings"), ...this.changes.map((c) => c.node), this.list, this.add)),
+          el("h3", {}, "Settings"), ...this.changes.map((c) => c.node), this.list, this.add,
+          el("h3", {}, "Service"),
+          el("div", { class: "change" }, el("label", { for: "workers" }, "Requests that it serves at once, all replicas together", this.workers)))),
       el("section", { class: "panel" }, el("h2", {}, "Run this"), this.command.node, this.lines.node));
     this.write();
   }
@@ -70,7 +74,8 @@ export class WhatIfPage {
       if (name !== "" && value.value.trim() !== "") wanted.push([name, value.value.trim()]);
     }
     const sets = wanted.map(([name, value]) => ` \\\n  --set ${shell_word(`${name}=${value}`)}`).join("");
-    this.command.set(`weir replay ${location.origin}/recording${sets}`);
+    const workers = Number(this.workers.value) >= 1 ? ` \\\n  --workers ${Math.floor(Number(this.workers.value))}` : "";
+    this.command.set(`weir replay ${location.origin}${sets}${workers}`);
     this.lines.set(wanted.length === 0 ? "Choose a setting and a value." : diff(this.source, wanted));
   }
 }

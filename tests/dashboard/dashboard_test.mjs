@@ -257,9 +257,10 @@ test("a change of settings becomes a command and a diff", async () => {
   await visit(f, "idle", "what_if");
   await f.page.getByLabel("Setting").first().fill("admission.limit.max_limit");
   await f.page.getByLabel("New value").first().fill("48");
+  await f.page.getByLabel("Requests that it serves at once").fill("24");
   assert.ok((await text_of(f, ".change .note >> nth=0")).includes("now 1024"));
   const command = await text_of(f, ".copy-box >> nth=0 >> code");
-  assert.equal(command, `weir replay ${f.gateway.url}/recording \\\n  --set admission.limit.max_limit=48`);
+  assert.equal(command, `weir replay ${f.gateway.url} \\\n  --set admission.limit.max_limit=48 \\\n  --workers 24`);
   assert.equal(await text_of(f, ".copy-box >> nth=1 >> code"), " [admission.limit]\n-max_limit = 1024\n+max_limit = 48");
 });
 

@@ -23,6 +23,7 @@ const STATE_WORDS = {
 };
 
 const PATIENCE_MS = 8_000;
+let visits = 0;
 
 export async function open_fixture(options = {}) {
   const gateway = await new FakeGateway({ tick_ms: 60, ...options }).start();
@@ -53,8 +54,8 @@ function watch(f, page) {
 export async function visit(f, state, page, hash = page) {
   f.gateway.paused = false;
   f.gateway.traffic = new Traffic(state, f.gateway.now);
-  await f.page.goto("about:blank");
-  await f.page.goto(`${f.gateway.url}/#${hash}`);
+  visits += 1;  // an address with another query is loaded anew
+  await f.page.goto(`${f.gateway.url}/?visit=${visits}#${hash}`);
   await shown(f, page);
 }
 

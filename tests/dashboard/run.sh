@@ -27,4 +27,4 @@ install_packages
 flock -u 9
 exec 9>&-
 
-WEIR_NODE_MODULES=$modules exec node --test-reporter=spec "$here/$script" "$@"
+WEIR_NODE_MODULES=$modules exec node "$here/$script" "$@"
