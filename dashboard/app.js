@@ -56,10 +56,7 @@ class App {
   show_page(name) {
     this.name = name;
     if (this.router?.token) this.actions.token = this.router.token;
-    for (const tab of this.tabs) {
-      attr(tab.node, "aria-current", tab.name === name ? "page" : null);
-      if (tab.name === name) tab.node.scrollIntoView({ block: "nearest", inline: "nearest" });
-    }
+    for (const tab of this.tabs) attr(tab.node, "aria-current", tab.name === name ? "page" : null);
     this.mount();
     this.open();
   }

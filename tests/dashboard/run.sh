@@ -1,6 +1,6 @@
 #!/bin/sh
-# run.sh BUILD_DIR SCRIPT [arguments]: installs what the tests need from npm (once for each lock file),
-# then runs the script with Debian's node and Chromium. Nothing is skipped: what is missing fails.
+# run.sh BUILD_DIR SCRIPT [arguments]: installs what the tests need from npm (once for each lock
+# file), then runs the script with node and Chromium. Nothing is skipped: what is missing fails.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 modules=$1/dashboard-tests
