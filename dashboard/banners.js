@@ -17,7 +17,7 @@ export class Banners {
       el("span", {}, "Draining: this gateway takes no new connections and ends when its requests have finished."));
     this.rows = Array.from({ length: OVERRIDES }, () => this.make_row(remove));
     this.more = el("li", { hidden: true });
-    this.overrides = el("div", { class: "banner override", role: "region", "aria-label": "Overrides in force", hidden: true },
+    this.overrides = el("div", { class: "banner override", hidden: true },
       icon("warn"), el("strong", {}, "Overrides"), el("ul", {}, ...this.rows.map((row) => row.node), this.more));
     node.append(this.gone, this.drain, this.overrides);
   }
