@@ -10,6 +10,7 @@
 
 #include "admin_server.h"
 #include "core.h"
+#include "decision_recorder.h"
 #include "proxied_request.h"
 #include "token_verifier.h"
 #include "upstream/upstream.h"
@@ -142,6 +143,8 @@ MemoryBudget gateway_budget(const config::Config& config) {
           upstream::kReadClassesMax * sizeof(upstream::ReadLatency),
       "endpoints, spare ones included; a queue per loop, 2 KiB per route for the latencies of "
       "reads");
+  add("gateway recorder", 1, DecisionRecorder::kBytes,
+      "the newest decisions, 40 bytes each, over all loops");
   add("gateway logs", 4, kLogBufferBytes, "two logs, two buffers each");
   if (config.admin.listen) {
     add("gateway admin", 1, admin_worst_case_bytes(config),
