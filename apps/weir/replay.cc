@@ -71,8 +71,9 @@ void add_replay(CLI::App& program, int& status) {
       ->required();
   command->add_option("-c,--config", options->config, "What would this weir.toml have done?");
   command
-      ->add_option("--set", options->assignments,
-                   "Change one value, as in admission.limit.max_limit=64 or upstream.app.max_limit=64")
+      ->add_option(
+          "--set", options->assignments,
+          "Change one value, as in admission.limit.max_limit=64 or upstream.app.max_limit=64")
       ->take_all()
       ->allow_extra_args(false);
   command->add_option("--workers", options->workers, "What if the service had this many workers?")

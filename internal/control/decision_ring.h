@@ -12,11 +12,11 @@
 
 namespace weir::inline v0::inline control {
 
-/// The newest decisions of one thread, in memory of a fixed size; an old one is overwritten by a new
-/// one.
+/// The newest decisions of one thread, in memory of a fixed size; an old one is overwritten by a
+/// new one.
 ///
-/// Promises: put() never waits, and never for a reader. A reader gets whole decisions only, in order:
-/// it counts which of those that it copied may have been overwritten meanwhile, and leaves them out.
+/// Promises: put() never waits, and never for a reader. A reader gets whole decisions only, in
+/// order: those that may have been overwritten while it copied them are left out.
 /// Thread-safety: put() by one thread; copy() and put_count() by any.
 /// Cost: put() is seven plain stores on x86; 40 bytes each.
 class DecisionRing {
@@ -74,7 +74,7 @@ class DecisionRing {
 
   const std::size_t capacity_;
   const std::unique_ptr<Slot[]> slots_;
-  std::size_t at_ = 0;                  // the writer's
+  std::size_t at_ = 0;  // the writer's
   std::atomic<std::uint64_t> begun_{0};
   std::atomic<std::uint64_t> done_{0};
 };

@@ -21,10 +21,10 @@ WEIR_ENUM_NAMES(DecisionEnd, "refused", "ok", "ignored", "overload", "error")
 struct RecordedDecision {
   static constexpr std::uint16_t kNoScope = 0xFFFF;
 
-  Duration at{};               // when it was asked for, from the start of the recording
-  std::uint32_t request = 0;   // of its id
-  std::uint32_t actor = 0;     // 0: none
-  std::uint16_t peer = 0;      // 0: none
+  Duration at{};              // when it was asked for, from the start of the recording
+  std::uint32_t request = 0;  // of its id
+  std::uint32_t actor = 0;    // 0: none
+  std::uint16_t peer = 0;     // 0: none
   std::uint16_t scope = kNoScope;
   Priority priority = Priority::kNormal;
   bool hedge = false;                  // a caller's second attempt

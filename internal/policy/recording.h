@@ -40,8 +40,8 @@ struct Recording {
 };
 
 // The file: a header of 64 bytes (magic "WEIRDEC1", sizes, start, capacity, checksum of the header
-// and its texts), the texts, zeros up to a multiple of 64; then records in any order, as DecisionWords.
-// All numbers are little-endian.
+// and its texts), the texts, zeros up to a multiple of 64; then records in any order, as
+// DecisionWords. All numbers are little-endian.
 inline constexpr std::size_t kRecordingHeaderMax = std::size_t{1} << 20U;
 
 /// The bytes of a header. Its texts are cut so that it is at most kRecordingHeaderMax.
@@ -53,8 +53,8 @@ void append_decision(std::string& out, const DecisionWords& words);
 /// twice the bytes.
 [[nodiscard]] Result<Recording, std::string> read_recording(std::span<const std::byte> bytes);
 
-/// The decision with other tags for request, actor and peer, which depend on the key: so the tags of
-/// two files with different keys cannot be compared.
+/// The decision with other tags for request, actor and peer, which depend on the key: so the tags
+/// of two files with different keys cannot be compared.
 [[nodiscard]] RecordedDecision with_tags(RecordedDecision decision, SipKey key) noexcept;
 
 }  // namespace weir::inline v0::inline policy

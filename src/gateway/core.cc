@@ -83,8 +83,7 @@ GatewayCore::GatewayCore(const config::Config& configured, std::uint32_t loops, 
                  .room = sizes.room,
                  .on_gone = parts.on_upstream_gone}),
       access_log(parts.access_log),
-      recorder(loops, rng.fork(),
-               {.at = io::monotonic_now(), .unix_us = io::unix_millis() * 1000}),
+      recorder(loops, rng.fork(), {.at = io::monotonic_now(), .unix_us = io::unix_millis() * 1000}),
       config_(configured) {
   config::Config nothing = configured;
   nothing.upstreams.clear();

@@ -145,6 +145,10 @@ MemoryBudget gateway_budget(const config::Config& config) {
       "reads");
   add("gateway recorder", 1, DecisionRecorder::kBytes,
       "the newest decisions, 40 bytes each, over all loops");
+  if (!config.recorder.folder.empty()) {
+    // Copied from the rings at once, in bytes for the file, and a piece of an overload's file.
+    add("gateway recorder files", 4, DecisionRecorder::kBytes, "recorder.folder is set");
+  }
   add("gateway logs", 4, kLogBufferBytes, "two logs, two buffers each");
   if (config.admin.listen) {
     add("gateway admin", 1, admin_worst_case_bytes(config),

@@ -12,6 +12,7 @@
 
 #include "core.h"
 #include "operator_log.h"
+#include "recorder_files.h"
 
 namespace weir::inline v0::gateway {
 
@@ -27,6 +28,7 @@ struct GatewayView {
   std::function<ServerStats()> server_stats;
   /// The sources of one upstream.
   std::function<std::vector<upstream::SourceStatus>(const ServedUpstream&)> sources;
+  const RecorderFiles* recorder_files = nullptr;  // none: in memory only
   MemoryBudget budget;
   std::int64_t started_unix_seconds = 0;
   std::atomic<bool> draining{false};

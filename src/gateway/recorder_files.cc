@@ -73,9 +73,9 @@ Result<void, std::errc> RecorderFiles::open() {
 /// In pieces that are consecutive in the file.
 Result<void, std::errc> RecorderFiles::put(std::span<const policy::DecisionWords> decisions) {
   while (!decisions.empty()) {
-    const std::size_t count = std::min<std::size_t>(
-        {decisions.size(), static_cast<std::size_t>(places_ - next_),
-         kChunkBytes / policy::kDecisionBytes});
+    const std::size_t count =
+        std::min<std::size_t>({decisions.size(), static_cast<std::size_t>(places_ - next_),
+                               kChunkBytes / policy::kDecisionBytes});
     std::string bytes;
     bytes.reserve(count * policy::kDecisionBytes);
     for (const policy::DecisionWords& words : decisions.first(count)) {

@@ -74,7 +74,7 @@ class RecorderFiles {
 
   Setup setup_;
   std::optional<io::RecordFile> file_;
-  std::uint64_t first_ = 0;   // offset of the first record
+  std::uint64_t first_ = 0;  // offset of the first record
   std::uint64_t places_ = 0;
   std::uint64_t next_ = 0;  // place
   SipKey key_;

@@ -18,7 +18,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 using policy::RecordedDecision;
 
-AdminPage json_page(const Json& json, std::uint16_t status) {
+AdminPage indented_page(const Json& json, std::uint16_t status) {
   constexpr int kIndent = 2;
   return {.status = status,
           .content_type = "application/json",
@@ -74,14 +74,14 @@ Json decision_json(const RecordedDecision& decision, const GatewayCore& core, Ti
 AdminPage decided_page(const GatewayCore& core, std::string_view query, TimePoint now) {
   const std::string id = query_value(query, "id");
   if (query.find('&') != std::string_view::npos || id.empty()) {
-    return json_page({{"error", "id: the x-request-id of one request, without other parameters"}},
-                     400);
+    return indented_page(
+        {{"error", "id: the x-request-id of one request, without other parameters"}}, 400);
   }
   if (const auto decision = core.recorder.find(id)) {
-    return json_page(decision_json(*decision, core, now), 200);
+    return indented_page(decision_json(*decision, core, now), 200);
   }
-  return json_page({{"error", "no decision about this request is recorded; " + reach_of(core, now)}},
-                   404);
+  return indented_page(
+      {{"error", "no decision about this request is recorded; " + reach_of(core, now)}}, 404);
 }
 
 AdminPage recording_page(const GatewayCore& core, std::string_view query, TimePoint now) {
@@ -90,7 +90,7 @@ AdminPage recording_page(const GatewayCore& core, std::string_view query, TimePo
   if (!query.empty()) {
     const auto seconds = parse_number<std::uint32_t>(query_value(query, "seconds"));
     if (!seconds || *seconds == 0 || *seconds > kSecondsMax) {
-      return json_page({{"error", "seconds: how far back, 1 to 86400; nothing else"}}, 400);
+      return indented_page({{"error", "seconds: how far back, 1 to 86400; nothing else"}}, 400);
     }
     oldest = core.recorder.since_start(now) - std::chrono::seconds(*seconds);
   }

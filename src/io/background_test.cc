@@ -17,7 +17,9 @@ TEST(Background, CallsAgainAndAgainAndOnceMoreAtTheEnd) {
   EXPECT_EQ(calls, then) << "not after it was stopped";
 
   std::atomic<int> last{0};
-  { Background seldom(std::chrono::hours(1), [&] { ++last; }); }
+  {
+    Background seldom(std::chrono::hours(1), [&] { ++last; });
+  }
   EXPECT_EQ(last, 1) << "what is left at the end is done";
 }
 

@@ -50,8 +50,8 @@ DecisionWords pack(const RecordedDecision& d) noexcept {
   DecisionWords words{};
   words[0] = steps(d.at, kMicro, 48) | std::uint64_t{d.scope} << 48U;
   words[1] = d.request | std::uint64_t{d.actor} << 32U;
-  words[2] = d.peer | fit(d.limit, 16) << 16U | fit(d.in_flight, 16) << 32U |
-             fit(d.waiting, 16) << 48U;
+  words[2] =
+      d.peer | fit(d.limit, 16) << 16U | fit(d.in_flight, 16) << 32U | fit(d.waiting, 16) << 48U;
   words[3] = steps(d.wait, kWaitStep, 24) | steps(d.latency, kMicro, 32) << 24U |
              static_cast<std::uint64_t>(d.priority) << 56U | std::uint64_t{d.hedge} << 58U |
              static_cast<std::uint64_t>(d.mode) << 59U | static_cast<std::uint64_t>(d.end) << 61U;

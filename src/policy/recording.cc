@@ -172,8 +172,9 @@ Result<Recording, std::string> read_recording(std::span<const std::byte> bytes) 
     }
     recording.decisions.push_back(*decision);
   }
-  std::stable_sort(recording.decisions.begin(), recording.decisions.end(),
-                   [](const RecordedDecision& a, const RecordedDecision& b) { return a.at < b.at; });
+  std::stable_sort(
+      recording.decisions.begin(), recording.decisions.end(),
+      [](const RecordedDecision& a, const RecordedDecision& b) { return a.at < b.at; });
   return recording;
 }
 

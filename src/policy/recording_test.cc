@@ -38,7 +38,8 @@ Result<Recording, std::string> read(const std::string& file) {
 }
 
 TEST(Recording, WhatWasWrittenIsReadInTheOrderOfTime) {
-  const auto recording = read(file_of({at(milliseconds(30)), at(milliseconds(10)), at(milliseconds(20))}));
+  const auto recording =
+      read(file_of({at(milliseconds(30)), at(milliseconds(10)), at(milliseconds(20))}));
   ASSERT_TRUE(recording) << recording.error();
   EXPECT_EQ(recording->header, header());
   ASSERT_EQ(recording->decisions.size(), 3U);
@@ -65,7 +66,8 @@ TEST(Recording, AReasonThatTheHeaderDoesNotNameIsTorn) {
 }
 
 TEST(Recording, AFileThatIsCutOffGivesWhatItHas) {
-  const std::string whole = file_of({at(milliseconds(1)), at(milliseconds(2)), at(milliseconds(3))});
+  const std::string whole =
+      file_of({at(milliseconds(1)), at(milliseconds(2)), at(milliseconds(3))});
   const std::size_t head = encode_header(header()).size();
   for (std::size_t size = 0; size < whole.size(); ++size) {
     const auto recording = read(whole.substr(0, size));

@@ -16,10 +16,10 @@ namespace weir::inline v0::sim {
 /// The decisions of one scope, as far as a replay can use them.
 ///
 /// A recording misses what ended before its first record and what had not ended at its last. So the
-/// window goes from the first end to the last one less what nearly all requests take, and holds every
-/// decision that was asked for inside of it.
+/// window goes from the first end to the last one less what nearly all requests take, and holds
+/// every decision that was asked for inside of it.
 struct RecordedLoad {
-  Duration from{};                                  // of the recording
+  Duration from{};  // of the recording
   Duration to{};
   Duration settle{};                                // the start of the window that is not compared
   std::vector<policy::RecordedDecision> decisions;  // asked for in the window, in order

@@ -41,7 +41,8 @@ inline std::string bytes_of(const policy::Recording& recording) {
 inline std::string overload_scenario(std::uint64_t seed, const std::string& limit) {
   return R"(
 duration = "40s"
-seed = )" + std::to_string(seed) +
+seed = )" +
+         std::to_string(seed) +
          R"(
 [[service]]
 name = "api"

@@ -19,7 +19,7 @@ namespace {
 
 constexpr int kOk = 0;
 constexpr int kDoesNotFit = 1;
-constexpr int kBadInput = 2;
+constexpr int kUnusable = 2;
 constexpr std::uint64_t kFewest = 200;  // decisions of an upstream that are worth a replay
 
 using Loaded = Result<config::Config, std::string>;
@@ -65,8 +65,8 @@ class Assigner {
       if (!option.row.field.starts_with(fields)) continue;
       const std::string name = fields == "limit." ? std::string(option.row.name) : option.row.key();
       if (name == wanted) {
-        const auto refusal =
-            option.assign(owner, config::raw_from_text(std::string(value_), option.row), option.row);
+        const auto refusal = option.assign(
+            owner, config::raw_from_text(std::string(value_), option.row), option.row);
         return refusal ? "--set " + std::string(key) + "=" + std::string(value_) + ": must be " +
                              *refusal
                        : std::string();
@@ -107,7 +107,7 @@ class Replay {
     title_.torn = recording->torn;
     title_.workers = options_.workers;
     const std::optional<std::uint16_t> scope = choose(*recording);
-    if (!scope) return kBadInput;
+    if (!scope) return kUnusable;
     Loaded then = recorded_config(*recording);
     if (!then) return bad(then.error());
     const auto admission = admission_of(*then, title_.upstream);
@@ -128,7 +128,7 @@ class Replay {
  private:
   int bad(const std::string& text) {
     err_ << "weir replay: " << text << "\n";
-    return kBadInput;
+    return kUnusable;
   }
   [[nodiscard]] std::string nowhere(const std::string& where) const {
     return where + " has no upstream " + title_.upstream;

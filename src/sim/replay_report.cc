@@ -66,8 +66,7 @@ std::string table(const ReplayResult& result) {
   for (std::size_t reason = 1; reason < kReasonCount; ++reason) {
     for (const Priority p : kPriorities) {
       if (!any_of(columns, reason, index_of(p))) continue;
-      append_row(out,
-                 fmt::format("  {}, {}", name_of(static_cast<Reason>(reason)), name_of(p)),
+      append_row(out, fmt::format("  {}, {}", name_of(static_cast<Reason>(reason)), name_of(p)),
                  columns,
                  [&](const LoadResult& r) { return double(r.by_reason[reason][index_of(p)]); });
     }
@@ -111,10 +110,10 @@ Json load_json(const LoadResult& result) {
       reasons[std::string(name_of(static_cast<Reason>(reason)))][std::string(name_of(p))] = count;
     }
   }
-  return {{"asked", result.asked},       {"admitted", result.admitted},
-          {"refused", result.refused},   {"refused_by", reasons},
+  return {{"asked", result.asked},           {"admitted", result.admitted},
+          {"refused", result.refused},       {"refused_by", reasons},
           {"p50_ms", to_millis(result.p50)}, {"p99_ms", to_millis(result.p99)},
-          {"goodput", result.goodput()}, {"in_flight_max", result.in_flight_max}};
+          {"goodput", result.goodput()},     {"in_flight_max", result.in_flight_max}};
 }
 
 }  // namespace
@@ -122,16 +121,18 @@ Json load_json(const LoadResult& result) {
 std::string replay_text(const ReplayTitle& title, const ReplayResult& result) {
   std::string out = fmt::format("recording {}: {} decisions, upstream {}\n", title.file,
                                 title.decisions, title.upstream);
-  if (title.torn > 0) out += fmt::format("          {} records were not written whole\n", title.torn);
+  if (title.torn > 0)
+    out += fmt::format("          {} records were not written whole\n", title.torn);
   if (!title.others.empty()) {
     out += fmt::format("          not replayed (--upstream): {}\n", joined(title.others));
   }
   out += fmt::format("window    {:.4g} s, of which the first {:.3g} s are not compared\n",
                      to_seconds(result.load.length()), to_seconds(result.load.settle));
   if (result.load.left_out > 0) {
-    out += fmt::format("          left out: {} requests that memory, deadlines or rules before "
-                       "admission refused\n",
-                       result.load.left_out);
+    out += fmt::format(
+        "          left out: {} requests that memory, deadlines or rules before "
+        "admission refused\n",
+        result.load.left_out);
   }
   out += service_text(title, result);
   if (!title.changes.empty()) out += fmt::format("forecast  {}\n", joined(title.changes));
@@ -148,27 +149,26 @@ std::string replay_json(const ReplayTitle& title, const ReplayResult& result) {
                           {"replayed", one.replayed},
                           {"fits", one.fits}});
   }
-  const Json page = {
-      {"recording", title.file},
-      {"upstream", title.upstream},
-      {"decisions", title.decisions},
-      {"torn", title.torn},
-      {"seconds", to_seconds(result.load.length())},
-      {"left_out", result.load.left_out},
-      {"service",
-       {{"mean_ms", to_millis(result.fit.mean)},
-        {"workers", result.fit.saturated ? Json(result.fit.workers) : Json()},
-        {"workers_at_least", result.fit.workers},
-        {"drain_per_second", result.fit.drain_max},
-        {"saturated", result.fit.saturated}}},
-      {"changes", title.changes},
-      {"recorded", load_json(result.recorded)},
-      {"replayed", load_json(result.replayed)},
-      {"deviations", deviations},
-      {"fits", result.fits()},
-      {"beyond_what_is_known", result.beyond_what_is_known(title.workers)},
-      {"forecast", result.forecast ? load_json(*result.forecast) : Json()},
-      {"note", kRetries}};
+  const Json page = {{"recording", title.file},
+                     {"upstream", title.upstream},
+                     {"decisions", title.decisions},
+                     {"torn", title.torn},
+                     {"seconds", to_seconds(result.load.length())},
+                     {"left_out", result.load.left_out},
+                     {"service",
+                      {{"mean_ms", to_millis(result.fit.mean)},
+                       {"workers", result.fit.saturated ? Json(result.fit.workers) : Json()},
+                       {"workers_at_least", result.fit.workers},
+                       {"drain_per_second", result.fit.drain_max},
+                       {"saturated", result.fit.saturated}}},
+                     {"changes", title.changes},
+                     {"recorded", load_json(result.recorded)},
+                     {"replayed", load_json(result.replayed)},
+                     {"deviations", deviations},
+                     {"fits", result.fits()},
+                     {"beyond_what_is_known", result.beyond_what_is_known(title.workers)},
+                     {"forecast", result.forecast ? load_json(*result.forecast) : Json()},
+                     {"note", kRetries}};
   constexpr int kIndent = 2;
   return page.dump(kIndent, ' ', true, Json::error_handler_t::replace) + "\n";
 }

@@ -82,8 +82,7 @@ ReplayResult replay_and_compare(RecordedLoad load, const AdmissionConfig& record
   result.deviations.push_back(deviation("refused", static_cast<double>(was.refused),
                                         static_cast<double>(is.refused),
                                         kFewShare * static_cast<double>(was.asked)));
-  result.deviations.push_back(
-      deviation("p99", to_millis(was.p99), to_millis(is.p99), kShortMs));
+  result.deviations.push_back(deviation("p99", to_millis(was.p99), to_millis(is.p99), kShortMs));
   if (other && result.fits()) result.forecast = run(*other);
   return result;
 }

@@ -8,7 +8,7 @@
 namespace weir::inline v0::sim {
 namespace {
 
-constexpr const char* kFixed = "policy = \"fixed\"\ninitial_limit = 40\nmax_limit = 40";
+constexpr const char* kFortyFixed = "policy = \"fixed\"\ninitial_limit = 40\nmax_limit = 40";
 
 struct Past {
   explicit Past(const std::string& text)
@@ -34,7 +34,7 @@ std::string numbers(const ReplayResult& result) {
 
 TEST(ReplayRun, ASimulatedOverloadFitsWithinAFifth) {
   for (const std::uint64_t seed : {1U, 2U, 3U}) {
-    for (const char* limit : {kFixed, "policy = \"auto\""}) {
+    for (const char* limit : {kFortyFixed, "policy = \"auto\""}) {
       const Past past(overload_scenario(seed, limit));
       const ReplayResult result = past.with({.admission = past.admission});
       EXPECT_TRUE(result.fits()) << seed << " " << limit << ": " << numbers(result);
@@ -47,7 +47,7 @@ TEST(ReplayRun, ASimulatedOverloadFitsWithinAFifth) {
 }
 
 TEST(ReplayRun, TheForecastOfALimitOrOfWorkersHasTheRightDirection) {
-  const Past past(overload_scenario(1, kFixed));
+  const Past past(overload_scenario(1, kFortyFixed));
   ReplayCase lower{.admission = past.admission};
   lower.admission.limit.initial_limit = lower.admission.limit.max_limit = 10;
   const ReplayResult less = past.with(lower);
@@ -62,21 +62,19 @@ TEST(ReplayRun, TheForecastOfALimitOrOfWorkersHasTheRightDirection) {
 
 // What the forecast says is what then happens.
 TEST(ReplayRun, TheForecastIsWhatTheSameLoadThenDoes) {
-  const Past past(overload_scenario(2, kFixed));
-  const Past then(
-      overload_scenario(2, "policy = \"fixed\"\ninitial_limit = 12\nmax_limit = 12"));
+  const Past past(overload_scenario(2, kFortyFixed));
+  const Past then(overload_scenario(2, "policy = \"fixed\"\ninitial_limit = 12\nmax_limit = 12"));
   const ReplayResult result = past.with({.admission = then.admission});
   ASSERT_TRUE(result.forecast) << numbers(result);
-  const LoadResult real = result_of(then.load.decisions, then.load.from + then.load.settle,
-                                    then.load.to);
+  const LoadResult real =
+      result_of(then.load.decisions, then.load.from + then.load.settle, then.load.to);
   EXPECT_NEAR(static_cast<double>(result.forecast->refused), static_cast<double>(real.refused),
               0.2 * static_cast<double>(real.refused));
   EXPECT_NEAR(to_millis(result.forecast->p99), to_millis(real.p99), 0.2 * to_millis(real.p99));
 }
 
 TEST(ReplayRun, AServiceThatChangedMeanwhileIsNotForecast) {
-  const Past past(overload_scenario(1, kFixed) +
-                  "");
+  const Past past(overload_scenario(1, kFortyFixed) + "");
   Scenario changing = past.scenario;
   changing.services[0].faults.push_back({.at = std::chrono::seconds(15),
                                          .kind = FaultKind::kSlow,
@@ -90,8 +88,7 @@ TEST(ReplayRun, AServiceThatChangedMeanwhileIsNotForecast) {
 }
 
 TEST(ReplayRun, ForecastsAboveWhatWasSeenAreMarked) {
-  const Past past(
-      overload_scenario(1, "policy = \"fixed\"\ninitial_limit = 8\nmax_limit = 8"));
+  const Past past(overload_scenario(1, "policy = \"fixed\"\ninitial_limit = 8\nmax_limit = 8"));
   ReplayCase higher{.admission = past.admission};
   higher.admission.limit.initial_limit = higher.admission.limit.max_limit = 100;
   const ReplayResult result = past.with(higher);

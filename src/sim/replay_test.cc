@@ -15,8 +15,8 @@ namespace {
 using ::testing::HasSubstr;
 
 const policy::Recording& past() {
-  static const policy::Recording recording = recorded_run(scenario_of(
-      overload_scenario(1, "policy = \"fixed\"\ninitial_limit = 40\nmax_limit = 40")));
+  static const policy::Recording recording = recorded_run(
+      scenario_of(overload_scenario(1, "policy = \"fixed\"\ninitial_limit = 40\nmax_limit = 40")));
   return recording;
 }
 
@@ -26,7 +26,7 @@ struct Ran {
   std::string err;
 };
 
-Ran run(ReplayOptions options) {
+Ran replayed(ReplayOptions options) {
   if (options.name.empty()) {
     options.name = "past.rec";
     options.bytes = bytes_of(past());
@@ -38,8 +38,8 @@ Ran run(ReplayOptions options) {
 }
 
 TEST(Replay, PrintsTheFitAndTheForecastSideBySide) {
-  const Ran ran = run({.assignments = {"admission.limit.max_limit=10",
-                                       "admission.limit.initial_limit=10"}});
+  const Ran ran =
+      replayed({.assignments = {"admission.limit.max_limit=10", "admission.limit.initial_limit=10"}});
   EXPECT_EQ(ran.status, 0) << ran.out << ran.err;
   EXPECT_THAT(ran.out, HasSubstr("upstream app"));
   EXPECT_THAT(ran.out, HasSubstr("recorded    replayed    forecast"));
@@ -50,13 +50,13 @@ TEST(Replay, PrintsTheFitAndTheForecastSideBySide) {
 }
 
 TEST(Replay, WithoutAChangeItPrintsTheFit) {
-  const Ran ran = run({});
+  const Ran ran = replayed({});
   EXPECT_EQ(ran.status, 0);
   EXPECT_THAT(ran.out, HasSubstr("recorded    replayed\n"));
 }
 
 TEST(Replay, JsonHasTheSameNumbers) {
-  const Ran ran = run({.assignments = {"upstream.app.max_limit=10"}, .json = true});
+  const Ran ran = replayed({.assignments = {"upstream.app.max_limit=10"}, .json = true});
   ASSERT_EQ(ran.status, 0) << ran.err;
   const auto page = nlohmann::json::parse(ran.out);
   EXPECT_TRUE(page["fits"]);
@@ -73,7 +73,7 @@ TEST(Replay, WhatDoesNotFitIsNotForecast) {
     one.reason = 0;
     one.latency = std::chrono::milliseconds(1);
   }
-  const Ran ran = run({.name = "odd.rec", .bytes = bytes_of(other), .workers = 5});
+  const Ran ran = replayed({.name = "odd.rec", .bytes = bytes_of(other), .workers = 5});
   EXPECT_EQ(ran.status, 1);
   EXPECT_THAT(ran.out, HasSubstr("does not fit"));
   EXPECT_THAT(ran.out, ::testing::Not(HasSubstr("    forecast\n")));
@@ -81,13 +81,14 @@ TEST(Replay, WhatDoesNotFitIsNotForecast) {
 
 TEST(Replay, BadInputSaysWhatIsWrong) {
   const auto error = [](ReplayOptions options) {
-    const Ran ran = run(std::move(options));
+    const Ran ran = replayed(std::move(options));
     EXPECT_EQ(ran.status, 2);
     EXPECT_EQ(ran.out, "");
     return ran.err;
   };
   EXPECT_THAT(error({.name = "x", .bytes = "hello"}), HasSubstr("no recording of Weir"));
-  EXPECT_THAT(error({.upstream = "nowhere"}), HasSubstr("there is no upstream nowhere; there are app"));
+  EXPECT_THAT(error({.upstream = "nowhere"}),
+              HasSubstr("there is no upstream nowhere; there are app"));
   EXPECT_THAT(error({.assignments = {"admission.limit.max_limt=3"}}),
               HasSubstr("did you mean admission.limit.max_limit?"));
   EXPECT_THAT(error({.assignments = {"server.loops=3"}}), HasSubstr("no option of admission"));

@@ -18,10 +18,10 @@ namespace weir::inline v0::sim {
 struct ServiceFit {
   Distribution time{};
   Duration mean{};
-  std::uint32_t workers = 0;   // if it was not saturated: the most that it was seen to serve at once
-  bool saturated = false;      // false: the capacity is unknown, at least `workers`
-  double drain_max = 0;        // answers per second
-  std::uint64_t samples = 0;   // quiet requests
+  std::uint32_t workers = 0;  // if it was not saturated: the most that it was seen to serve at once
+  bool saturated = false;     // false: the capacity is unknown, at least `workers`
+  double drain_max = 0;       // answers per second
+  std::uint64_t samples = 0;  // quiet requests
 };
 
 /// Deterministic. Cost: a few passes over the decisions.

@@ -41,8 +41,8 @@ struct Balance {
 /// Creates the limit policy of a service instead of its configuration; for experiments and tests.
 using PolicyMaker = std::function<std::unique_ptr<LimitPolicy>(const ServiceSpec&, Rng)>;
 
-/// Gets each decision of an admission controller when its request ends, with the index of the service
-/// as its scope.
+/// Gets each decision of an admission controller when its request ends, with the index of the
+/// service as its scope.
 using DecisionSink = std::function<void(const policy::RecordedDecision&)>;
 
 /// One run of a scenario: callers, links, services and the real admission controllers between them,

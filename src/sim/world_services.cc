@@ -261,8 +261,7 @@ void World::record(const Attempt& attempt, policy::DecisionEnd end, Reason reaso
   const bool refused = end == policy::DecisionEnd::kRefused;
   decision.at = attempt.waits_from.time_since_epoch();
   decision.actor = attempt.actor == kNoAttempt ? 0 : attempt.actor + 1;
-  decision.peer =
-      static_cast<std::uint16_t>(attempt.peer == kNoAttempt ? 0 : attempt.peer + 1);
+  decision.peer = static_cast<std::uint16_t>(attempt.peer == kNoAttempt ? 0 : attempt.peer + 1);
   decision.scope = static_cast<std::uint16_t>(attempt.service);
   decision.priority = attempt.priority;
   decision.hedge = attempt.hedge;

@@ -14,9 +14,9 @@ namespace weir::inline v0::config {
 /// A configuration as TOML without comments; loading it gives the same configuration.
 [[nodiscard]] std::string print_config(const Config& config);
 
-/// What decides about admission, as TOML: the numbers and modes of the rules, and the name and limit
-/// of each upstream. Loading it gives a configuration that decides the same; nothing else of the
-/// configuration is in it, and every upstream has the same invented address.
+/// What decides about admission, as TOML: the numbers and modes of the rules, and the name and
+/// limit of each upstream. Loading it gives a configuration that decides the same; nothing else of
+/// the configuration is in it, and every upstream has the same invented address.
 [[nodiscard]] std::string print_admission(const Config& config);
 
 /// The JSON Schema of weir.toml, for editors: names, kinds, ranges, words, defaults. Only `weir

@@ -20,8 +20,8 @@ struct ReplayOptions {
 };
 
 /// Replays what a decision recorder recorded, with the code of admission in virtual time. First the
-/// past under its own settings: if refusals or p99 differ by more than a fifth, it prints the fit and
-/// gives no forecast. Otherwise, what the other settings would have done.
+/// past under its own settings: if refusals or p99 differ by more than a fifth, it prints the fit
+/// and gives no forecast. Otherwise, what the other settings would have done.
 ///
 /// Returns the exit status: 0, 1 if the replay does not fit, 2 for bad input (`err` says what).
 /// Thread-safety: a function. Cost: about a microsecond per decision and run.
