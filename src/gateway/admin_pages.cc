@@ -13,6 +13,7 @@
 #include "weir/experimental/metrics/text_writer.h"
 
 #include "admin_host.h"
+#include "asset_page.h"
 #include "explain.h"
 #include "recorder_pages.h"
 
@@ -431,10 +432,14 @@ AdminPage admin_page(const GatewayView& view, const AdminRequest& request, TimeP
                          "to admin.hosts\n",
                      421);
   }
+  if (request.method == "POST" && view.actions != nullptr && view.actions->has(request.path)) {
+    return view.actions->perform(request, now);
+  }
   if (request.method != "GET" && request.method != "HEAD") {
     return text_page("only GET\n", 405);
   }
   const std::string_view path = request.path;
+  if (std::optional<AdminPage> asset = asset_page(request)) return std::move(*asset);
   if (path == "/") return text_page(std::string(kIndex));
   if (path == "/healthz") return text_page("ok\n");
   if (path == "/readyz") return ready_page(view, config);
