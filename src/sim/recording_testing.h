@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -18,6 +19,8 @@ inline policy::Recording recorded_run(const Scenario& scenario) {
   world.record_decisions(
       [&](const policy::RecordedDecision& one) { recording.decisions.push_back(one); });
   world.run_until(world.end());
+  std::stable_sort(recording.decisions.begin(), recording.decisions.end(),
+                   [](const auto& a, const auto& b) { return a.at < b.at; });
   for (const ReasonFacts& facts : kReasonFacts) recording.header.reasons.emplace_back(facts.name);
   recording.header.scopes = {{0, "app"}};
   recording.header.capacity = recording.decisions.size();

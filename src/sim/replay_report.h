@@ -10,12 +10,12 @@ namespace weir::inline v0::sim {
 
 /// What the report says beside the numbers.
 struct ReplayTitle {
-  std::string file;
-  std::string upstream;
+  std::string file{};
+  std::string upstream{};
   std::uint64_t decisions = 0;  // of the whole recording
   std::uint64_t torn = 0;
-  std::vector<std::string> others;   // upstreams of the recording that are not replayed
-  std::vector<std::string> changes;  // what the forecast is about
+  std::vector<std::string> others{};   // upstreams of the recording that are not replayed
+  std::vector<std::string> changes{};  // what the forecast is about
   std::uint32_t workers = 0;         // given by --workers
 };
 

@@ -38,8 +38,8 @@ Ran replayed(ReplayOptions options) {
 }
 
 TEST(Replay, PrintsTheFitAndTheForecastSideBySide) {
-  const Ran ran =
-      replayed({.assignments = {"admission.limit.max_limit=10", "admission.limit.initial_limit=10"}});
+  const Ran ran = replayed(
+      {.assignments = {"admission.limit.max_limit=10", "admission.limit.initial_limit=10"}});
   EXPECT_EQ(ran.status, 0) << ran.out << ran.err;
   EXPECT_THAT(ran.out, HasSubstr("upstream app"));
   EXPECT_THAT(ran.out, HasSubstr("recorded    replayed    forecast"));
@@ -56,7 +56,9 @@ TEST(Replay, WithoutAChangeItPrintsTheFit) {
 }
 
 TEST(Replay, JsonHasTheSameNumbers) {
-  const Ran ran = replayed({.assignments = {"upstream.app.max_limit=10"}, .json = true});
+  const Ran ran =
+      replayed({.assignments = {"upstream.app.initial_limit=10", "upstream.app.max_limit=10"},
+                .json = true});
   ASSERT_EQ(ran.status, 0) << ran.err;
   const auto page = nlohmann::json::parse(ran.out);
   EXPECT_TRUE(page["fits"]);

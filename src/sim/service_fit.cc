@@ -11,7 +11,7 @@ namespace {
 using policy::RecordedDecision;
 
 constexpr std::size_t kSlicesMax = 200;
-constexpr std::size_t kPerSlice = 40;      // answers that make a mean worth something
+constexpr std::size_t kPerSlice = 40;     // answers that make a mean worth something
 constexpr std::size_t kValuesMax = 2000;  // of the distribution
 constexpr double kQuietShare = 0.2;       // of the slices, those with least in flight
 constexpr double kSaturated = 1.25;       // latency over that of quiet slices
