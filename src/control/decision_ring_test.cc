@@ -64,9 +64,9 @@ TEST(DecisionRing, AReaderThatComesBackGetsOnlyWhatIsNew) {
 // that it lost the count is exact. The writer goes on until the readers have read enough, so it
 // overwrites what they copy.
 TEST(DecisionRing, ReadersBesideTheWriterSeeWholeDecisionsAndExactCounts) {
-  constexpr int kRounds = 30;
+  constexpr int kRounds = 60;
   constexpr int kReaders = 3;
-  constexpr std::size_t kCapacity = 4000;
+  constexpr std::size_t kCapacity = 5000;
   DecisionRing ring(kCapacity);
   std::latch start(kReaders + 1);
   std::atomic<int> reading{kReaders};
