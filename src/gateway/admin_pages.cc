@@ -15,6 +15,7 @@
 #include "admin_host.h"
 #include "asset_page.h"
 #include "explain.h"
+#include "live/live_feed.h"
 #include "recorder_pages.h"
 
 namespace weir::inline v0::gateway {
@@ -413,6 +414,8 @@ constexpr std::string_view kIndex =
     "  /pools                every bounded pool: used, peak, capacity, exhausted\n"
     "  /actors?top=10        who has most in flight\n"
     "  /endpoints            each endpoint: in or out, why, since when; and where they come from\n"
+    "  /diagnose             whose fault it is that an upstream refuses, fails or is slow\n"
+    "  /live                 the stream of the dashboard: an event per second\n"
     "  /config               the configuration in force\n"
     "  /explain?class=low&actor=alice&upstream=app\n"
     "                        what would be decided now, step by step; takes nothing\n"
@@ -458,6 +461,8 @@ AdminPage admin_page(const GatewayView& view, const AdminRequest& request, TimeP
   }
   if (path == "/explain") return explain_page(view, request, now);
   if (path == "/recording") return recording_page(view.core, request.query, now);
+  if (path == "/diagnose") return diagnose_page(view, request);
+  if (path == "/live") return live_page(view, request);
   return text_page("no such page; / lists them\n", 404);
 }
 

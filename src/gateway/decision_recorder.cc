@@ -1,6 +1,9 @@
 #include "decision_recorder.h"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
+#include <system_error>
 
 #include "weir/experimental/config/print.h"
 
@@ -14,6 +17,18 @@ namespace {
 template <class Tag>
 Tag tag_from(std::uint64_t hash) noexcept {
   return static_cast<Tag>(hash | 1U);
+}
+
+constexpr int kTagBase = 16;
+
+/// What tag_name() was given.
+std::optional<std::uint32_t> tag_named(std::string_view name) noexcept {
+  if (!name.starts_with('~')) return std::nullopt;
+  name.remove_prefix(1);
+  std::uint32_t tag = 0;
+  const char* const last = name.data() + name.size();
+  const auto [end, error] = std::from_chars(name.data(), last, tag, kTagBase);
+  return error == std::errc() && end == last ? std::optional(tag) : std::nullopt;
 }
 
 }  // namespace
@@ -48,16 +63,18 @@ std::vector<policy::DecisionWords> DecisionRecorder::all() const {
 
 std::optional<policy::RecordedDecision> DecisionRecorder::find(std::string_view id) const {
   const std::uint32_t tag = tag_of_request(id);
+  const std::optional<std::uint32_t> named = tag_named(id);
   std::optional<policy::RecordedDecision> newest;
   for (const policy::DecisionWords& words : all()) {
     const auto decision = policy::unpack(words);
-    if (!decision || decision->request != tag) continue;
+    if (!decision || (decision->request != tag && decision->request != named)) continue;
     if (!newest || decision->at >= newest->at) newest = decision;
   }
   return newest;
 }
 
-std::vector<policy::RecordedDecision> DecisionRecorder::newest_refusals(std::size_t count) const {
+std::vector<policy::RecordedDecision> DecisionRecorder::newest_refusals(
+    std::size_t count, std::optional<ScopeId> scope) const {
   const auto later = [](const policy::RecordedDecision& a, const policy::RecordedDecision& b) {
     return a.ended_at() > b.ended_at();
   };
@@ -70,6 +87,7 @@ std::vector<policy::RecordedDecision> DecisionRecorder::newest_refusals(std::siz
     for (auto one = words.rbegin(); one != words.rend() && taken < count; ++one) {
       const auto decision = policy::unpack(*one);
       if (!decision || !decision->refused()) continue;
+      if (scope && decision->scope != static_cast<std::uint16_t>(*scope)) continue;
       newest.push_back(*decision);
       ++taken;
     }
@@ -115,6 +133,13 @@ std::string upstream_of(const policy::RecordedDecision& decision, const GatewayC
     if (static_cast<std::uint16_t>(one->scope()) == decision.scope) return one->name();
   }
   return {};
+}
+
+std::string tag_name(const policy::RecordedDecision& decision) {
+  std::array<char, 16> text;
+  const auto end =
+      std::to_chars(text.data(), text.data() + text.size(), decision.request, kTagBase).ptr;
+  return "~" + std::string(text.data(), end);
 }
 
 std::string_view reason_of(const policy::RecordedDecision& decision) noexcept {

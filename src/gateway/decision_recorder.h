@@ -47,10 +47,11 @@ class DecisionRecorder {
   [[nodiscard]] static std::uint32_t actor_tag(const Identity& actor) noexcept;
   [[nodiscard]] static std::uint16_t peer_tag(const Identity& peer) noexcept;
 
-  /// The newest decision about a request with that id.
+  /// The newest decision about a request with that id, or with a name that tag_name() gave.
   [[nodiscard]] std::optional<policy::RecordedDecision> find(std::string_view id) const;
-  /// The newest refused ones, newest first: for the live view.
-  [[nodiscard]] std::vector<policy::RecordedDecision> newest_refusals(std::size_t count) const;
+  /// The newest refused ones, of one scope or of all, newest first: for the live view.
+  [[nodiscard]] std::vector<policy::RecordedDecision> newest_refusals(
+      std::size_t count, std::optional<ScopeId> scope = std::nullopt) const;
   /// Everything that is kept, by loop.
   [[nodiscard]] std::vector<policy::DecisionWords> all() const;
 
@@ -73,6 +74,8 @@ class DecisionRecorder {
 /// "app"; empty for a request without an upstream, or of one that is gone.
 [[nodiscard]] std::string upstream_of(const policy::RecordedDecision& decision,
                                       const GatewayCore& core);
+/// "~1a2b3c4d": names a decision whose request id is not kept; /explain?id= takes it.
+[[nodiscard]] std::string tag_name(const policy::RecordedDecision& decision);
 /// "overload"; "admitted".
 [[nodiscard]] std::string_view reason_of(const policy::RecordedDecision& decision) noexcept;
 

@@ -49,11 +49,16 @@ TEST(DecisionRecorder, GivesTheNewestRefusalsOfAllLoops) {
   served.end = policy::DecisionEnd::kOk;
   recorder.put(0, served);
   const auto newest = recorder.newest_refusals(3);
+  EXPECT_TRUE(recorder.newest_refusals(3, ScopeId{4}).empty());
   ASSERT_EQ(newest.size(), 3U);
   EXPECT_EQ(newest[0].request, 99U);
   EXPECT_EQ(newest[1].request, 98U);
   EXPECT_EQ(newest[2].request, 97U);
   EXPECT_TRUE(made(1).newest_refusals(3).empty());
+  const auto named = recorder.find(tag_name(newest[1]));
+  ASSERT_TRUE(named.has_value()) << "by its name, since the id is not kept";
+  EXPECT_EQ(*named, newest[1]);
+  EXPECT_FALSE(recorder.find("~zz").has_value());
 }
 
 }  // namespace

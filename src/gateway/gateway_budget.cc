@@ -11,6 +11,7 @@
 #include "admin_server.h"
 #include "core.h"
 #include "decision_recorder.h"
+#include "live/live_sampler.h"
 #include "proxied_request.h"
 #include "token_verifier.h"
 #include "upstream/upstream.h"
@@ -66,6 +67,15 @@ std::uint64_t endpoints_max(const config::Config& config) {
   }
   return all + config.reload.upstreams_spare * largest;
 }
+
+}  // namespace
+
+LiveSampler::Bounds live_bounds(const config::Config& config) {
+  return {.upstreams = UpstreamRoom::laid_out(config).upstreams,
+          .endpoints = static_cast<std::size_t>(endpoints_max(config))};
+}
+
+namespace {
 
 /// The largest addends, largest first, and the sum of the others.
 std::vector<MemoryAddend> largest(std::vector<MemoryAddend> addends) {
@@ -143,16 +153,15 @@ MemoryBudget gateway_budget(const config::Config& config) {
           upstream::kReadClassesMax * sizeof(upstream::ReadLatency),
       "endpoints, spare ones included; a queue per loop, 2 KiB per route for the latencies of "
       "reads");
-  add("gateway recorder", 1, DecisionRecorder::kBytes,
-      "the newest decisions, 40 bytes each, over all loops");
-  if (!config.recorder.folder.empty()) {
-    // Copied from the rings at once, in bytes for the file, and a piece of an overload's file.
-    add("gateway recorder files", 4, DecisionRecorder::kBytes, "recorder.folder is set");
-  }
+  // With files: copied from the rings at once, in bytes for the file, and pieces of it.
+  add("gateway recorder", config.recorder.folder.empty() ? 1 : 5, DecisionRecorder::kBytes,
+      "the newest decisions; 4 more if recorder.folder is set");
   add("gateway logs", 4, kLogBufferBytes, "two logs, two buffers each");
   if (config.admin.listen) {
     add("gateway admin", 1, admin_worst_case_bytes(config),
-        "its own small server, and pages under way");
+        "its own small server, pages and messages under way");
+    add("gateway history", 1, LiveSampler::memory_bytes(live_bounds(config)),
+        "a quarter of an hour of each upstream, 20 seconds of each endpoint");
   }
   const std::uint64_t own = budget.total_bytes() - before;
   add("gateway page tables", own / kPage + 512, 8, "8 bytes per page");
