@@ -4,6 +4,9 @@
 
 #include "weir/experimental/gateway/gateway_budget.h"
 
+#include "core.h"
+#include "live/live_views.h"
+
 namespace weir::gateway {
 namespace {
 
@@ -59,6 +62,31 @@ TEST(DecisionRecorder, GivesTheNewestRefusalsOfAllLoops) {
   ASSERT_TRUE(named.has_value()) << "by its name, since the id is not kept";
   EXPECT_EQ(*named, newest[1]);
   EXPECT_FALSE(recorder.find("~zz").has_value());
+}
+
+TEST(DecisionRecorder, TheLiveViewShowsTheNewestRefusalsOfItsUpstream) {
+  config::Config config;
+  config.upstreams.resize(1);
+  config.upstreams[0].name = "app";
+  config.upstreams[0].endpoints = {*upstream::parse_source("127.0.0.1:1")};
+  ASSERT_TRUE(config.validate().empty());
+  GatewayCore core(config, 1, Rng(1), {});
+  RecordedDecision decision = refusal(5, 0xABCD);
+  decision.reason = static_cast<std::uint8_t>(Reason::kOverload);
+  decision.priority = Priority::kLow;
+  decision.limit = 44;
+  decision.in_flight = 41;
+  core.recorder.put(0, decision);  // of no upstream
+  decision.scope = static_cast<std::uint16_t>(ScopeId::kFirst);
+  core.recorder.put(0, decision);
+  const LiveJson recent = recent_refusals(core, "app", time_from_ns(0));
+  ASSERT_EQ(recent.size(), 1U);
+  EXPECT_EQ(recent[0]["id"], "~abcd");
+  EXPECT_EQ(recent[0]["class"], "low");
+  EXPECT_EQ(recent[0]["reason"], "overload");
+  EXPECT_EQ(recent[0]["limit"], 44);
+  EXPECT_EQ(recent[0]["in_flight"], 41);
+  EXPECT_TRUE(recent_refusals(core, "gone", time_from_ns(0)).empty());
 }
 
 }  // namespace

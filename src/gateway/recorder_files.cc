@@ -100,7 +100,7 @@ void RecorderFiles::failed(std::errc why, Duration now) {
 }
 
 void RecorderFiles::watch_overload(bool overloaded, Duration now) {
-  const bool begins = overloaded && !std::exchange(overloaded_, overloaded);
+  const bool begins = !std::exchange(overloaded_, overloaded) && overloaded;
   if (began_ && now >= *began_ + kAround) {
     freeze(now);
     began_.reset();

@@ -135,7 +135,7 @@ TEST_F(RecorderFilesTest, ADiskThatFailsIsSaidOnceAndTriedAgainAfterAMinute) {
   const std::vector<policy::DecisionWords> one = {at(seconds(1))};
   for (int i = 0; i < 10; ++i) files.write(one, 0, seconds(i));
   ASSERT_EQ(said.size(), 1U);
-  EXPECT_NE(said[0].find("No such file or directory"), std::string::npos) << said[0];
+  EXPECT_NE(said[0].find("no such file or directory"), std::string::npos) << said[0];
   EXPECT_NE(said[0].find("recorder.folder"), std::string::npos);
   EXPECT_TRUE(files.stats().failing);
   EXPECT_EQ(files.stats().lost, 10U);
