@@ -51,6 +51,7 @@ int main(int argc, char** argv) {
   weir::app::add_probe(program, status);
   weir::app::add_completion(program, status);
   weir::app::add_manual(program, status);
+  weir::app::add_replay(program, status);
   if (argc < 2) {
     std::cerr << program.help();
     return weir::app::kUsageError;

@@ -111,4 +111,28 @@ std::string print_config(const Config& config) {
   return out;
 }
 
+std::string print_admission(const Config& config) {
+  std::string out;
+  std::string_view section;
+  for (const Option<Config>& option : config_options()) {
+    if (!option.row.field.starts_with("admission.")) continue;
+    if (option.row.section != section) {
+      section = option.row.section;
+      out += "[" + std::string(section) + "]\n";
+    }
+    append_option(out, option, config);
+  }
+  upstream::UpstreamConfig nowhere;
+  nowhere.endpoints = {*upstream::parse_source("127.0.0.1:1")};
+  for (const upstream::UpstreamConfig& upstream : config.upstreams) {
+    out += "[[upstream]]\n";
+    for (const Option<upstream::UpstreamConfig>& option : upstream_options()) {
+      const bool limits = option.row.field.starts_with("limit.") || option.row.name == "name";
+      if (limits) append_option(out, option, upstream);
+      if (option.row.name == "endpoints") append_option(out, option, nowhere);
+    }
+  }
+  return out;
+}
+
 }  // namespace weir::inline v0::config

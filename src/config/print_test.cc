@@ -110,5 +110,29 @@ TEST(PrintConfig, EveryConfigurationReadsBackAsItself) {
   }
 }
 
+TEST(PrintAdmission, DecidesTheSameAndSaysNothingElse) {
+  Config config;
+  config.admission.max_concurrent = 77;
+  config.admission.modes.peer = RuleMode::kShadow;
+  config.admission.limit.policy = LimitKind::kVegas;
+  config.actors.api_key_header = "x-secret-name";
+  config.upstreams.resize(2);
+  config.upstreams[0].name = "app";
+  config.upstreams[0].endpoints = {*upstream::parse_source("192.0.2.7:80")};
+  config.upstreams[1].name = "reports";
+  config.upstreams[1].endpoints = config.upstreams[0].endpoints;
+  config.upstreams[1].limit.max_limit = 9;
+  config.upstreams[1].limit.initial_limit = 5;
+  const std::string text = print_admission(config);
+  EXPECT_EQ(text.find("192.0.2.7"), std::string::npos);
+  EXPECT_EQ(text.find("x-secret-name"), std::string::npos);
+  const LoadedConfig read = load_config(text, "printed.toml");
+  ASSERT_TRUE(read.ok()) << to_text(read.errors.front());
+  EXPECT_EQ(read.config.admission, config.admission);
+  ASSERT_EQ(read.config.upstreams.size(), 2U);
+  EXPECT_EQ(read.config.upstreams[0].name, "app");
+  EXPECT_EQ(read.config.limit_of(read.config.upstreams[1]), config.limit_of(config.upstreams[1]));
+}
+
 }  // namespace
 }  // namespace weir::config

@@ -230,6 +230,7 @@ ConfigErrors Config::validate() const {
   take(errors, "memory", memory.validate());
   take(errors, "dns", dns.validate());
   take(errors, "reload", reload.validate());
+  take(errors, "recorder", recorder.validate());
   take(errors, "hedge", hedge.validate());
   check_upstreams(errors, *this);
   check_routes(errors, *this);

@@ -279,6 +279,11 @@ std::uint32_t AdmissionController::limit(ScopeId scope) const noexcept {
   return impl_->scope_at(scope).limit();
 }
 
+ScopeLoad AdmissionController::load(ScopeId scope) const noexcept {
+  const Scope& one = impl_->scope_at(scope);
+  return {.limit = one.limit(), .in_flight = one.gate.sheddable(), .waiting = one.room.waiting()};
+}
+
 AdmissionStats AdmissionController::stats() const noexcept {
   AdmissionStats out;
   {

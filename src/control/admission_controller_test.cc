@@ -192,6 +192,18 @@ TEST(AdmissionController, AGoodConfigurationMakesOneThatWorks) {
   EXPECT_TRUE(controller.try_admit({}, kStart));
 }
 
+TEST(AdmissionController, TheLoadOfAScopeIsThatOfItsStats) {
+  AdmissionController controller(small_config(), Rng(1));
+  const auto permit = controller.try_admit({}, kStart);
+  ASSERT_TRUE(permit);
+  const ScopeLoad load = controller.load(ScopeId::kFirst);
+  const ScopeStats stats = controller.scope_stats(ScopeId::kFirst, kStart);
+  EXPECT_EQ(load.in_flight, 1U);
+  EXPECT_EQ(load.in_flight, stats.in_flight);
+  EXPECT_EQ(load.limit, stats.limit);
+  EXPECT_EQ(load.waiting, stats.waiting);
+}
+
 TEST(AdmissionController, ABadReconfigurationChangesNothing) {
   AdmissionController controller(small_config(), Rng(1));
   AdmissionConfig next = small_config();

@@ -16,6 +16,7 @@
 #include "asset_page.h"
 #include "explain.h"
 #include "live/live_feed.h"
+#include "recorder_pages.h"
 
 namespace weir::inline v0::gateway {
 namespace {
@@ -399,6 +400,11 @@ AdminPage ready_page(const GatewayView& view, const AdminConfig& config) {
   return text_page("ready\n");
 }
 
+/// Whether a request that was decided is asked about, and not one that is described.
+bool names_id(std::string_view query) noexcept {
+  return query.starts_with("id=") || query.find("&id=") != std::string_view::npos;
+}
+
 constexpr std::string_view kIndex =
     "weir admin\n"
     "  /metrics              Prometheus text\n"
@@ -414,7 +420,10 @@ constexpr std::string_view kIndex =
     "  /explain?class=low&actor=alice&upstream=app\n"
     "                        what would be decided now, step by step; takes nothing\n"
     "                        also: peer, bytes, cost, deadline_ms, attempt; route=0 takes class,\n"
-    "                        cost, modes and upstream of the first [[route]]\n";
+    "                        cost, modes and upstream of the first [[route]]\n"
+    "  /explain?id=REQUEST-ID\n"
+    "                        how a request was decided, with the numbers of that moment\n"
+    "  /recording?seconds=60 the newest decisions as a file for `weir replay`\n";
 
 }  // namespace
 
@@ -447,7 +456,11 @@ AdminPage admin_page(const GatewayView& view, const AdminRequest& request, TimeP
   if (path == "/actors") return actors_page(view, request);
   if (path == "/endpoints") return endpoints_page(view, now);
   if (path == "/config") return text_page(config::print_config(view.config()));
+  if (path == "/explain" && names_id(request.query)) {
+    return decided_page(view.core, request.query, now);
+  }
   if (path == "/explain") return explain_page(view, request, now);
+  if (path == "/recording") return recording_page(view.core, request.query, now);
   if (path == "/diagnose") return diagnose_page(view, request);
   if (path == "/live") return live_page(view, request);
   return text_page("no such page; / lists them\n", 404);

@@ -12,6 +12,7 @@ namespace weir::inline v0::gateway {
 /// The pages of the admin endpoint; docs/guide/gateway.md describes them.
 ///
 ///   /metrics /healthz /readyz /stats /pools /actors?top= /endpoints /config /explain?…
+///   /explain?id= /recording?seconds=
 ///
 /// No page changes anything or shows a secret.
 [[nodiscard]] AdminPage admin_page(const GatewayView& view, const AdminRequest& request,

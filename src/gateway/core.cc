@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "weir/experimental/io/clock.h"
+
 #include "forward_head.h"
 #include "upstream/kept_body.h"
 #include "upstream/upstream.h"
@@ -81,6 +83,7 @@ GatewayCore::GatewayCore(const config::Config& configured, std::uint32_t loops, 
                  .room = sizes.room,
                  .on_gone = parts.on_upstream_gone}),
       access_log(parts.access_log),
+      recorder(loops, rng.fork(), {.at = io::monotonic_now(), .unix_us = io::unix_millis() * 1000}),
       config_(configured) {
   config::Config nothing = configured;
   nothing.upstreams.clear();

@@ -13,6 +13,7 @@
 #include "weir/experimental/io/line_writer.h"
 
 #include "counters.h"
+#include "decision_recorder.h"
 #include "rules.h"
 #include "upstream/upstream_memory.h"
 #include "upstream_room.h"
@@ -88,6 +89,7 @@ struct GatewayCore {
   UpstreamTable upstreams;
   std::vector<std::unique_ptr<LoopCounters>> counters;  // by loop
   io::LineWriter* access_log;
+  DecisionRecorder recorder;
 
  private:
   mutable std::mutex config_mutex_;

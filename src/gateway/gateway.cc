@@ -29,9 +29,11 @@
 #include "gateway_sockets.h"
 #include "gateway_view.h"
 #include "housekeeping.h"
+#include "io/background.h"
 #include "live/live_sampler.h"
 #include "live_options.h"
 #include "operator_log.h"
+#include "recorder_files.h"
 
 namespace weir::inline v0::gateway {
 namespace {
@@ -106,6 +108,7 @@ struct Gateway::Impl {
     return {.clients = *server, .admin = admin ? &admin->server() : nullptr};
   }
   void leave_tunnels();
+  void keep_recorder_files();
 
   config::Config config;  // as given to the constructor
   std::unique_ptr<io::LineWriter> access_log;
@@ -118,6 +121,8 @@ struct Gateway::Impl {
   std::unique_ptr<GatewayView> view;
   std::vector<std::unique_ptr<GatewayLoop>> loops;
   std::unique_ptr<Housekeeping> housekeeping;
+  std::unique_ptr<RecorderFiles> recorder_files;
+  std::unique_ptr<io::Background> recorder_disk;
   std::unique_ptr<Server> server;
   std::unique_ptr<LiveSampler> history;
   std::unique_ptr<AdminServer> admin;
@@ -186,7 +191,37 @@ Result<void, GatewayError> Gateway::Impl::build() {
   housekeeping = std::make_unique<Housekeeping>(*core, *operators, *discoveries, threads->at(0));
   threads->at(0).call([this] { housekeeping->start(); });
   find_endpoints(*upstreams, config);
+  if (!config.recorder.folder.empty()) keep_recorder_files();
   return {};
+}
+
+/// On a thread of its own, because a disk may be slow. Ten times a second the rings of the loops
+/// hold what came meanwhile, up to 260,000 decisions per second.
+void Gateway::Impl::keep_recorder_files() {
+  constexpr Duration kEvery = std::chrono::milliseconds(100);
+  recorder_files = std::make_unique<RecorderFiles>(RecorderFiles::Setup{
+      .config = config.recorder,
+      .header = [this](std::uint64_t capacity) { return recording_header(*core, capacity); },
+      .say = [this](const std::string& line) { operators->say(line); },
+      .unix_seconds = io::unix_seconds,
+      .rng = Rng(io::random_seed())});
+  view->recorder_files = recorder_files.get();
+  recorder_disk = std::make_unique<io::Background>(
+      kEvery, [this, positions = std::vector<std::uint64_t>(),
+               fresh = std::vector<policy::DecisionWords>()]() mutable {
+        const TimePoint now = io::monotonic_now();
+        const Duration since = core->recorder.since_start(now);
+        std::uint64_t lost = 0;
+        fresh.clear();
+        core->recorder.copy_new(positions, fresh, lost);
+        recorder_files->write(fresh, lost, since);
+        bool overloaded = false;
+        const std::shared_ptr<const UpstreamSet> upstreams = core->upstreams.in_force();
+        for (const auto& one : upstreams->all) {
+          overloaded = overloaded || core->controller.is_overloaded(one->scope(), now);
+        }
+        recorder_files->watch_overload(overloaded, since);
+      });
 }
 
 Result<void, GatewayError> Gateway::Impl::listen(PassedSockets passed) {
@@ -397,6 +432,7 @@ void Gateway::stop() {
   if (self.discoveries) self.threads->at(0).call([&] { self.discoveries->stop(); });
   if (self.housekeeping) self.threads->at(0).call([&] { self.housekeeping->stop(); });
   if (self.threads) self.threads->stop();
+  self.recorder_disk.reset();
   self.live.reset();
   self.admin.reset();
   self.history.reset();
@@ -404,6 +440,7 @@ void Gateway::stop() {
   self.loops.clear();
   self.housekeeping.reset();
   self.view.reset();
+  self.recorder_files.reset();
   self.discoveries.reset();
   self.core.reset();
   self.threads.reset();

@@ -10,6 +10,7 @@
 
 #include "admin_server.h"
 #include "core.h"
+#include "decision_recorder.h"
 #include "live/live_sampler.h"
 #include "proxied_request.h"
 #include "token_verifier.h"
@@ -152,6 +153,9 @@ MemoryBudget gateway_budget(const config::Config& config) {
           upstream::kReadClassesMax * sizeof(upstream::ReadLatency),
       "endpoints, spare ones included; a queue per loop, 2 KiB per route for the latencies of "
       "reads");
+  // With files: copied from the rings at once, in bytes for the file, and pieces of it.
+  add("gateway recorder", config.recorder.folder.empty() ? 1 : 5, DecisionRecorder::kBytes,
+      "the newest decisions; 4 more if recorder.folder is set");
   add("gateway logs", 4, kLogBufferBytes, "two logs, two buffers each");
   if (config.admin.listen) {
     add("gateway admin", 1, admin_worst_case_bytes(config),

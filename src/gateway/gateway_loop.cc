@@ -179,6 +179,7 @@ void GatewayLoop::refuse_early(ServerStream& stream, const ServerRequest& reques
   (upstream != nullptr ? upstream->counters : counters_.none).refused[refusal.index()].add();
   RequestNote note;
   note.take_id(*request.headers, RequestId::draw(rng_).view());
+  record_early(note, refusal, upstream);
   LocalAnswer answer = answer_for(refusal, hint);
   answer.request_id = note.request_id();
   send_local(stream, answer, wanted_form(request));
@@ -192,6 +193,23 @@ void GatewayLoop::refuse_early(ServerStream& stream, const ServerRequest& reques
                .reason = refusal.name(),
                .aborted = {},
                .total = loop_.now() - request.received_at});
+}
+
+void GatewayLoop::record_early(const RequestNote& note, GatewayReason refusal,
+                               const LoopUpstream* upstream) noexcept {
+  policy::RecordedDecision decision;
+  decision.at = core_.recorder.since_start(loop_.now());
+  decision.request = core_.recorder.tag_of_request(note.id.view());
+  decision.reason = static_cast<std::uint8_t>(refusal.index());
+  if (upstream != nullptr) {
+    const ScopeId scope = upstream->served->scope();
+    const ScopeLoad load = core_.controller.load(scope);
+    decision.scope = static_cast<std::uint16_t>(scope);
+    decision.limit = load.limit;
+    decision.in_flight = load.in_flight;
+    decision.waiting = load.waiting;
+  }
+  record(decision);
 }
 
 // Without admission: it costs no more than a refusal would.

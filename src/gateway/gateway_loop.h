@@ -89,6 +89,9 @@ class GatewayLoop {
   [[nodiscard]] Duration retry_hint(ScopeId scope, Duration advised = {}) noexcept;
   /// Counts a critical request refused by the gateway itself; admission and server count theirs.
   void count_critical_shed() noexcept { counters_.critical_shed.add(); }
+  void record(const policy::RecordedDecision& decision) noexcept {
+    core_.recorder.put(index_, decision);
+  }
   /// Called after it is sent: records the time since `from`.
   void time_refusal(TimePoint from) noexcept;
 
@@ -102,6 +105,8 @@ class GatewayLoop {
   void on_headers(ServerStream& stream, const ServerRequest& request);
   void refuse_early(ServerStream& stream, const ServerRequest& request, const Caller& caller,
                     GatewayRefusal why, LoopUpstream* upstream);
+  void record_early(const RequestNote& note, GatewayReason refusal,
+                    const LoopUpstream* upstream) noexcept;
   void answer_here(ServerStream& stream, const ServerRequest& request, const Caller& caller,
                    const Route& route);
   void on_expiry(TimePoint now);

@@ -16,6 +16,7 @@
 #include "admin_request.h"
 #include "core.h"
 #include "operator_log.h"
+#include "recorder_files.h"
 
 namespace weir::inline v0::gateway {
 
@@ -33,6 +34,7 @@ struct GatewayView {
   std::function<ServerStats()> server_stats;
   /// The sources of one upstream.
   std::function<std::vector<upstream::SourceStatus>(const ServedUpstream&)> sources;
+  const RecorderFiles* recorder_files = nullptr;  // none: in memory only
   AdminActions* actions = nullptr;  // nullptr: nothing can be changed
   LiveSampler* live = nullptr;      // nullptr: there is no admin endpoint
   std::string host_name;            // of the machine

@@ -50,6 +50,7 @@ class Scrape {
     requests();
     upstreams();
     tunnels();
+    recorder();
     process();
     return !page_.full();
   }
@@ -123,6 +124,7 @@ class Scrape {
   void requests();
   void upstreams();
   void tunnels();
+  void recorder();
   void process();
 
   const GatewayView& view_;
@@ -424,6 +426,21 @@ void Scrape::tunnels() {
               [](std::size_t k) { return kTunnelEndNames[k]; });
   per_counter(kTunnelBytes, count(), &UpstreamCounters::tunnel_bytes, 0,
               [](std::size_t k) { return kTunnelWays[k]; });
+}
+
+void Scrape::recorder() {
+  const RecorderFiles::Stats files =
+      view_.recorder_files != nullptr ? view_.recorder_files->stats() : RecorderFiles::Stats{};
+  page_.family(kRecorderDecisions);
+  page_.sample({}, core_.recorder.recorded());
+  page_.family(kRecorderWritten);
+  page_.sample({}, files.written);
+  page_.family(kRecorderDropped);
+  page_.sample({}, files.lost);
+  page_.family(kRecorderFiles);
+  page_.sample({}, files.frozen);
+  page_.family(kRecorderFailing);
+  page_.sample({}, std::uint64_t{files.failing});
 }
 
 void Scrape::process() {

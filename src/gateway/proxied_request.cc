@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
 
 #include "weir/base/assert.h"
 
@@ -123,6 +124,7 @@ void ProxiedRequest::begin(const ServerRequest& request, const Route& route, con
 
   const RequestId id = RequestId::draw(home_.rng());
   note_.take_id(*request.headers, id.view());
+  begin_record(ask);
   if (route.config.identity_required && !actor.identity.present()) {
     if (home_.log().on()) note_.take(request, caller);
     return refuse(actor.throttled ? GatewayRefusal::kTokenRate : GatewayRefusal::kNoActor);
@@ -147,6 +149,37 @@ void ProxiedRequest::note_limit() noexcept {
   note_.limit = home_.core().controller.limit(to_.served->scope());
 }
 
+void ProxiedRequest::begin_record(const AdmissionRequest& ask) noexcept {
+  const DecisionRecorder& recorder = home_.core().recorder;
+  decision_.request = recorder.tag_of_request(note_.id.view());
+  decision_.actor = DecisionRecorder::actor_tag(ask.actor);
+  decision_.peer = DecisionRecorder::peer_tag(ask.peer);
+  decision_.scope = static_cast<std::uint16_t>(ask.scope);
+  decision_.priority = ask.priority;
+  decision_.hedge = ask.hedge;
+  decision_.mode = home_.core().controller.modes(ask.modes).limit;
+  decision_.bytes = ask.bytes;
+  decision_.cost = ask.cost;
+}
+
+void ProxiedRequest::record_numbers() noexcept {
+  const ScopeLoad load = home_.core().controller.load(scope());
+  decision_.limit = load.limit;
+  decision_.in_flight = load.in_flight;
+  decision_.waiting = load.waiting;
+}
+
+void ProxiedRequest::record(policy::DecisionEnd end, GatewayReason reason) noexcept {
+  if (std::exchange(recorded_, true)) return;
+  decision_.at = home_.core().recorder.since_start(asked_at_);
+  decision_.wait = waited_;
+  const Duration held = home_.now() - asked_at_ - waited_;
+  if (granted_) decision_.latency = upstream_time_ > Duration(0) ? upstream_time_ : held;
+  decision_.end = end;
+  decision_.reason = static_cast<std::uint8_t>(reason.index());
+  home_.record(decision_);
+}
+
 /// kAdmitted: it was not refused, but perhaps it waits.
 Reason ProxiedRequest::enter(const AdmissionRequest& ask) {
   if (!may_ask()) return settle({.reason = Reason::kOverload});
@@ -164,9 +197,11 @@ bool ProxiedRequest::may_ask() {
 Reason ProxiedRequest::settle(Entered entered) {
   const bool waits = entered.kind == Entered::Kind::kWaiting;
   const bool refused = entered.kind == Entered::Kind::kRefused;
+  record_numbers();
   if (waits || (refused && entered.reason == Reason::kOverload)) home_.short_of_places(*this);
   if (refused) return entered.reason;
   permit_ = std::move(entered.permit);
+  granted_ = !waits;
   if (waits) state_ = State::kWaiting;
   return Reason::kAdmitted;
 }
@@ -220,8 +255,10 @@ void ProxiedRequest::on_ready() {
   state_ = State::kJudged;
   waited_ = home_.now() - asked_at_;
   if (note_.taken) note_limit();
+  record_numbers();
   if (!decided) return refuse(decided.error());
   permit_ = std::move(*decided);
+  granted_ = true;
   launch();
 }
 

@@ -20,6 +20,7 @@
 
 #include "counters.h"
 #include "local_answer.h"
+#include "policy/recorded_decision.h"
 #include "request_log.h"
 #include "tunnel.h"
 #include "upstream/call.h"
@@ -114,6 +115,11 @@ class ProxiedRequest final : public Handler, public upstream::CallEvents {
   // Before the call to the upstream.
   void take_note(const ServerRequest& request, const Caller& caller, const Actor& actor);
   void note_limit() noexcept;  // the one in force when it was decided about
+  void begin_record(const AdmissionRequest& ask) noexcept;
+  /// The numbers when it was decided.
+  void record_numbers() noexcept;
+  /// Once, at its end.
+  void record(policy::DecisionEnd end, GatewayReason reason) noexcept;
   [[nodiscard]] Reason enter(const AdmissionRequest& ask);
   [[nodiscard]] bool may_ask();
   [[nodiscard]] Reason settle(Entered entered);
@@ -210,6 +216,9 @@ class ProxiedRequest final : public Handler, public upstream::CallEvents {
   bool request_ended_ = false;
   bool response_ended_ = false;
   Tunnel tunnel_;
+  bool recorded_ = false;
+  bool granted_ = false;  // it had a permit
+  policy::RecordedDecision decision_;
   RequestNote note_;
 };
 

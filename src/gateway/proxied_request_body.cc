@@ -120,6 +120,7 @@ bool ProxiedRequest::yield_if_slow(const SlowUploadRule& rule) {
 
 void ProxiedRequest::yield_place() {
   slow_ = EndedBy::kClient;
+  record(policy::DecisionEnd::kRefused, GatewayRefusal::kSlowBody);
   finish_permit(Outcome::kError);  // no sample: a slow client says nothing about the service
   refuse(GatewayRefusal::kSlowBody);
 }

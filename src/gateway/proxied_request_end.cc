@@ -44,6 +44,20 @@ bool is_slowness(CloseReason reason) noexcept {
   return reason == CloseReason::kBodyTimeout || reason == CloseReason::kWriteTimeout ||
          reason == CloseReason::kBackpressure;
 }
+policy::DecisionEnd end_of(Outcome outcome) noexcept {
+  switch (outcome) {
+    case Outcome::kOk:
+      return policy::DecisionEnd::kOk;
+    case Outcome::kIgnored:
+      return policy::DecisionEnd::kIgnored;
+    case Outcome::kOverload:
+      return policy::DecisionEnd::kOverload;
+    case Outcome::kError:
+      break;
+  }
+  return policy::DecisionEnd::kError;
+}
+
 /// How long an upstream may go on with a request after its client has left. Most answers come
 /// within it; then nothing was cut off, and the connection serves others.
 constexpr Duration kLingerMax = std::chrono::milliseconds(300);
@@ -92,6 +106,7 @@ Duration ProxiedRequest::advised_wait() const noexcept {
 void ProxiedRequest::refuse(GatewayReason refusal) {
   std::optional<Duration> hint;
   if (refusal.facts().pushback) hint = home_.retry_hint(scope());
+  record(policy::DecisionEnd::kRefused, refusal);
   finish_permit(Outcome::kIgnored);
   // Before it is sent, so that a client that has read it finds it counted.
   to_.counters.refused[refusal.index()].add();
@@ -135,6 +150,7 @@ void ProxiedRequest::answer(LocalAnswer answer) {
 
 /// Releases everything but the stream, which has ended or is no longer used.
 void ProxiedRequest::leave() {
+  record(policy::DecisionEnd::kIgnored, Reason::kAdmitted);  // its client left before its turn
   stream_ = nullptr;
   end_upload();
   call_.cancel();
@@ -227,6 +243,7 @@ void ProxiedRequest::end_service(Outcome outcome) noexcept {
 void ProxiedRequest::finish_permit(Outcome outcome) noexcept {
   if (!permit_) return;
   end_service(outcome);
+  record(end_of(outcome), Reason::kAdmitted);
   std::move(permit_).finish(outcome, home_.now());
 }
 

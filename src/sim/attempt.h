@@ -9,6 +9,7 @@
 
 #include "weir/base/assert.h"
 #include "weir/base/time.h"
+#include "weir/control/admission_stats.h"
 #include "weir/control/permit.h"
 #include "weir/control/waiter.h"
 #include "weir/policy/priority.h"
@@ -99,6 +100,7 @@ struct Attempt {
   std::uint32_t actor = kNoAttempt;  // index into the load's names
   std::uint32_t peer = kNoAttempt;
   std::uint32_t cost = 1;
+  bool hedge = false;  // of its caller: admitted last
   std::uint64_t bytes = 0;
   TimePoint called_at{};
   TimePoint waits_from{};
@@ -108,6 +110,7 @@ struct Attempt {
   Duration paused_before{};  // pauses of the service already added to its service time
   Duration paused_at_start{};
   Duration hint{};
+  ScopeLoad load_then{};  // when it was decided; only if decisions are recorded
   ReplicaCall replica{};
   void* world = nullptr;
   Permit permit{};
@@ -127,6 +130,7 @@ struct Attempt {
     actor = other.actor;
     peer = other.peer;
     cost = other.cost;
+    hedge = other.hedge;
     width = other.width;
     bytes = other.bytes;
     called_at = other.called_at;
@@ -139,6 +143,7 @@ struct Attempt {
     number = call_at = 0;
     cohort = load = parent = child = race = message = actor = peer = kNoAttempt;
     cost = 1;
+    hedge = false;
     width = 1;
     held = 0;
     bytes = 0;

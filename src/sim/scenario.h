@@ -55,13 +55,15 @@ struct CallerSpec {
 
 enum class ArrivalKind : std::uint8_t { kPoisson, kConstant, kBursts, kTrace, kClosed };
 
-/// One row of a trace: time,class,actor,bytes,cost.
+/// One row of a trace: time,class,actor,bytes,cost; peer and hedge come from recordings only.
 struct TraceRow {
   Duration at{};
   Priority priority = Priority::kNormal;
   std::uint32_t actor = 0;  // 0: none; else 1 + index into the load's actors
   std::uint64_t bytes = 0;
   std::uint32_t cost = 1;
+  std::uint32_t peer = 0;  // 0: none; else 1 + index into the load's peers
+  bool hedge = false;      // a caller's second attempt
 };
 
 /// A group of clients with the same behaviour.

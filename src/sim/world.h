@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "weir/base/rng.h"
@@ -15,6 +16,7 @@
 #include "attempt.h"
 #include "event_queue.h"
 #include "message_sender.h"
+#include "policy/recorded_decision.h"
 #include "policy/shared_baseline.h"
 #include "processor_sharing.h"
 #include "read_latencies.h"
@@ -39,6 +41,10 @@ struct Balance {
 /// Creates the limit policy of a service instead of its configuration; for experiments and tests.
 using PolicyMaker = std::function<std::unique_ptr<LimitPolicy>(const ServiceSpec&, Rng)>;
 
+/// Gets each decision of an admission controller when its request ends, with the index of the
+/// service as its scope.
+using DecisionSink = std::function<void(const policy::RecordedDecision&)>;
+
 /// One run of a scenario: callers, links, services and the real admission controllers between them,
 /// in virtual time.
 ///
@@ -54,6 +60,8 @@ class World {
   World(const World&) = delete;
   World& operator=(const World&) = delete;
 
+  /// From now on; what a gateway would record.
+  void record_decisions(DecisionSink sink) { sink_ = std::move(sink); }
   /// Runs all events up to `until`, which is at most end().
   void run_until(TimePoint until);
   /// The end of the run: the duration plus the time to drain.
@@ -213,6 +221,7 @@ class World {
   void answer(Attempt& attempt, CallEnd end);
   void leave_service(Service& service, Attempt& attempt);
   void finish_permit(Service& service, Attempt& attempt, Outcome outcome);
+  void record(const Attempt& attempt, policy::DecisionEnd end, Reason reason);
   void abandon(Attempt& attempt);
   void abandon_child(Attempt& parent);
   void lose_caller(Attempt& attempt, bool noticed);
@@ -306,6 +315,7 @@ class World {
   bool collecting_ = false;
   bool stalls_ = false;  // a gateway stalls at some time
   Balance balance_;
+  DecisionSink sink_;
 };
 
 }  // namespace weir::inline v0::sim

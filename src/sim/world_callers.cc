@@ -73,10 +73,12 @@ void World::start_call(std::uint32_t index, const TraceRow* row) {
   const std::uint32_t turn = load.turn++;
   if (row != nullptr) {
     if (row->actor > 0) attempt.actor = row->actor - 1;
+    if (row->peer > 0) attempt.peer = row->peer - 1;
+    attempt.hedge = row->hedge;
   } else if (spec.actors > 0) {
     attempt.actor = turn % spec.actors;
   }
-  if (spec.peers > 0) attempt.peer = turn % spec.peers;
+  if (row == nullptr && spec.peers > 0) attempt.peer = turn % spec.peers;
   ++balance_.started;
   ++recorder_.calls(attempt.cohort).offered;
   if (spec.sender) return put_message(attempt);

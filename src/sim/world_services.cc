@@ -10,7 +10,25 @@
 // The services: admission, the queue for the workers, the work, and its end.
 
 namespace weir::inline v0::sim {
+namespace {
+
 constexpr Duration kConnectRefused = std::chrono::microseconds(200);
+
+policy::DecisionEnd end_of(Outcome outcome) noexcept {
+  switch (outcome) {
+    case Outcome::kOk:
+      return policy::DecisionEnd::kOk;
+    case Outcome::kIgnored:
+      return policy::DecisionEnd::kIgnored;
+    case Outcome::kOverload:
+      return policy::DecisionEnd::kOverload;
+    case Outcome::kError:
+      break;
+  }
+  return policy::DecisionEnd::kError;
+}
+
+}  // namespace
 
 void World::on_ready(Waiter& waiter) noexcept {
   auto* attempt = static_cast<Attempt*>(waiter.context());
@@ -27,12 +45,14 @@ void World::reach(Attempt& attempt) {
   request.bytes = attempt.bytes;
   request.cost = attempt.cost;
   request.deadline = attempt.deadline;
+  request.hedge = attempt.hedge;
   if (attempt.load != kNoAttempt) {
     const Load& load = loads_[attempt.load];
     if (attempt.actor != kNoAttempt) request.actor = load.actors[attempt.actor];
     if (attempt.peer != kNoAttempt) request.peer = load.peers[attempt.peer];
   }
   Entered entered = service.controller->enter(request, attempt.waiter, now_);
+  if (sink_) attempt.load_then = service.controller->load(ScopeId::kFirst);
   switch (entered.kind) {
     case Entered::Kind::kAdmitted:
       attempt.permit = std::move(entered.permit);
@@ -57,6 +77,7 @@ void World::refuse(Attempt& attempt, Reason reason) {
   Service& service = services_[attempt.service];
   ServiceTotals& totals = recorder_.service(service.index);
   ++totals.refused[index_of(reason)];
+  if (sink_) record(attempt, policy::DecisionEnd::kRefused, reason);
   totals.refusal.add(now_ - attempt.waits_from);
   if (attempt.cohort != kNoAttempt) ++recorder_.calls(attempt.cohort).refused;
   if (!attempt.has_caller) return attempts_.give_back(attempt);
@@ -76,6 +97,7 @@ void World::collect_ready() {
     Attempt& attempt = attempts_[ready_[i]];
     Service& service = services_[attempt.service];
     Result<Permit, Reason> result = service.controller->collect(attempt.waiter, now_);
+    if (sink_) attempt.load_then = service.controller->load(ScopeId::kFirst);
     if (result) {
       attempt.permit = std::move(result).value();
       recorder_.service(service.index).wait.add(now_ - attempt.waits_from);
@@ -229,7 +251,30 @@ void World::finish_permit(Service& service, Attempt& attempt, Outcome outcome) {
     attempt.counted = false;
     --service.in_flight;
   }
-  if (attempt.permit) std::move(attempt.permit).finish(outcome, now_);
+  if (!attempt.permit) return;
+  if (sink_) record(attempt, end_of(outcome), Reason::kAdmitted);
+  std::move(attempt.permit).finish(outcome, now_);
+}
+
+void World::record(const Attempt& attempt, policy::DecisionEnd end, Reason reason) {
+  policy::RecordedDecision decision;
+  const bool refused = end == policy::DecisionEnd::kRefused;
+  decision.at = attempt.waits_from.time_since_epoch();
+  decision.actor = attempt.actor == kNoAttempt ? 0 : attempt.actor + 1;
+  decision.peer = static_cast<std::uint16_t>(attempt.peer == kNoAttempt ? 0 : attempt.peer + 1);
+  decision.scope = static_cast<std::uint16_t>(attempt.service);
+  decision.priority = attempt.priority;
+  decision.hedge = attempt.hedge;
+  decision.end = end;
+  decision.reason = static_cast<std::uint8_t>(reason);
+  decision.limit = attempt.load_then.limit;
+  decision.in_flight = attempt.load_then.in_flight;
+  decision.waiting = attempt.load_then.waiting;
+  decision.wait = (refused ? now_ : attempt.dispatched_at) - attempt.waits_from;
+  if (!refused) decision.latency = now_ - attempt.dispatched_at;
+  decision.bytes = attempt.bytes;
+  decision.cost = attempt.cost;
+  sink_(decision);
 }
 
 void World::complete(Attempt& attempt, Outcome outcome, CallEnd end) {

@@ -150,6 +150,8 @@ class AdmissionController {
                                      Duration advised = {}) const noexcept;
   /// The limit in force.
   [[nodiscard]] std::uint32_t limit(ScopeId scope) const noexcept;
+  /// The same with what counts against it. Cost: three loads; scope_stats() sums counters.
+  [[nodiscard]] ScopeLoad load(ScopeId scope) const noexcept;
   [[nodiscard]] AdmissionStats stats() const noexcept;
   [[nodiscard]] ScopeStats scope_stats(ScopeId scope, TimePoint now) const noexcept;
   /// The number of scopes that exist now.

@@ -32,6 +32,13 @@ struct ClassStats {
   bool standing = false;        // its waiters have 10 ms: the line did not get empty by itself
 };
 
+/// The numbers that decide about a limit.
+struct ScopeLoad {
+  std::uint32_t limit = 0;
+  std::uint32_t in_flight = 0;  // units, critical not counted
+  std::uint32_t waiting = 0;
+};
+
 /// The state of one scope. Counters never decrease. The fields are read one after the other, so
 /// they may differ by a few decisions.
 struct ScopeStats {

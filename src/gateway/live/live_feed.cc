@@ -186,7 +186,10 @@ LiveJson LiveFeed::tick() {
 }
 
 void LiveFeed::add_view(LiveJson& tick, const LiveUpstream& upstream) {
-  if (query_.view == LiveView::kRefusals) tick["refusals"] = refusals_view(sampler_, upstream);
+  if (query_.view == LiveView::kRefusals) {
+    tick["refusals"] = refusals_view(sampler_, upstream);
+    tick["refusals"]["recent"] = recent_refusals(view_.core, upstream.name, sampler_.now());
+  }
   if (query_.view == LiveView::kLimit) tick["limit"] = limit_view(upstream);
   if (query_.view == LiveView::kReplicas) {
     tick["replicas"] = replicas_.next(upstream, sampler_.now());

@@ -86,8 +86,25 @@ LiveJson refusals_view(const LiveSampler& sampler, const LiveUpstream& upstream)
   return {{"matrix", std::move(matrix)},
           {"shadow", std::move(shadow)},
           {"actors", parties(sampler.actors())},
-          {"peers", parties(sampler.peers())},
-          {"recent", LiveJson::array()}};
+          {"peers", parties(sampler.peers())}};
+}
+
+LiveJson recent_refusals(const GatewayCore& core, std::string_view upstream, TimePoint now) {
+  constexpr std::size_t kCount = 20;
+  LiveJson recent = LiveJson::array();
+  const std::shared_ptr<const UpstreamSet> upstreams = core.upstreams.in_force();
+  const std::shared_ptr<ServedUpstream> served = upstreams->find(upstream);
+  if (served == nullptr) return recent;
+  for (const auto& one : core.recorder.newest_refusals(kCount, served->scope())) {
+    recent.push_back({{"id", tag_name(one)},
+                      {"age_ms", number(to_millis(core.recorder.since_start(now) - one.at))},
+                      {"class", name_of(one.priority)},
+                      {"reason", reason_of(one)},
+                      {"in_flight", one.in_flight},
+                      {"limit", one.limit},
+                      {"waited_ms", number(to_millis(one.wait))}});
+  }
+  return recent;
 }
 
 LiveJson limit_view(const LiveUpstream& upstream) {

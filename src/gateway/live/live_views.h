@@ -11,6 +11,10 @@ namespace weir::inline v0::gateway {
 /// Refusals by reason and class over the last ten seconds, and who is refused.
 [[nodiscard]] LiveJson refusals_view(const LiveSampler& sampler, const LiveUpstream& upstream);
 
+/// The newest refusals of an upstream, from the decision recorder.
+[[nodiscard]] LiveJson recent_refusals(const GatewayCore& core, std::string_view upstream,
+                                       TimePoint now);
+
 /// The moves of the limit, and the knee.
 [[nodiscard]] LiveJson limit_view(const LiveUpstream& upstream);
 

@@ -34,6 +34,7 @@ struct Config {
   gateway::TrustConfig trust;
   io::DnsConfig dns;
   gateway::ReloadConfig reload;
+  gateway::RecorderConfig recorder;
   policy::HedgeConfig hedge;
   std::vector<upstream::UpstreamConfig> upstreams;
   std::vector<gateway::RouteConfig> routes;

@@ -129,6 +129,16 @@ struct ReloadConfig {
   [[nodiscard]] ConfigErrors validate() const;
 };
 
+/// Where the decision recorder keeps files; it always keeps the newest decisions in memory.
+struct RecorderConfig {
+  std::string folder;  // empty: no files
+  std::uint64_t file_bytes = std::uint64_t{64} << 20U;
+  std::uint32_t files_max = 8;  // beside the one that is written
+
+  bool operator==(const RecorderConfig&) const = default;
+  [[nodiscard]] ConfigErrors validate() const;
+};
+
 inline ConfigErrors AdminConfig::validate() const {
   ConfigErrors errors;
   if (listen && !listen->can_listen()) {
@@ -178,6 +188,17 @@ inline ConfigErrors ReloadConfig::validate() const {
   check_range(errors, "upstreams_spare", upstreams_spare, 0U, 512U);
   check_range(errors, "connections_spare", connections_spare, 0U, 1000000U);
   check_range(errors, "tls_connections_spare", tls_connections_spare, 0U, 1000000U);
+  return errors;
+}
+
+inline ConfigErrors RecorderConfig::validate() const {
+  constexpr std::uint64_t kMega = 1024 * 1024;
+  ConfigErrors errors;
+  if (folder.find('\0') != std::string::npos) {
+    add_error(errors, "folder", "with a zero byte", "the path of a folder, or empty");
+  }
+  check_range(errors, "file_bytes", file_bytes, 2 * kMega, 1024 * kMega);
+  check_range(errors, "files_max", files_max, 1U, 1000U);
   return errors;
 }
 
