@@ -14,5 +14,6 @@ void add_demo(CLI::App& program, int& status);
 void add_check(CLI::App& program, int& status);
 void add_budget(CLI::App& program, int& status);
 void add_simulate(CLI::App& program, int& status);
+void add_top(CLI::App& program, int& status);
 
 }  // namespace weir::app
