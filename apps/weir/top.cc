@@ -144,9 +144,9 @@ int show_top(const TopOptions& options) {
   if (tick.empty()) return unreachable(*client, stream);
   if (options.json) return print_json(options, stream, tick, snapshot);
   if (options.once) return print_once(snapshot, ui, client->name());
-  top::TopScreen screen(stream, ui, snapshot,
-                        {.address = client->name(), .looks = looks(),
-                         .interval_s = options.interval_s});
+  top::TopScreen screen(
+      stream, ui, snapshot,
+      {.address = client->name(), .looks = looks(), .interval_s = options.interval_s});
   return screen.run() ? kOk : kFailed;
 }
 

@@ -30,11 +30,10 @@ Block columns(const std::vector<double>& values, double top, int height, Style s
 
 std::string gauge(double share, int width, const std::string& inside) {
   const int room = std::max(0, width - 2);
-  const int full = std::isfinite(share)
-                       ? static_cast<int>(std::lround(std::clamp(share, 0.0, 1.0) * room))
-                       : 0;
   const std::string shown = cut(inside, room);
   const int bar = room - cells(shown);
+  const double part = std::isfinite(share) ? std::clamp(share, 0.0, 1.0) : 0;
+  const int full = static_cast<int>(std::lround(part * bar));
   std::string text = "[";
   for (int i = 0; i < bar; ++i) text += i < full ? "█" : " ";
   return text + shown + "]";

@@ -25,7 +25,9 @@ std::string_view sequence_of(Style style, bool colour) {
   return "";
 }
 
-Line in_charset(const Line& line, Looks looks) { return looks.utf8 ? line : line.in_ascii(); }
+Line in_charset(const Line& line, Looks looks) {
+  return looks.utf8 ? line : line.in_ascii();
+}
 
 }  // namespace
 

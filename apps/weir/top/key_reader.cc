@@ -83,9 +83,9 @@ std::vector<Key> KeyReader::feed(std::string_view bytes) {
       const std::string_view rest = std::string_view(kept_).substr(at + 1);
       const std::optional<std::size_t> length = sequence_length(rest);
       if (!length) break;
-      const auto* found = std::find_if(
-          kSequences.begin(), kSequences.end(),
-          [&](const auto& one) { return one.first == rest.substr(0, *length); });
+      const auto* found = std::find_if(kSequences.begin(), kSequences.end(), [&](const auto& one) {
+        return one.first == rest.substr(0, *length);
+      });
       if (*length == 0) {
         keys.push_back({KeyKind::kEscape});
       } else {

@@ -58,7 +58,9 @@ Line Line::in_ascii() const {
   return out;
 }
 
-Line Line::in_style(Style style) const { return Line(plain(), style); }
+Line Line::in_style(Style style) const {
+  return Line(plain(), style);
+}
 
 Block beside(const Block& left, const Block& right, int left_width) {
   Block out;
@@ -71,6 +73,8 @@ Block beside(const Block& left, const Block& right, int left_width) {
   return out;
 }
 
-void append(Block& to, const Block& from) { to.insert(to.end(), from.begin(), from.end()); }
+void append(Block& to, const Block& from) {
+  to.insert(to.end(), from.begin(), from.end());
+}
 
 }  // namespace weir::app::top

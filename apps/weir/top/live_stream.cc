@@ -21,7 +21,9 @@ namespace {
 constexpr std::size_t kStreamHeadMax = std::size_t{64} * 1024;
 constexpr std::size_t kRefusalMax = std::size_t{4} * 1024;
 
-std::string text_of_error(int number) { return errno_text(static_cast<std::errc>(number)); }
+std::string text_of_error(int number) {
+  return errno_text(static_cast<std::errc>(number));
+}
 
 /// The number behind `name: ` at the start of a line of `head`; 0 without one.
 int field_number(std::string_view head, std::string_view name) {

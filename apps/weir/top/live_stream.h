@@ -20,8 +20,8 @@ class LiveStream {
   LiveStream(NetAddress address, std::string host)
       : address_(std::move(address)), host_(std::move(host)) {}
 
-  /// Ends what was, and asks for `path`. Each stream begins with the whole history, so nothing of an
-  /// earlier one is continued.
+  /// Ends what was, and asks for `path`. Each stream begins with the whole history, so nothing of
+  /// an earlier one is continued.
   void open(const std::string& path);
   /// Ends it; `trouble` says why.
   void end(std::string trouble);

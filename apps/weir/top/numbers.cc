@@ -14,7 +14,9 @@ std::string with_unit(double value, const char* unit) {
   return text.data();
 }
 
-bool is_shown(double value) { return std::isfinite(value) && value >= 0; }
+bool is_shown(double value) {
+  return std::isfinite(value) && value >= 0;
+}
 
 }  // namespace
 

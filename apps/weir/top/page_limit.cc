@@ -26,10 +26,10 @@ Block facts(const PageInput& input) {
   if (!one->limit_reason.empty()) line.add(", last moved by " + one->limit_reason);
   out.push_back(line);
   const double demand = input.snapshot.limit.demand;
-  out.emplace_back("in flight " + count_text(now.in_flight) + " · waiting " +
-                   count_text(now.waiting) + " · demand " + count_text(demand) +
-                   (now.limit > 0 ? " (" + percent_text(demand / now.limit) + " of the limit)"
-                                  : std::string()));
+  out.emplace_back(
+      "in flight " + count_text(now.in_flight) + " · waiting " + count_text(now.waiting) +
+      " · demand " + count_text(demand) +
+      (now.limit > 0 ? " (" + percent_text(demand / now.limit) + " of the limit)" : std::string()));
   std::string latency = "p50 " + millis_text(now.p50_ms) + " · p99 " + millis_text(now.p99_ms) +
                         " · baseline " + millis_text(now.baseline_ms);
   if (now.baseline_ms > 0) {
@@ -129,11 +129,12 @@ Block moves(const PageInput& input, int cols) {
   std::stable_sort(newest.begin(), newest.end(),
                    [](const LimitMove& a, const LimitMove& b) { return a.at > b.at; });
   for (const LimitMove& move : newest) {
-    table.add({{duration_text(std::max(0.0, input.snapshot.now - move.at)), Style::kFaint},
-               {count_text(move.from)},
-               {count_text(move.to)},
-               {signed_text(move.to - move.from), move.to < move.from ? Style::kWarn : Style::kGood},
-               {move.reason}});
+    table.add(
+        {{duration_text(std::max(0.0, input.snapshot.now - move.at)), Style::kFaint},
+         {count_text(move.from)},
+         {count_text(move.to)},
+         {signed_text(move.to - move.from), move.to < move.from ? Style::kWarn : Style::kGood},
+         {move.reason}});
   }
   if (table.empty()) {
     out.emplace_back("  it has not moved", Style::kFaint);
@@ -153,8 +154,8 @@ Block limit_page(const PageInput& input) {
   append(out, history(input, height));
   if (input.cols >= kBesideFrom) {
     const int left = std::min(input.cols * 3 / 5, 11 + 32 * 4);
-    append(out, beside(knee_chart(input, left, height + 2),
-                       moves(input, input.cols - left - 2), left));
+    append(out,
+           beside(knee_chart(input, left, height + 2), moves(input, input.cols - left - 2), left));
   } else {
     append(out, knee_chart(input, input.cols, height + 1));
     append(out, moves(input, input.cols));

@@ -21,8 +21,7 @@ Block summary(const PageInput& input) {
   }
   Block out = {line.add(" · this gateway at most " + bytes_text(snapshot.ceiling_bytes))};
   Line pools("pressure of its pools: ");
-  pools.add(snapshot.pressure.empty() ? "-" : snapshot.pressure,
-            style_of_state(snapshot.pressure));
+  pools.add(snapshot.pressure.empty() ? "-" : snapshot.pressure, style_of_state(snapshot.pressure));
   const MemoryPage& page = snapshot.memory;
   if (page.cgroup_limit > 0) {
     const double others = std::max(0.0, page.cgroup_used - page.cgroup_mine);
@@ -53,13 +52,13 @@ Block pools(const PageInput& input, int cols) {
     if (!passes_filter(input.ui, one.name)) continue;
     if (input.ui.only_bad && one.exhausted <= 0) continue;
     const double share = one.capacity > 0 ? one.used / one.capacity : 0;
-    table.add({{one.name},
-               {gauge(share, kGauge, count_text(one.used)),
-                share >= 0.8 ? Style::kWarn : Style::kPlain},
-               {count_text(one.peak)},
-               {count_text(one.capacity)},
-               {count_text(one.exhausted), one.exhausted > 0 ? Style::kBad : Style::kFaint},
-               {one.bytes_each > 0 ? bytes_text(one.bytes_each) : ""}});
+    table.add(
+        {{one.name},
+         {gauge(share, kGauge, count_text(one.used)), share >= 0.8 ? Style::kWarn : Style::kPlain},
+         {count_text(one.peak)},
+         {count_text(one.capacity)},
+         {count_text(one.exhausted), one.exhausted > 0 ? Style::kBad : Style::kFaint},
+         {one.bytes_each > 0 ? bytes_text(one.bytes_each) : ""}});
   }
   Block out = {heading("pools, fullest first", cols)};
   if (table.empty()) {

@@ -72,8 +72,8 @@ Block upstream_table(const PageInput& input) {
       {.title = "why", .width = 6, .right = false, .drop = 6, .grows = true},
   };
   if (input.cols >= kSparkFrom) {
-    columns.push_back({.title = "offered, the last 60 s", .width = 22, .right = false, .drop = 9,
-                       .grows = true});
+    columns.push_back(
+        {.title = "offered, the last 60 s", .width = 22, .right = false, .drop = 9, .grows = true});
   }
   Table table(columns);
   for (const UpstreamNow* one : chosen(input)) {

@@ -11,7 +11,9 @@ namespace {
 constexpr int kNameCells = 10;
 constexpr int kValueCells = 9;
 
-int drawing_cells(int cols) { return std::max(1, cols - kNameCells - kValueCells - 2); }
+int drawing_cells(int cols) {
+  return std::max(1, cols - kNameCells - kValueCells - 2);
+}
 
 Style style_of_kind(std::string_view kind) {
   if (kind == "endpoint" || kind == "memory") return Style::kWarn;
@@ -55,9 +57,9 @@ Block event_lines(const PageInput& input, int rows, int cols) {
     out.push_back(line.add(event->text).fitted(cols));
   }
   if (out.empty()) {
-    out.emplace_back(input.ui.filter.empty() ? "  nothing happened yet"
-                                             : "  no event passes the filter",
-                     Style::kFaint);
+    out.emplace_back(
+        input.ui.filter.empty() ? "  nothing happened yet" : "  no event passes the filter",
+        Style::kFaint);
   }
   return out;
 }

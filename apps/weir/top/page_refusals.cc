@@ -21,11 +21,11 @@ Block matrix(const PageInput& input) {
     out.emplace_back("  nothing is refused", Style::kGood);
     return out;
   }
-  std::vector<Column> columns = {
-      {.title = "reason", .width = 14, .right = false, .grows = true}};
+  std::vector<Column> columns = {{.title = "reason", .width = 14, .right = false, .grows = true}};
   const std::size_t classes = std::min(kClassesMax, input.snapshot.classes.size());
   for (std::size_t i = 0; i < classes; ++i) {
-    columns.push_back({.title = input.snapshot.classes[i], .width = 8, .drop = static_cast<int>(i) + 2});
+    columns.push_back(
+        {.title = input.snapshot.classes[i], .width = 8, .drop = static_cast<int>(i) + 2});
   }
   columns.push_back({.title = "all", .width = 8});
   columns.push_back({.title = "share", .width = 6, .drop = 1});
@@ -47,8 +47,8 @@ Block matrix(const PageInput& input) {
   return out;
 }
 
-Block parties(const PageInput& input, std::string_view title,
-              const std::vector<RefusedParty>& all, int cols) {
+Block parties(const PageInput& input, std::string_view title, const std::vector<RefusedParty>& all,
+              int cols) {
   Table table({{.title = title, .width = 12, .right = false, .grows = true},
                {.title = "refused", .width = 8},
                {.title = "sum", .width = 7, .drop = 2},

@@ -103,9 +103,9 @@ ReplicasBody replicas_page(const PageInput& input) {
   }
   if (table.empty()) {
     const bool filtered = !input.ui.filter.empty() || input.ui.only_bad;
-    body.lines.emplace_back(page.total > 0 && filtered ? "  no replica passes the filter"
-                                                       : "  no replica is known yet",
-                            Style::kFaint);
+    body.lines.emplace_back(
+        page.total > 0 && filtered ? "  no replica passes the filter" : "  no replica is known yet",
+        Style::kFaint);
   } else {
     append(body.lines, table.lines(input.cols));
   }

@@ -69,9 +69,9 @@ std::string count_of(std::size_t n, const std::string& word) {
 Line banner(const Snapshot& snapshot, const UiState& ui, const Link& link, int cols) {
   Line line;
   if (link.stale) {
-    std::string text = snapshot.has_tick ? "STALE: nothing heard for " +
-                                               duration_text(link.silent_s)
-                                         : std::string("no answer");
+    std::string text = snapshot.has_tick
+                           ? "STALE: nothing heard for " + duration_text(link.silent_s)
+                           : std::string("no answer");
     if (!link.trouble.empty()) text += " (" + link.trouble + ")";
     text += link.again_in_s > 0 ? "; next attempt in " + duration_text(link.again_in_s + 0.99)
                                 : "; connecting";
@@ -124,7 +124,8 @@ Frame render(const Snapshot& snapshot, const UiState& ui, const Link& link, Scre
   frame.lines = {verdict_line(snapshot, link, cols), next_line(snapshot, cols), tabs(ui, cols),
                  banner(snapshot, ui, link, cols)};
   const int head = static_cast<int>(frame.lines.size());
-  const int body_rows = std::max(1, rows - head - (link.once ? 0 : 1));
+  const bool has_footer = !link.once && rows > head;
+  const int body_rows = std::max(1, rows - head - (has_footer ? 1 : 0));
   const PageInput input{.snapshot = snapshot, .ui = ui, .cols = cols, .rows = body_rows};
   if (!snapshot.has_tick && !ui.help) {
     frame.lines.emplace_back("");
@@ -140,8 +141,8 @@ Frame render(const Snapshot& snapshot, const UiState& ui, const Link& link, Scre
     const int first = std::clamp(ui.scroll, 0, frame.scroll_max);
     frame.lines.insert(frame.lines.end(), body.begin() + first, body.end());
   }
-  frame.lines.resize(static_cast<std::size_t>(rows - (link.once ? 0 : 1)));
-  if (!link.once) frame.lines.push_back(footer(ui, cols));
+  frame.lines.resize(static_cast<std::size_t>(rows - (has_footer ? 1 : 0)));
+  if (has_footer) frame.lines.push_back(footer(ui, cols));
   for (Line& line : frame.lines) line = line.fitted(cols);
   return frame;
 }

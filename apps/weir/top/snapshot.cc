@@ -26,7 +26,9 @@ double number(const Json& value) {
   const double read = value.get<double>();
   return std::isfinite(read) ? read : 0;
 }
-double number(const Json& object, const char* key) { return number(member(object, key)); }
+double number(const Json& object, const char* key) {
+  return number(member(object, key));
+}
 
 std::int64_t id_of(const Json& value) {
   const double read = number(value);
@@ -36,7 +38,9 @@ std::int64_t id_of(const Json& value) {
 std::string text(const Json& value) {
   return value.is_string() ? clean(value.get_ref<const std::string&>()) : std::string();
 }
-std::string text(const Json& object, const char* key) { return text(member(object, key)); }
+std::string text(const Json& object, const char* key) {
+  return text(member(object, key));
+}
 
 bool flag(const Json& object, const char* key) {
   const Json& value = member(object, key);
@@ -262,9 +266,8 @@ void take_replicas(Snapshot& snapshot, const Json& json) {
 void take_memory(MemoryPage& page, const Json& json) {
   if (const Json& addends = member(json, "addends"); addends.is_array()) {
     page.addends = list(addends, [](const Json& one) {
-      return Addend{.name = text(one, "name"),
-                    .bytes = number(one, "bytes"),
-                    .note = text(one, "note")};
+      return Addend{
+          .name = text(one, "name"), .bytes = number(one, "bytes"), .note = text(one, "note")};
     });
   }
   if (const Json& hints = member(json, "hints"); hints.is_array()) page.hints = texts(hints);
@@ -346,9 +349,8 @@ void take_tick(Snapshot& to, const Json& json) {
   to.now_of = list(member(json, "upstreams"), upstream_from);
   take_sparks(to);
   to.overrides = list(member(json, "overrides"), [](const Json& one) {
-    return Override{.kind = text(one, "kind"),
-                    .what = text(one, "what"),
-                    .left_s = number(one, "left_s")};
+    return Override{
+        .kind = text(one, "kind"), .what = text(one, "what"), .left_s = number(one, "left_s")};
   });
   add_events(to, member(json, "events"));
   if (const Json& row = member(json, "row"); row.is_array()) {

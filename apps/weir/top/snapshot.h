@@ -227,7 +227,6 @@ inline constexpr std::size_t kSparkMax = 60;
 
 /// Takes one message of the stream: `hello` begins anew and keeps what only ticks carry, so that
 /// the screen does not go blank; `tick` goes on. False: it is none of ours, nothing changed.
-[[nodiscard]] bool apply_message(Snapshot& snapshot, std::string_view event,
-                                 std::string_view data);
+[[nodiscard]] bool apply_message(Snapshot& snapshot, std::string_view event, std::string_view data);
 
 }  // namespace weir::app::top

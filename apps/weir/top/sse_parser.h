@@ -26,7 +26,7 @@ class SseParser {
  private:
   void take_line(std::string_view line, const std::function<void(SseEvent)>& on_event);
 
-  std::string line_;     // begun, not ended
+  std::string line_;       // begun, not ended
   bool after_cr_ = false;  // "\r\n" is one end of a line
   bool at_start_ = true;   // a byte order mark may stand there
   bool has_data_ = false;

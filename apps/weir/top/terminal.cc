@@ -54,7 +54,9 @@ int number_in_environment(const char* name) {
 
 }  // namespace
 
-Terminal::~Terminal() { leave(); }
+Terminal::~Terminal() {
+  leave();
+}
 
 bool Terminal::enter() {
   if (::isatty(STDOUT_FILENO) == 0 || ::tcgetattr(STDIN_FILENO, &g_before) != 0) return false;

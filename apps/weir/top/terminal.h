@@ -9,7 +9,8 @@
 
 namespace weir::app::top {
 
-/// The terminal as a screen: keys come one by one, the alternate screen is shown, the cursor is not.
+/// The terminal as a screen: keys come one by one, the alternate screen is shown, the cursor is
+/// not.
 ///
 /// Promises: the terminal is as before when this ends, also by SIGINT, SIGTERM, SIGHUP and by an
 /// abort. One object per process. Thread-safety: none.

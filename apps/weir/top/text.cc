@@ -27,12 +27,14 @@ constexpr std::array kWide = {
 
 // No cell of their own, or they change what stands around them: a name has no use for them here.
 constexpr std::array kNoCell = {
-    Range{0x0000, 0x001F},   Range{0x007F, 0x009F}, Range{0x00AD, 0x00AD},   Range{0x0300, 0x036F},
-    Range{0x0483, 0x0489},   Range{0x0591, 0x05BD}, Range{0x0610, 0x061C},   Range{0x064B, 0x065F},
-    Range{0x0E31, 0x0E31},   Range{0x0E34, 0x0E3A}, Range{0x0E47, 0x0E4E},   Range{0x115F, 0x11FF},
-    Range{0x180B, 0x180F},   Range{0x1AB0, 0x1AFF}, Range{0x1DC0, 0x1DFF},   Range{0x200B, 0x200F},
-    Range{0x2028, 0x202E},   Range{0x2060, 0x206F}, Range{0x20D0, 0x20FF},   Range{0x3164, 0x3164},
-    Range{0xFE00, 0xFE0F},   Range{0xFE20, 0xFE2F}, Range{0xFEFF, 0xFEFF},   Range{0xFFF0, 0xFFFB},
+    Range{0x0000, 0x001F},   Range{0x007F, 0x009F},   Range{0x00AD, 0x00AD},
+    Range{0x0300, 0x036F},   Range{0x0483, 0x0489},   Range{0x0591, 0x05BD},
+    Range{0x0610, 0x061C},   Range{0x064B, 0x065F},   Range{0x0E31, 0x0E31},
+    Range{0x0E34, 0x0E3A},   Range{0x0E47, 0x0E4E},   Range{0x115F, 0x11FF},
+    Range{0x180B, 0x180F},   Range{0x1AB0, 0x1AFF},   Range{0x1DC0, 0x1DFF},
+    Range{0x200B, 0x200F},   Range{0x2028, 0x202E},   Range{0x2060, 0x206F},
+    Range{0x20D0, 0x20FF},   Range{0x3164, 0x3164},   Range{0xFE00, 0xFE0F},
+    Range{0xFE20, 0xFE2F},   Range{0xFEFF, 0xFEFF},   Range{0xFFF0, 0xFFFB},
     Range{0x1F3FB, 0x1F3FF}, Range{0xE0000, 0xE0FFF}, Range{0xF0000, 0x10FFFF},
 };
 
@@ -43,7 +45,9 @@ bool is_in(const Ranges& ranges, char32_t point) {
   });
 }
 
-int cells_of(char32_t point) { return point >= 0x1100 && is_in(kWide, point) ? 2 : 1; }
+int cells_of(char32_t point) {
+  return point >= 0x1100 && is_in(kWide, point) ? 2 : 1;
+}
 
 // What stands for our own signs where the terminal is not UTF-8.
 constexpr std::array kAlike = {
@@ -79,7 +83,9 @@ char32_t next_point(std::string_view text, std::size_t& at) noexcept {
 }
 
 void append_point(std::string& text, char32_t point) {
-  const auto put = [&](char32_t byte) { text += static_cast<char>(static_cast<unsigned char>(byte)); };
+  const auto put = [&](char32_t byte) {
+    text += static_cast<char>(static_cast<unsigned char>(byte));
+  };
   if (point < 0x80) {
     put(point);
   } else if (point < 0x800) {

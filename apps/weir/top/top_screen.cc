@@ -16,8 +16,8 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr Duration kStaleAfter = seconds(3);
-constexpr Duration kGivenUpAfter = seconds(8);   // of silence
-constexpr Duration kAnswerWithin = seconds(5);   // of a new stream
+constexpr Duration kGivenUpAfter = seconds(8);  // of silence
+constexpr Duration kAnswerWithin = seconds(5);  // of a new stream
 constexpr Duration kFirstDelay = milliseconds(250);
 constexpr Duration kLongestDelay = seconds(5);
 constexpr Duration kEscapeAlone = milliseconds(40);
@@ -62,8 +62,8 @@ void TopScreen::wait() {
   std::array<pollfd, 3> fds = {
       pollfd{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0},
       pollfd{.fd = terminal_.signal_fd(), .events = POLLIN, .revents = 0},
-      pollfd{.fd = stream_.is_open() ? stream_.fd() : -1, .events = stream_.events(),
-             .revents = 0}};
+      pollfd{
+          .fd = stream_.is_open() ? stream_.fd() : -1, .events = stream_.events(), .revents = 0}};
   const int ready = ::poll(fds.data(), fds.size(), timeout);
   if (ready == 0 && keys_.is_waiting()) on_keys(keys_.flush());
   if (ready <= 0) return;

@@ -9,7 +9,9 @@ namespace {
 
 constexpr std::size_t kFilterMax = 64;
 
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+char lower(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
 
 std::string encoded(std::string_view text) {
   constexpr std::string_view kHex = "0123456789ABCDEF";
@@ -66,7 +68,8 @@ UiState on_typed(UiState state, const Key& key) {
       state.typing = false;
       break;
     case KeyKind::kBackspace:
-      while (!state.typed.empty() && (static_cast<unsigned char>(state.typed.back()) & 0xC0U) == 0x80)
+      while (!state.typed.empty() &&
+             (static_cast<unsigned char>(state.typed.back()) & 0xC0U) == 0x80)
         state.typed.pop_back();
       if (!state.typed.empty()) state.typed.pop_back();
       break;
@@ -204,9 +207,9 @@ std::string live_path(const UiState& state) {
 
 bool passes_filter(const UiState& state, std::string_view name) {
   const std::string_view part = state.filter;
-  return std::search(name.begin(), name.end(), part.begin(), part.end(), [](char a, char b) {
-           return lower(a) == lower(b);
-         }) != name.end() || part.empty();
+  return std::search(name.begin(), name.end(), part.begin(), part.end(),
+                     [](char a, char b) { return lower(a) == lower(b); }) != name.end() ||
+         part.empty();
 }
 
 }  // namespace weir::app::top

@@ -37,13 +37,13 @@ struct UiState {
   std::size_t sort = 0;  // of kSorts
   std::string filter;
   bool only_bad = false;
-  bool whole = false;   // charts show the whole quarter of an hour
+  bool whole = false;  // charts show the whole quarter of an hour
   bool paused = false;
   bool help = false;
   bool typing = false;  // the filter
   std::string typed;
-  int scroll = 0;           // lines of the page, or the chosen replica
-  int replicas_from = 0;    // where the list that is asked for begins
+  int scroll = 0;         // lines of the page, or the chosen replica
+  int replicas_from = 0;  // where the list that is asked for begins
   bool read_only = false;
   bool quit = false;
   bool suspend = false;
