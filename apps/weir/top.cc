@@ -1,4 +1,3 @@
-#include <cstdio>
 #include <cstdlib>
 #include <iostream>
 #include <memory>
@@ -56,11 +55,11 @@ std::string wanted_state(const TopOptions& options, top::UiState& ui) {
   return "--page " + options.page + ": there are " + names;
 }
 
-/// Waits for the next tick; its data, or nothing if the stream has ended or is silent too long.
-std::string next_tick(top::LiveStream& stream, top::Snapshot& snapshot) {
-  std::string tick;
+/// Waits for the next ticks; their data, or nothing if the stream has ended or is silent too long.
+std::vector<std::string> next_ticks(top::LiveStream& stream, top::Snapshot& snapshot) {
+  std::vector<std::string> ticks;
   const TimePoint end = io::monotonic_now() + kAnswerWithin;
-  while (tick.empty() && stream.is_open()) {
+  while (ticks.empty() && stream.is_open()) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - io::monotonic_now());
     pollfd one{.fd = stream.fd(), .events = stream.events(), .revents = 0};
     if (left.count() <= 0 || ::poll(&one, 1, static_cast<int>(left.count())) == 0) {
@@ -69,11 +68,11 @@ std::string next_tick(top::LiveStream& stream, top::Snapshot& snapshot) {
     }
     stream.on_ready([&](const top::SseEvent& event) {
       if (top::apply_message(snapshot, event.name, event.data) && event.name == "tick") {
-        tick = event.data;
+        ticks.push_back(event.data);
       }
     });
   }
-  return tick;
+  return ticks;
 }
 
 int unreachable(const AdminClient& client, const top::LiveStream& stream) {
@@ -89,16 +88,14 @@ int unreachable(const AdminClient& client, const top::LiveStream& stream) {
   return kFailed;
 }
 
-int print_json(const TopOptions& options, top::LiveStream& stream, std::string tick,
+int print_json(const TopOptions& options, top::LiveStream& stream, std::vector<std::string> ticks,
                top::Snapshot& snapshot) {
-  for (int number = 0; !tick.empty(); ++number) {
-    if (number % options.interval_s == 0) {
-      tick += '\n';
-      std::fwrite(tick.data(), 1, tick.size(), stdout);
-      if (std::fflush(stdout) != 0) return kOk;  // who read it has enough
+  for (int number = 0; !ticks.empty(); ticks = next_ticks(stream, snapshot)) {
+    for (const std::string& tick : ticks) {
+      if (number++ % options.interval_s != 0) continue;
+      std::cout << tick << std::endl;
+      if (!std::cout || options.once) return kOk;  // not good: who read it has enough
     }
-    if (options.once) return kOk;
-    tick = next_tick(stream, snapshot);
   }
   std::cerr << "weir top: " << stream.trouble() << "\n";
   return kFailed;
@@ -140,9 +137,9 @@ int show_top(const TopOptions& options) {
   top::LiveStream stream(*address, local ? "localhost" : client->name());
   top::Snapshot snapshot;
   stream.open(top::live_path(ui));
-  const std::string tick = next_tick(stream, snapshot);
-  if (tick.empty()) return unreachable(*client, stream);
-  if (options.json) return print_json(options, stream, tick, snapshot);
+  const std::vector<std::string> ticks = next_ticks(stream, snapshot);
+  if (ticks.empty()) return unreachable(*client, stream);
+  if (options.json) return print_json(options, stream, ticks, snapshot);
   if (options.once) return print_once(snapshot, ui, client->name());
   top::TopScreen screen(
       stream, ui, snapshot,

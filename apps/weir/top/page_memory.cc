@@ -15,18 +15,18 @@ Block summary(const PageInput& input) {
   Line line("memory ");
   if (snapshot.memory_readable) {
     line.add(gauge(snapshot.memory_share, kGauge, percent_text(snapshot.memory_share)));
-    line.add(" of the machine or container");
+    line.add(" of machine or container");
   } else {
     line.add("of the machine cannot be read", Style::kWarn);
   }
-  Block out = {line.add(" · this gateway at most " + bytes_text(snapshot.ceiling_bytes))};
-  Line pools("pressure of its pools: ");
+  Block out = {line.add(" · this gateway's ceiling " + bytes_text(snapshot.ceiling_bytes))};
+  Line pools("pressure: ");
   pools.add(snapshot.pressure.empty() ? "-" : snapshot.pressure, style_of_state(snapshot.pressure));
   const MemoryPage& page = snapshot.memory;
   if (page.cgroup_limit > 0) {
     const double others = std::max(0.0, page.cgroup_used - page.cgroup_mine);
     pools.add(" · container " + bytes_text(page.cgroup_used) + " of " +
-              bytes_text(page.cgroup_limit) + ": this gateway " + bytes_text(page.cgroup_mine) +
+              bytes_text(page.cgroup_limit) + ": mine " + bytes_text(page.cgroup_mine) +
               ", others " + bytes_text(others));
   }
   out.push_back(pools);

@@ -35,10 +35,10 @@ Line evidence(const Snapshot& snapshot) {
   Line line;
   line.add(verdict.upstream, Style::kStrong);
   line.add(": offered " + rate_text(verdict.offered));
-  if (verdict.usual_offered > 0) line.add(" (usual " + rate_text(verdict.usual_offered) + ")");
+  if (verdict.usual_offered > 0) line.add(" (usual " + count_text(verdict.usual_offered) + ")");
   line.add(" · answered " + rate_text(verdict.answered));
-  if (verdict.best_answered > 0) line.add(" (best " + rate_text(verdict.best_answered) + ")");
-  line.add(" · latency " + millis_text(verdict.latency_ms));
+  if (verdict.best_answered > 0) line.add(" (best " + count_text(verdict.best_answered) + ")");
+  line.add(" · " + millis_text(verdict.latency_ms));
   if (verdict.usual_latency_ms > 0) {
     line.add(" (usual " + millis_text(verdict.usual_latency_ms) + ")");
   }

@@ -82,10 +82,10 @@ ReplicasBody replicas_page(const PageInput& input) {
   const int chosen = std::clamp(input.ui.scroll, 0, body.scroll_max);
   const int last_first = std::max(0, body.scroll_max + 1 - body.page_rows);
   const int first = std::clamp(chosen - body.page_rows / 2, 0, last_first);
-  Table table({{.title = "replica", .width = 12, .right = false, .grows = true},
+  Table table({{.title = "replica", .width = 18, .right = false, .grows = true},
                {.title = "state", .width = 9, .right = false},
                {.title = "reason", .width = 8, .right = false, .drop = 2, .grows = true},
-               {.title = "since", .width = 6, .drop = 5},
+               {.title = "since", .width = 7, .drop = 5},
                {.title = "p50", .width = 7},
                {.title = "of all", .width = 6, .drop = 4},
                {.title = "p99", .width = 7, .drop = 1},
