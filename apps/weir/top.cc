@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include <nlohmann/json.hpp>
 #include <poll.h>
 #include <unistd.h>
 
@@ -101,6 +102,22 @@ int print_json(const TopOptions& options, top::LiveStream& stream, std::vector<s
   return kFailed;
 }
 
+/// POST /actions/drain; what the gateway says it does, or why it does not.
+Result<std::string, std::string> drain(const AdminClient& client, const top::DrainWish& wish,
+                                       bool dry_run) {
+  const nlohmann::json order = {
+      {"upstream", wish.upstream}, {"endpoint", wish.endpoint}, {"dry_run", dry_run}};
+  const auto answer = client.post("/actions/drain", order.dump());
+  if (!answer) return unexpected(answer.error());
+  const nlohmann::json page = nlohmann::json::parse(answer->body, nullptr, false);
+  const char* member = answer->status == 200 ? "preview" : "error";
+  const bool has_text = page.is_object() && page.contains(member) && page[member].is_string();
+  std::string text = has_text ? page[member].get<std::string>() : std::string();
+  if (answer->status == 200) return text;
+  if (text.empty()) text = "the gateway answers " + std::to_string(answer->status);
+  return unexpected(text);
+}
+
 top::Looks looks() {
   return {.colour = environment("NO_COLOR").empty(), .utf8 = top::is_utf8_locale()};
 }
@@ -141,9 +158,13 @@ int show_top(const TopOptions& options) {
   if (ticks.empty()) return unreachable(*client, stream);
   if (options.json) return print_json(options, stream, ticks, snapshot);
   if (options.once) return print_once(snapshot, ui, client->name());
-  top::TopScreen screen(
-      stream, ui, snapshot,
-      {.address = client->name(), .looks = looks(), .interval_s = options.interval_s});
+  top::TopScreen screen(stream, ui, snapshot,
+                        {.address = client->name(),
+                         .looks = looks(),
+                         .interval_s = options.interval_s,
+                         .drain = [&](const top::DrainWish& wish, bool dry_run) {
+                           return drain(*client, wish, dry_run);
+                         }});
   return screen.run() ? kOk : kFailed;
 }
 

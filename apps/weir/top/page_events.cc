@@ -23,6 +23,7 @@ Block help_page(const PageInput& input) {
       {"b", "show only what is bad"},
       {"z", "charts of the whole quarter of an hour, or of the last seconds"},
       {"p, space", "stand still; the gateway's messages are taken meanwhile"},
+      {"d", "drain the chosen replica for a time, after a question (Replicas)"},
       {"Ctrl-L, Ctrl-Z", "draw everything again; suspend"},
       {"q, Ctrl-C", "end"},
   };

@@ -77,6 +77,11 @@ Line banner(const Snapshot& snapshot, const UiState& ui, const Link& link, int c
                                 : "; connecting";
     return line.add(padded(text, cols), Style::kMarked);
   }
+  if (ui.drain.step == DrainStep::kOffered) {
+    const std::string text =
+        "y drains " + cut(ui.drain.endpoint, 40) + ", any other key does not: " + ui.drain.outcome;
+    return line.add(padded(text, cols), Style::kMarked);
+  }
   if (ui.paused) return line.add(padded("PAUSED: p goes on", cols), Style::kMarked);
   if (!ui.note.empty()) return line.add(ui.note, Style::kWarn).fitted(cols);
   if (!snapshot.overrides.empty()) {
@@ -90,13 +95,14 @@ Line banner(const Snapshot& snapshot, const UiState& ui, const Link& link, int c
   return line.add(rule, Style::kFaint);
 }
 
-Line footer(const UiState& ui, int cols) {
+Line footer(const Snapshot& snapshot, const UiState& ui, int cols) {
   if (ui.typing) return Line("show only: " + ui.typed + "_", Style::kStrong).fitted(cols);
   constexpr std::string_view kWide =
       "1-6 page  s sort  / filter  b bad  u upstream  z zoom  p pause  ? help  q quit";
   constexpr std::string_view kNarrow = "1-6 page  ? help  q quit";
-  const bool fits = cells(kWide) <= cols;
-  return Line(fits ? kWide : kNarrow, Style::kFaint).fitted(cols);
+  std::string keys(cells(kWide) <= cols ? kWide : kNarrow);
+  if (ui.page == Page::kReplicas && offers_actions(ui, snapshot)) keys = "d drain  " + keys;
+  return Line(keys, Style::kFaint).fitted(cols);
 }
 
 Block page_lines(const PageInput& input) {
@@ -142,7 +148,7 @@ Frame render(const Snapshot& snapshot, const UiState& ui, const Link& link, Scre
     frame.lines.insert(frame.lines.end(), body.begin() + first, body.end());
   }
   frame.lines.resize(static_cast<std::size_t>(rows - (has_footer ? 1 : 0)));
-  if (has_footer) frame.lines.push_back(footer(ui, cols));
+  if (has_footer) frame.lines.push_back(footer(snapshot, ui, cols));
   for (Line& line : frame.lines) line = line.fitted(cols);
   return frame;
 }

@@ -25,6 +25,16 @@ Link good_link() {
   return link;
 }
 
+/// Nothing in it is obeyed by a terminal: no control characters of either set.
+bool is_inert(std::string_view text) {
+  for (std::size_t at = 0; at < text.size();) {
+    const char32_t point = next_point(text, at);
+    const bool turns = point >= 0x202A && point <= 0x202E;
+    if (point < 0x20 || (point >= 0x7F && point < 0xA0) || point == 0xFFFD || turns) return false;
+  }
+  return true;
+}
+
 std::string title_of(Page page, ScreenSize size) {
   return "==== " + std::string(facts_of(page).title) + " " + std::to_string(size.cols) + "x" +
          std::to_string(size.rows) + "\n";
@@ -100,7 +110,7 @@ TEST(TopRender, FillsTheScreenExactlyWhateverItIsTold) {
           for (const Line& line : frame.lines) {
             ASSERT_LE(line.width(), cols) << name << " " << line.plain();
             ASSERT_EQ(line.width(), cells(line.plain()));
-            ASSERT_EQ(line.plain(), clean(line.plain(), 100000)) << "a terminal would obey it";
+            ASSERT_TRUE(is_inert(line.plain())) << "a terminal would obey it";
           }
         }
       }
@@ -154,7 +164,7 @@ TEST(TopRender, KeepsToItsWidthForAnySnapshot) {
     ASSERT_EQ(static_cast<int>(frame.lines.size()), size.rows);
     for (const Line& line : frame.lines) {
       ASSERT_LE(line.width(), size.cols);
-      ASSERT_EQ(line.plain(), clean(line.plain(), 100000));
+      ASSERT_TRUE(is_inert(line.plain()));
       ASSERT_EQ(cells(line.in_ascii().plain()), line.width());
     }
   }
@@ -181,6 +191,24 @@ TEST(TopRender, TellsOfOverridesPausesAndNotes) {
   EXPECT_EQ(banner(sick), "there is one upstream only");
   ui.paused = true;
   EXPECT_EQ(banner(sick).substr(0, 18), "PAUSED: p goes on ");
+}
+
+TEST(TopRender, AsksBeforeItDrains) {
+  Snapshot snapshot = sample_snapshot("sick_replica", Page::kReplicas);
+  snapshot.actions = "socket";
+  UiState ui;
+  ui.page = Page::kReplicas;
+  EXPECT_EQ(render(snapshot, ui, good_link(), {80, 24}).lines[23].plain().substr(0, 9),
+            "d drain  ");
+  ui.drain = {.step = DrainStep::kOffered,
+              .upstream = "app",
+              .endpoint = "10.0.0.7:8080",
+              .outcome = "38 of 41 remain"};
+  EXPECT_EQ(
+      render(snapshot, ui, good_link(), {80, 24}).lines[3].plain(),
+      "y drains 10.0.0.7:8080, any other key does not: 38 of 41 remain" + std::string(17, ' '));
+  ui.read_only = true;
+  EXPECT_EQ(render(snapshot, ui, good_link(), {80, 24}).lines[23].plain().substr(0, 8), "1-6 page");
 }
 
 TEST(TopRender, ScrollsAPageThatIsLongerThanTheScreen) {

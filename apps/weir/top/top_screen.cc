@@ -9,6 +9,8 @@
 
 #include "weir/experimental/io/clock.h"
 
+#include "text.h"
+
 namespace weir::app::top {
 namespace {
 
@@ -96,7 +98,29 @@ void TopScreen::on_keys(const std::vector<Key>& keys) {
     if (std::exchange(ui_.redraw, false)) writer_.forget();
     changed_ = true;
   }
+  go_on_with_drain();
   if (live_path(ui_) != path_) reopen(io::monotonic_now());
+}
+
+/// The gateway is asked at once: nothing else is drawn until it has answered.
+void TopScreen::go_on_with_drain() {
+  DrainWish& wish = ui_.drain;
+  if (wish.step == DrainStep::kAsked) {
+    const auto outcome = manner_.drain(wish, true);
+    if (outcome) {
+      wish.outcome = clean(*outcome);
+      wish.step = DrainStep::kOffered;
+      return;
+    }
+    ui_.note = "not possible: " + clean(outcome.error());
+  } else if (wish.step == DrainStep::kAgreed) {
+    const auto outcome = manner_.drain(wish, false);
+    ui_.note = outcome ? wish.endpoint + " drains: " + clean(*outcome)
+                       : "not drained: " + clean(outcome.error());
+  } else {
+    return;
+  }
+  wish = {};
 }
 
 void TopScreen::read_signals() {

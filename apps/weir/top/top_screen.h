@@ -1,7 +1,9 @@
 #pragma once
 
+#include <functional>
 #include <string>
 
+#include "weir/base/result.h"
 #include "weir/base/time.h"
 
 #include "frame_writer.h"
@@ -24,6 +26,8 @@ class TopScreen {
     std::string address;  // for messages
     Looks looks;
     int interval_s = 1;  // between two drawings
+    /// Asks the gateway to drain; with `dry_run`, what that would do. Its answer, or why not.
+    std::function<Result<std::string, std::string>(const DrainWish& wish, bool dry_run)> drain;
   };
   /// `stream` has been opened for `ui`; `snapshot` is what it has said.
   TopScreen(LiveStream& stream, UiState ui, Snapshot snapshot, Manner manner);
@@ -36,6 +40,7 @@ class TopScreen {
   void read_keys();
   void on_keys(const std::vector<Key>& keys);
   void on_event(const SseEvent& event);
+  void go_on_with_drain();
   void read_signals();
   void look_after_stream(TimePoint now);
   void on_lost(TimePoint now);

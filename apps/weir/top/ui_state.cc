@@ -56,6 +56,36 @@ UiState next_upstream(UiState state, const Snapshot& snapshot) {
   return state;
 }
 
+UiState ask_for_drain(UiState state, const Snapshot& snapshot) {
+  const int at = state.scroll - static_cast<int>(snapshot.replicas.from);
+  if (state.read_only) {
+    state.note = "--read-only: no actions";
+  } else if (!offers_actions(state, snapshot)) {
+    state.note = "this gateway takes no actions: set admin.actions in its configuration";
+  } else if (state.page != Page::kReplicas) {
+    state.note = "d drains the replica that is chosen on page 4";
+  } else if (at >= 0 && at < static_cast<int>(snapshot.replicas.order.size())) {
+    const auto found =
+        snapshot.replicas.known.find(snapshot.replicas.order[static_cast<std::size_t>(at)]);
+    if (found == snapshot.replicas.known.end()) return state;
+    state.drain = {.step = DrainStep::kAsked,
+                   .upstream = snapshot.upstream,
+                   .endpoint = found->second.endpoint,
+                   .outcome = {}};
+  }
+  return state;
+}
+
+UiState on_answer(UiState state, const Key& key) {
+  if (key.kind == KeyKind::kPoint && key.point == 'y') {
+    state.drain.step = DrainStep::kAgreed;
+  } else {
+    state.drain = {};
+    state.note = "nothing was drained";
+  }
+  return state;
+}
+
 UiState on_typed(UiState state, const Key& key) {
   switch (key.kind) {
     case KeyKind::kEnter:
@@ -121,6 +151,8 @@ UiState on_letter(UiState state, char32_t letter, const Snapshot& snapshot) {
     case 'z':
       state.whole = !state.whole;
       return state;
+    case 'd':
+      return ask_for_drain(std::move(state), snapshot);
     case 'j':
       return moved(std::move(state), 1);
     case 'k':
@@ -173,6 +205,8 @@ UiState on_key(UiState state, const Key& key, const Snapshot& snapshot) {
   state.note.clear();
   if (key.kind == KeyKind::kInterrupt) {
     state.quit = true;
+  } else if (state.drain.step == DrainStep::kOffered) {
+    state = on_answer(std::move(state), key);
   } else if (state.typing) {
     state = on_typed(std::move(state), key);
   } else if (key.kind == KeyKind::kPoint) {
@@ -181,6 +215,10 @@ UiState on_key(UiState state, const Key& key, const Snapshot& snapshot) {
     state = on_named_key(std::move(state), key);
   }
   return with_window(std::move(state));
+}
+
+bool offers_actions(const UiState& state, const Snapshot& snapshot) {
+  return !state.read_only && !snapshot.actions.empty() && snapshot.actions != "off";
 }
 
 UiState with_window(UiState state) {

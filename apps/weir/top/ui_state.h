@@ -31,6 +31,17 @@ inline constexpr std::array<PageFacts, kPageCount> kPages = {{{"Now", "now", "no
 inline constexpr std::array<std::string_view, 4> kSorts = {"worst", "name", "p99", "in_flight"};
 inline constexpr int kReplicaRows = 100;  // that are asked for at once
 
+/// A drain is asked for, offered with what it would do, and agreed to: nothing less does it.
+enum class DrainStep : std::uint8_t { kNone, kAsked, kOffered, kAgreed };
+struct DrainWish {
+  DrainStep step = DrainStep::kNone;
+  std::string upstream;
+  std::string endpoint;
+  std::string outcome;  // what it would do, in the gateway's words
+
+  bool operator==(const DrainWish&) const = default;
+};
+
 struct UiState {
   Page page = Page::kNow;
   std::string upstream;  // empty: the one with the worst verdict
@@ -42,9 +53,10 @@ struct UiState {
   bool help = false;
   bool typing = false;  // the filter
   std::string typed;
-  int scroll = 0;         // lines of the page, or the chosen replica
-  int replicas_from = 0;  // where the list that is asked for begins
-  bool read_only = false;
+  int scroll = 0;          // lines of the page, or the chosen replica
+  int replicas_from = 0;   // where the list that is asked for begins
+  bool read_only = false;  // no actions are offered
+  DrainWish drain;
   bool quit = false;
   bool suspend = false;
   bool redraw = false;
@@ -58,6 +70,9 @@ struct UiState {
 };
 
 [[nodiscard]] UiState on_key(UiState state, const Key& key, const Snapshot& snapshot);
+
+/// Whether the gateway takes actions, and the user wants to be offered any.
+[[nodiscard]] bool offers_actions(const UiState& state, const Snapshot& snapshot);
 
 /// `state` with the list of replicas asked for around the chosen one.
 [[nodiscard]] UiState with_window(UiState state);

@@ -77,6 +77,35 @@ TEST_F(UiStateTest, EndsPausesAndHelps) {
   EXPECT_EQ(after("ssss").sort, 0U);
 }
 
+TEST_F(UiStateTest, DrainsOnlyAfterAYesToAQuestion) {
+  snapshot_ = sample_snapshot("sick_replica", Page::kReplicas);
+  EXPECT_EQ(after("4d").note,
+            "this gateway takes no actions: set admin.actions in its configuration");
+  snapshot_.actions = "token";
+  EXPECT_EQ(after("1d").note, "d drains the replica that is chosen on page 4");
+  UiState reader;
+  reader.read_only = true;
+  EXPECT_EQ(after("4d", reader).note, "--read-only: no actions");
+  EXPECT_EQ(after("4d", reader).drain.step, DrainStep::kNone);
+
+  UiState asked = after("4");
+  asked.scroll_max = 40;
+  asked = after("jjd", asked);
+  EXPECT_EQ(asked.drain.step, DrainStep::kAsked);
+  EXPECT_EQ(asked.drain.upstream, "app");
+  EXPECT_EQ(asked.drain.endpoint, "10.0.0.12:8080");
+  EXPECT_EQ(after("y", asked).drain.step, DrainStep::kAsked) << "a yes to no question";
+  asked.drain.step = DrainStep::kOffered;
+  EXPECT_EQ(after("y", asked).drain.step, DrainStep::kAgreed);
+  for (const std::string_view other : {"n", "Y", "\r", "q", "\x1b", "1"}) {
+    const UiState left = after(other, asked);
+    EXPECT_EQ(left.drain, DrainWish());
+    EXPECT_EQ(left.note, "nothing was drained");
+    EXPECT_FALSE(left.quit);
+  }
+  EXPECT_TRUE(after("\x03", asked).quit);
+}
+
 TEST_F(UiStateTest, MovesWithinThePage) {
   UiState state;
   state.scroll_max = 20;
