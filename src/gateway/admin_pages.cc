@@ -13,7 +13,9 @@
 #include "weir/experimental/metrics/text_writer.h"
 
 #include "admin_host.h"
+#include "asset_page.h"
 #include "explain.h"
+#include "live/live_feed.h"
 
 namespace weir::inline v0::gateway {
 namespace {
@@ -406,6 +408,8 @@ constexpr std::string_view kIndex =
     "  /pools                every bounded pool: used, peak, capacity, exhausted\n"
     "  /actors?top=10        who has most in flight\n"
     "  /endpoints            each endpoint: in or out, why, since when; and where they come from\n"
+    "  /diagnose             whose fault it is that an upstream refuses, fails or is slow\n"
+    "  /live                 the stream of the dashboard: an event per second\n"
     "  /config               the configuration in force\n"
     "  /explain?class=low&actor=alice&upstream=app\n"
     "                        what would be decided now, step by step; takes nothing\n"
@@ -422,10 +426,14 @@ AdminPage admin_page(const GatewayView& view, const AdminRequest& request, TimeP
                          "to admin.hosts\n",
                      421);
   }
+  if (request.method == "POST" && view.actions != nullptr && view.actions->has(request.path)) {
+    return view.actions->perform(request, now);
+  }
   if (request.method != "GET" && request.method != "HEAD") {
     return text_page("only GET\n", 405);
   }
   const std::string_view path = request.path;
+  if (std::optional<AdminPage> asset = asset_page(request)) return std::move(*asset);
   if (path == "/") return text_page(std::string(kIndex));
   if (path == "/healthz") return text_page("ok\n");
   if (path == "/readyz") return ready_page(view, config);
@@ -440,6 +448,8 @@ AdminPage admin_page(const GatewayView& view, const AdminRequest& request, TimeP
   if (path == "/endpoints") return endpoints_page(view, now);
   if (path == "/config") return text_page(config::print_config(view.config()));
   if (path == "/explain") return explain_page(view, request, now);
+  if (path == "/diagnose") return diagnose_page(view, request);
+  if (path == "/live") return live_page(view, request);
   return text_page("no such page; / lists them\n", 404);
 }
 
