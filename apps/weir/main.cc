@@ -14,6 +14,7 @@ constexpr const char* kFooter = R"(Start here:
   weir run --to 127.0.0.1:3000           in front of a service of yours, on 127.0.0.1:8080
   weir check --print-defaults > weir.toml   every option with its default, explained
   weir run --config weir.toml
+  weir top                               what a running gateway does, and whose fault it is
   weir simulate scenarios/sustained-10x.toml   what would happen, in virtual time
 
 `weir COMMAND --help` says more.)";
@@ -48,10 +49,11 @@ int main(int argc, char** argv) {
   weir::app::add_check(program, status);
   weir::app::add_budget(program, status);
   weir::app::add_simulate(program, status);
+  weir::app::add_replay(program, status);
+  weir::app::add_top(program, status);
   weir::app::add_probe(program, status);
   weir::app::add_completion(program, status);
   weir::app::add_manual(program, status);
-  weir::app::add_replay(program, status);
   if (argc < 2) {
     std::cerr << program.help();
     return weir::app::kUsageError;
