@@ -208,6 +208,7 @@ class Master {
           shown(change.after) + ")");
     }
     for (const std::string& one : report.upstreams) say(one);
+    for (const std::string& one : report.overrides) say(one);
     for (const std::string& one : report.rotated) say(one);
     if (!report.trouble.empty()) say(report.trouble);
     say("reloaded: " + std::to_string(report.applied.size()) +

@@ -13,6 +13,7 @@
 #include "weir/experimental/io/line_writer.h"
 
 #include "counters.h"
+#include "override_table.h"
 #include "rules.h"
 #include "upstream/upstream_memory.h"
 #include "upstream_room.h"
@@ -80,6 +81,15 @@ struct GatewayCore {
     const std::scoped_lock lock(config_mutex_);
     config_ = std::move(now);
   }
+  /// The overrides in force; with_overrides() of both is what the gateway does. From any thread.
+  [[nodiscard]] std::vector<Override> overrides() const {
+    const std::scoped_lock lock(config_mutex_);
+    return overrides_;
+  }
+  void set_overrides(std::vector<Override> now) {
+    const std::scoped_lock lock(config_mutex_);
+    overrides_ = std::move(now);
+  }
 
   const GatewaySizes sizes;
   Rng rng;
@@ -91,7 +101,8 @@ struct GatewayCore {
 
  private:
   mutable std::mutex config_mutex_;
-  config::Config config_;  // under config_mutex_
+  config::Config config_;            // under config_mutex_
+  std::vector<Override> overrides_;  // under config_mutex_
 };
 
 }  // namespace weir::inline v0::gateway

@@ -111,6 +111,7 @@ struct Gateway::Impl {
   std::unique_ptr<Housekeeping> housekeeping;
   std::unique_ptr<Server> server;
   std::unique_ptr<AdminServer> admin;
+  std::shared_ptr<const Rules> first_rules;
   std::unique_ptr<LiveOptions> live;
   GatewaySockets sockets;
   bool started = false;
@@ -162,9 +163,8 @@ Result<void, GatewayError> Gateway::Impl::build() {
   view->budget = gateway_budget(config);
   view->started_unix_seconds = io::unix_seconds();
   const std::shared_ptr<const UpstreamSet> upstreams = core->upstreams.in_force();
-  const GatewayLoop::Table table{
-      .upstreams = upstreams,
-      .rules = std::make_shared<const Rules>(config, upstreams->names(), std::move(*identity))};
+  first_rules = std::make_shared<const Rules>(config, upstreams->names(), std::move(*identity));
+  const GatewayLoop::Table table{.upstreams = upstreams, .rules = first_rules};
   threads->start();
   for (std::uint32_t i = 0; i < threads->size(); ++i) {
     // On its own thread: it arms timers, and the loop runs.
@@ -218,31 +218,33 @@ Result<void, GatewayError> Gateway::Impl::listen(PassedSockets passed) {
 
 void Gateway::Impl::make_live() {
   live = std::make_unique<LiveOptions>(
-      *core, LiveOptions::Consumers{
-                 .set_tls = [this](const io::TlsConfig& next) { return server->reload_tls(next); },
-                 .read_dial_tls = dial_contexts,
-                 .find_endpoints =
-                     [this](const UpstreamSet& upstreams, const config::Config& next) {
-                       find_endpoints(upstreams, next);
-                       return circle_in(upstreams);
-                     },
-                 .keep_endpoints =
-                     [this](const UpstreamSet& upstreams) {
-                       threads->at(0).call([&] { discoveries->keep(upstreams); });
-                     },
-                 .set_endpoints =
-                     [this](const UpstreamSet& upstreams, const config::Config& next) {
-                       threads->at(0).call([&] { discoveries->set(upstreams, next); });
-                     },
-                 .take =
-                     [this](const GatewayLoop::Table& table) {
-                       operators->set_scopes(table.upstreams->names());
-                       each_loop([&](GatewayLoop& loop) { loop.take(table); });
-                     },
-                 .wait_briefly =
-                     [](const std::function<bool()>& reached) {
-                       wait_until(reached, io::monotonic_now() + std::chrono::seconds(2));
-                     }});
+      *core,
+      LiveOptions::Consumers{
+          .set_tls = [this](const io::TlsConfig& next) { return server->reload_tls(next); },
+          .read_dial_tls = dial_contexts,
+          .find_endpoints =
+              [this](const UpstreamSet& upstreams, const config::Config& next) {
+                find_endpoints(upstreams, next);
+                return circle_in(upstreams);
+              },
+          .keep_endpoints =
+              [this](const UpstreamSet& upstreams) {
+                threads->at(0).call([&] { discoveries->keep(upstreams); });
+              },
+          .set_endpoints =
+              [this](const UpstreamSet& upstreams, const config::Config& next) {
+                threads->at(0).call([&] { discoveries->set(upstreams, next); });
+              },
+          .take =
+              [this](const GatewayLoop::Table& table) {
+                operators->set_scopes(table.upstreams->names());
+                each_loop([&](GatewayLoop& loop) { loop.take(table); });
+              },
+          .wait_briefly =
+              [](const std::function<bool()>& reached) {
+                wait_until(reached, io::monotonic_now() + std::chrono::seconds(2));
+              }},
+      first_rules);
 }
 
 /// Starts the sources of new upstreams and waits until they have answered, or have had their time.

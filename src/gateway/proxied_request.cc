@@ -124,7 +124,10 @@ void ProxiedRequest::begin(const ServerRequest& request, const Route& route, con
   const RequestId id = RequestId::draw(home_.rng());
   note_.take_id(*request.headers, id.view());
   if (route.config.identity_required && !actor.identity.present()) {
-    if (home_.log().on()) note_.take(request, caller);
+    if (home_.log().on()) {
+      note_.take(request, caller);
+      note_.route = route.index;
+    }
     return refuse(actor.throttled ? GatewayRefusal::kTokenRate : GatewayRefusal::kNoActor);
   }
   const bool in_parts = may_receive_first(request, route);
@@ -140,6 +143,7 @@ void ProxiedRequest::take_note(const ServerRequest& request, const Caller& calle
                                const Actor& actor) {
   note_.take(request, caller);
   note_.take_actor(actor);
+  note_.route = route_->index;
   note_limit();
 }
 

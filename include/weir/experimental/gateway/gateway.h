@@ -40,6 +40,7 @@ struct ReloadReport {
   std::string trouble;                         // what else failed; empty if nothing did
   std::vector<std::string> rotated;            // replaced certificates, one sentence each
   std::vector<std::string> upstreams;  // that came, went or were replaced, one sentence each
+  std::vector<std::string> overrides;  // that ended by it, one sentence each
 
   [[nodiscard]] bool ok() const noexcept { return refused.empty(); }
 };
