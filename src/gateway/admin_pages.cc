@@ -422,6 +422,9 @@ AdminPage admin_page(const GatewayView& view, const AdminRequest& request, TimeP
                          "to admin.hosts\n",
                      421);
   }
+  if (request.method == "POST" && view.actions != nullptr && view.actions->has(request.path)) {
+    return view.actions->perform(request, now);
+  }
   if (request.method != "GET" && request.method != "HEAD") {
     return text_page("only GET\n", 405);
   }

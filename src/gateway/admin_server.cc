@@ -2,154 +2,15 @@
 
 #include <utility>
 
-#include "weir/base/intrusive_list.h"
 #include "weir/experimental/server/memory_budget.h"
-#include "weir/experimental/server/stream.h"
 
+#include "admin_handler.h"
 #include "percent_code.h"
 
 namespace weir::inline v0::gateway {
 namespace {
 
 constexpr std::uint64_t kKilo = 1024;
-// Smaller pages are not refused for their bytes; the places bound their number.
-constexpr std::size_t kSmallPage = 2 * kKilo;
-
-/// What a monitor asks regularly has places of its own.
-enum class Kind : std::uint8_t { kHealth, kMetrics, kOther };
-
-Kind kind_of(std::string_view path) noexcept {
-  if (path == "/healthz" || path == "/readyz") return Kind::kHealth;
-  return path == "/metrics" ? Kind::kMetrics : Kind::kOther;
-}
-
-/// Builds a page when the head is complete and sends it as fast as the client reads.
-///
-/// Places for large pages that are not sent yet are bounded, /metrics has its own, and both
-/// together are fewer than the connections: a client that gets no page is idle and makes room.
-/// When the places of its kind or the bytes are used up, the oldest page that has not been read
-/// within kReadGrace is cut off; without such a one the new request gets 503. What asks for the
-/// health needs no place.
-class AdminHandler final : public Handler {
- public:
-  AdminHandler(AdminPages pages, std::uint64_t bytes_max)
-      : pages_(std::move(pages)), bytes_max_(bytes_max) {}
-
-  void on_headers(ServerStream& stream, const ServerRequest& request) override {
-    const std::string_view target = request.meta.path;
-    const std::size_t mark = std::min(target.find('?'), target.size());
-    const std::string_view path = target.substr(0, mark);
-    auto reply = std::make_unique<Reply>();
-    reply->stream = &stream;
-    reply->since = stream.loop().now();
-    reply->kind = kind_of(path);
-    if (!has_place(*reply)) {
-      reply->page = busy_page();
-    } else {
-      reply->page = pages_({.method = request.meta.method,
-                            .path = path,
-                            .query = target.substr(std::min(mark + 1, target.size())),
-                            .host = request.meta.authority});
-      if (!has_bytes(*reply)) reply->page = busy_page();
-    }
-    reply->page.body.shrink_to_fit();
-    bytes_ += reply->page.body.size();
-    unsent_.push_back(*reply);
-    ++count_of(*reply);
-    stream.user_data = reply.release();
-    send(stream);
-  }
-  void on_writable(ServerStream& stream) override { send(stream); }
-  void on_finished(ServerStream& stream) override { drop(stream); }
-  void on_abort(ServerStream& stream, CloseReason) override { drop(stream); }
-
- private:
-  static constexpr std::array<std::uint32_t, 3> kPlaces = {UINT32_MAX, 6, 12};  // by kind
-  static constexpr Duration kReadGrace = std::chrono::milliseconds(500);
-
-  struct Reply {
-    AdminPage page;
-    ServerStream* stream = nullptr;
-    TimePoint since{};
-    std::size_t sent = 0;
-    ListHook<Reply> hook;
-    Kind kind = Kind::kOther;
-    bool begun = false;
-  };
-
-  static AdminPage busy_page() {
-    return {.status = 503,
-            .content_type = "text/plain",
-            .body = "pages asked for before are not read yet; try again\n"};
-  }
-  [[nodiscard]] std::uint32_t& count_of(const Reply& reply) noexcept {
-    return unsent_of_[static_cast<std::size_t>(reply.kind)];
-  }
-  [[nodiscard]] bool has_place(const Reply& reply) {
-    while (count_of(reply) >= kPlaces[static_cast<std::size_t>(reply.kind)]) {
-      if (!cut_oldest(reply, true)) return false;
-    }
-    return true;
-  }
-  [[nodiscard]] bool has_bytes(const Reply& reply) {
-    const std::size_t size = reply.page.body.size();
-    while (size > kSmallPage && bytes_ + size > bytes_max_) {
-      if (!cut_oldest(reply, reply.kind == Kind::kOther)) return false;  // metrics cut any
-    }
-    return true;
-  }
-  /// Of its kind, or of both.
-  bool cut_oldest(const Reply& newcomer, bool same_kind) {
-    for (Reply& old : unsent_) {
-      if (same_kind && old.kind != newcomer.kind) continue;
-      if (newcomer.since - old.since < kReadGrace) return false;  // all others are younger
-      ServerStream& stream = *old.stream;
-      drop(stream);
-      stream.reset();
-      return true;
-    }
-    return false;
-  }
-
-  static void send(ServerStream& stream) {
-    auto* reply = static_cast<Reply*>(stream.user_data);
-    if (reply == nullptr) return;
-    const std::string_view body = reply->page.body;
-    if (!reply->begun) {
-      // A browser must not guess the content type, load other resources, or show it in a frame.
-      const std::array<ResponseField, 5> fields = {
-          ResponseField{.name = "content-type", .value = reply->page.content_type},
-          ResponseField{.name = "cache-control", .value = "no-store"},
-          ResponseField{.name = "x-content-type-options", .value = "nosniff"},
-          ResponseField{.name = "referrer-policy", .value = "no-referrer"},
-          ResponseField{.name = "content-security-policy",
-                        .value = "default-src 'none'; base-uri 'none'; form-action 'none'; "
-                                 "frame-ancestors 'none'"}};
-      const SendResult sent = stream.send_headers(
-          {.status = reply->page.status, .fields = fields, .content_length = body.size()},
-          body.empty());
-      if (sent != SendResult::kSent) return;
-      reply->begun = true;
-    }
-    if (reply->sent < body.size()) {
-      reply->sent += stream.send_data(body.substr(reply->sent), true);
-    }
-  }
-  void drop(ServerStream& stream) {
-    const std::unique_ptr<Reply> gone(static_cast<Reply*>(stream.user_data));
-    stream.user_data = nullptr;
-    if (!gone) return;
-    bytes_ -= gone->page.body.size();
-    --count_of(*gone);
-    unsent_.remove(*gone);
-  }
-
-  AdminPages pages_;
-  const std::uint64_t bytes_max_;
-  std::uint64_t bytes_ = 0;                    // of all pages not sent yet
-  std::array<std::uint32_t, 3> unsent_of_{};   // by kind
-  IntrusiveList<Reply, &Reply::hook> unsent_;  // oldest first
-};
 
 std::string percent_decoded(std::string_view text) {
   std::string out;
@@ -222,10 +83,19 @@ std::uint64_t admin_pages_bytes_max(const config::Config& config) noexcept {
   return 4096 * kKilo + largest_page(config);
 }
 
+std::uint64_t admin_message_bytes_max(const config::Config& config) noexcept {
+  const std::uint64_t upstreams = config.upstreams.size() + config.reload.upstreams_spare;
+  return (192 + 2 * upstreams + config.routes.size()) * kKilo;
+}
+
 std::uint64_t admin_worst_case_bytes(const config::Config& config) {
   const ServerConfig server = admin_server_config(config);
   const MemoryBudget budget = memory_budget(server);
-  std::uint64_t total = admin_pages_bytes_max(config) + server.streams_max * kSmallPage;
+  std::uint64_t total =
+      admin_pages_bytes_max(config) + server.streams_max * AdminHandler::kSmallPage;
+  // A watcher has two messages, and the one that is made; a kept request its head and its body.
+  total += (2 * AdminWatchers::kMost + 4) * admin_message_bytes_max(config);
+  total += AdminHandler::kBodiesMax * (server.head_bytes_max + kAdminBodyMax);
   // While a page is built: a string that grows by doubling, and the tree it is printed from.
   total += 4 * largest_page(config);
   for (const MemoryAddend& addend : budget.addends) {
@@ -234,10 +104,14 @@ std::uint64_t admin_worst_case_bytes(const config::Config& config) {
   return total;
 }
 
-AdminServer::AdminServer(const config::Config& config, AdminPages pages)
+AdminServer::AdminServer(const config::Config& config, AdminWork work)
     : server_(admin_server_config(config),
-              [pages = std::move(pages), most = admin_pages_bytes_max(config)](
-                  const HandlerPlace&) { return std::make_unique<AdminHandler>(pages, most); }) {}
+              [work = std::move(work),
+               bounds = AdminHandler::Bounds{.pages_bytes = admin_pages_bytes_max(config),
+                                             .message_bytes = admin_message_bytes_max(config)}](
+                  const HandlerPlace& place) {
+                return std::make_unique<AdminHandler>(work, bounds, place.loop);
+              }) {}
 
 std::string AdminServer::address() const {
   const auto names = server_.addresses();

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <functional>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -8,31 +8,18 @@
 #include "weir/experimental/config/weir_config.h"
 #include "weir/experimental/server/server.h"
 
+#include "admin_request.h"
+
 namespace weir::inline v0::gateway {
-
-/// One page of the admin endpoint.
-struct AdminPage {
-  std::uint16_t status = 200;
-  std::string_view content_type = "application/json";
-  std::string body;
-};
-
-struct AdminRequest {
-  std::string_view method;
-  std::string_view path;   // without query
-  std::string_view query;  // without '?'
-  std::string_view host;   // with its port; empty: no Host
-};
-using AdminPages = std::function<AdminPage(const AdminRequest&)>;
 
 /// A small HTTP server for the operator: one loop, few connections, pages made on request. It
 /// allocates up to a bound; beyond it, a page is answered with 503. It shares only the counters
 /// that it reads with the requests of clients.
 ///
-/// Thread-safety: `pages` is called on its loop's thread. Lifetime: stop() before destruction.
+/// Thread-safety: `work` is called on its loop's thread. Lifetime: stop() before destruction.
 class AdminServer {
  public:
-  AdminServer(const config::Config& config, AdminPages pages);
+  AdminServer(const config::Config& config, AdminWork work);
 
   [[nodiscard]] Result<void, StartError> start(GivenSockets given = {}) {
     return server_.start(std::move(given));
@@ -50,6 +37,8 @@ class AdminServer {
 [[nodiscard]] ServerConfig admin_server_config(const config::Config& config);
 /// The most bytes of pages that were made and not sent yet.
 [[nodiscard]] std::uint64_t admin_pages_bytes_max(const config::Config& config) noexcept;
+/// The most bytes of one message for a watcher.
+[[nodiscard]] std::uint64_t admin_message_bytes_max(const config::Config& config) noexcept;
 /// The most memory it uses, in addition to what the process uses anyway.
 [[nodiscard]] std::uint64_t admin_worst_case_bytes(const config::Config& config);
 

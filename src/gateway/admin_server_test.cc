@@ -25,12 +25,12 @@ TEST(AdminServer, SendsPagesLargerThanItsBuffers) {
   config::Config config;
   config.admin.listen = *parse_net_address("127.0.0.1:0");
   const std::string large(3 * 1024 * 1024, 'p');
-  AdminServer server(config, [&](const AdminRequest& request) {
-    EXPECT_EQ(request.method, "GET");
-    EXPECT_EQ(request.path, "/large");
-    EXPECT_EQ(request.query, "a=b");
-    return AdminPage{.status = 200, .content_type = "text/plain", .body = large};
-  });
+  AdminServer server(config, {.pages = [&](const AdminRequest& request) {
+                       EXPECT_EQ(request.method, "GET");
+                       EXPECT_EQ(request.path, "/large");
+                       EXPECT_EQ(request.query, "a=b");
+                       return AdminPage{.status = 200, .content_type = "text/plain", .body = large};
+                     }});
   ASSERT_TRUE(server.start().has_value());
   const std::string address = server.address();
   std::uint16_t port = 0;
@@ -46,10 +46,11 @@ TEST(AdminServer, PagesThatNobodyReadsDoNotAddUp) {
   config.admin.listen = *parse_net_address("127.0.0.1:0");
   const std::uint64_t most = admin_pages_bytes_max(config);
   const std::string large(most / 3, 'p');
-  AdminServer server(config, [&](const AdminRequest& request) {
-    return AdminPage{
-        .status = 200, .content_type = "text/plain", .body = request.path == "/" ? "index" : large};
-  });
+  AdminServer server(config, {.pages = [&](const AdminRequest& request) {
+                       return AdminPage{.status = 200,
+                                        .content_type = "text/plain",
+                                        .body = request.path == "/" ? "index" : large};
+                     }});
   ASSERT_TRUE(server.start().has_value());
   const std::uint16_t port = parse_net_address(server.address())->port;
   std::vector<std::unique_ptr<testkit::Client>> deaf;
@@ -71,11 +72,11 @@ TEST(AdminServer, ProbesAreAnsweredHoweverManyReadersDoNotRead) {
   config::Config config;
   config.admin.listen = *parse_net_address("127.0.0.1:0");
   const std::string large(admin_pages_bytes_max(config) / 8, 'p');
-  AdminServer server(config, [&](const AdminRequest& request) {
-    return AdminPage{.status = 200,
-                     .content_type = "text/plain",
-                     .body = request.path == "/healthz" ? "ok" : large};
-  });
+  AdminServer server(config, {.pages = [&](const AdminRequest& request) {
+                       return AdminPage{.status = 200,
+                                        .content_type = "text/plain",
+                                        .body = request.path == "/healthz" ? "ok" : large};
+                     }});
   ASSERT_TRUE(server.start().has_value());
   const std::uint16_t port = parse_net_address(server.address())->port;
   const auto ask = [port](std::string_view path) { return testkit::Client(port).get(path); };

@@ -199,9 +199,10 @@ Result<void, GatewayError> Gateway::Impl::listen(PassedSockets passed) {
        .on_refused =
            [this](const ProxyRefusal& refusal) { operators->on_proxy_refusal(refusal); }});
   if (config.admin.listen) {
-    admin = std::make_unique<AdminServer>(config, [this](const AdminRequest& request) {
-      return admin_page(*view, request, io::monotonic_now());
-    });
+    admin = std::make_unique<AdminServer>(
+        config, AdminWork{.pages = [this](const AdminRequest& request) {
+          return admin_page(*view, request, io::monotonic_now());
+        }});
     if (auto started_admin = admin->start(std::move(given->admin)); !started_admin) {
       admin.reset();
       return unexpected(cannot_listen(About::kAdmin, started_admin.error()));

@@ -10,6 +10,7 @@
 #include "weir/experimental/server/memory_budget.h"
 #include "weir/experimental/server/stats.h"
 
+#include "admin_request.h"
 #include "core.h"
 #include "operator_log.h"
 
@@ -27,6 +28,7 @@ struct GatewayView {
   std::function<ServerStats()> server_stats;
   /// The sources of one upstream.
   std::function<std::vector<upstream::SourceStatus>(const ServedUpstream&)> sources;
+  AdminActions* actions = nullptr;  // nullptr: nothing can be changed
   MemoryBudget budget;
   std::int64_t started_unix_seconds = 0;
   std::atomic<bool> draining{false};
