@@ -47,6 +47,8 @@ int main(int argc, char** argv) {
   weir::app::add_check(program, status);
   weir::app::add_budget(program, status);
   weir::app::add_simulate(program, status);
+  weir::app::add_action(program, status);
+  weir::app::add_dashboard(program, status);
   if (argc < 2) {
     std::cerr << program.help();
     return weir::app::kUsageError;

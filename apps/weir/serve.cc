@@ -40,6 +40,11 @@ class Master {
   Master(const config::Config& config, const Serving& serving, Inheritance inherited)
       : serving_(serving), inherited_(std::move(inherited)), gateway_(config) {
     tick_.on_fire(io::Timer::Fired::to<&Master::on_second>(*this));
+    gateway_.on_reload_asked([this]() -> std::string {
+      if (!serving_.read_again) return "started without --config, there is no file to read again";
+      loop_.post([this] { on_reload(); });
+      return {};
+    });
     drain_.on_fire(io::Timer::Fired::to<&Master::on_drain_look>(*this));
   }
 

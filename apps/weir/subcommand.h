@@ -14,5 +14,7 @@ void add_demo(CLI::App& program, int& status);
 void add_check(CLI::App& program, int& status);
 void add_budget(CLI::App& program, int& status);
 void add_simulate(CLI::App& program, int& status);
+void add_action(CLI::App& program, int& status);
+void add_dashboard(CLI::App& program, int& status);
 
 }  // namespace weir::app

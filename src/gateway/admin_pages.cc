@@ -13,7 +13,9 @@
 #include "weir/experimental/metrics/text_writer.h"
 
 #include "admin_host.h"
+#include "effective_config.h"
 #include "explain.h"
+#include "operator_actions.h"
 
 namespace weir::inline v0::gateway {
 namespace {
@@ -275,7 +277,8 @@ std::string not_understood(std::string_view query) {
 /// What the route says of its requests: class, cost, modes and upstream.
 void take_route(const GatewayView& view, std::string_view text, const UpstreamSet& upstreams,
                 Description& said) {
-  const std::vector<RouteConfig> routes = view.config().routes_in_force();
+  const config::Config effective = with_overrides(view.config(), view.core.overrides());
+  const std::vector<RouteConfig> routes = effective.routes_in_force();
   said.route = parse_number<std::size_t>(text);
   if (!said.route || *said.route >= routes.size()) {
     said.error = "route: the number of a [[route]], 0 to " + std::to_string(routes.size() - 1);
@@ -407,10 +410,20 @@ constexpr std::string_view kIndex =
     "  /actors?top=10        who has most in flight\n"
     "  /endpoints            each endpoint: in or out, why, since when; and where they come from\n"
     "  /config               the configuration in force\n"
+    "  /overrides            what admin.actions changed for a time\n"
     "  /explain?class=low&actor=alice&upstream=app\n"
     "                        what would be decided now, step by step; takes nothing\n"
     "                        also: peer, bytes, cost, deadline_ms, attempt; route=0 takes class,\n"
     "                        cost, modes and upstream of the first [[route]]\n";
+
+AdminPage no_page() {
+  return text_page("no such page; / lists them\n", 404);
+}
+
+/// Pages that do not exist while admin.actions is off.
+bool is_of_actions(std::string_view path) noexcept {
+  return path.starts_with("/actions/") || path == "/overrides" || action_at(path).has_value();
+}
 
 }  // namespace
 
@@ -422,9 +435,10 @@ AdminPage admin_page(const GatewayView& view, const AdminRequest& request, TimeP
                          "to admin.hosts\n",
                      421);
   }
-  if (request.method == "POST" && view.actions != nullptr && view.actions->has(request.path)) {
+  if (view.actions != nullptr && view.actions->has(request.path)) {
     return view.actions->perform(request, now);
   }
+  if (view.actions == nullptr && is_of_actions(request.path)) return no_page();
   if (request.method != "GET" && request.method != "HEAD") {
     return text_page("only GET\n", 405);
   }
@@ -441,9 +455,13 @@ AdminPage admin_page(const GatewayView& view, const AdminRequest& request, TimeP
   if (path == "/pools") return pools_page(view);
   if (path == "/actors") return actors_page(view, request);
   if (path == "/endpoints") return endpoints_page(view, now);
-  if (path == "/config") return text_page(config::print_config(view.config()));
+  if (path == "/config") {
+    return text_page(overrides_comment(view.core.overrides(), now) +
+                     config::print_config(view.config()));
+  }
+  if (path == "/overrides") return overrides_page(view.core.overrides(), now, io::unix_seconds());
   if (path == "/explain") return explain_page(view, request, now);
-  return text_page("no such page; / lists them\n", 404);
+  return no_page();
 }
 
 }  // namespace weir::inline v0::gateway

@@ -40,6 +40,9 @@ ServerConfig admin_server_config(const config::Config& config) {
   using std::chrono::seconds;
   ServerConfig admin;
   if (config.admin.listen) admin.listen = {to_string(*config.admin.listen)};
+  if (config.admin.actions == ActionsMode::kSocket) {
+    admin.listen.push_back("unix:" + config.admin.actions_socket);
+  }
   admin.loops = 1;
   admin.max_connections = 64;
   admin.reserved_connections = 0;

@@ -27,6 +27,7 @@
 #include "gateway_view.h"
 #include "housekeeping.h"
 #include "live_options.h"
+#include "operator_actions.h"
 #include "operator_log.h"
 
 namespace weir::inline v0::gateway {
@@ -88,6 +89,7 @@ struct Gateway::Impl {
   Result<void, GatewayError> build();
   Result<void, GatewayError> listen(PassedSockets passed);
   void make_live();
+  void make_actions();
   void find_endpoints(const UpstreamSet& upstreams, const config::Config& next);
   [[nodiscard]] std::string circle_in(const UpstreamSet& upstreams) const;
   [[nodiscard]] std::vector<io::SocketName> admin_names() const;
@@ -113,6 +115,8 @@ struct Gateway::Impl {
   std::unique_ptr<AdminServer> admin;
   std::shared_ptr<const Rules> first_rules;
   std::unique_ptr<LiveOptions> live;
+  std::unique_ptr<OperatorActions> actions;
+  std::function<std::string()> reload_asked;
   GatewaySockets sockets;
   bool started = false;
   bool tunnels_left = false;
@@ -133,6 +137,9 @@ Result<void, GatewayError> Gateway::Impl::open_logs() {
 }
 
 Result<void, GatewayError> Gateway::Impl::build() {
+  if (std::string objection = actions_objection(config); !objection.empty()) {
+    return fault(About::kIdentity, std::move(objection));
+  }
   const auto contexts = dial_contexts(config);
   if (!contexts) {
     return unexpected(GatewayError{GatewayError::About::kUpstream, contexts.error()});
@@ -198,11 +205,17 @@ Result<void, GatewayError> Gateway::Impl::listen(PassedSockets passed) {
            [this](const io::Address& sender) { return loops[0]->rules().trust.is_proxy(sender); },
        .on_refused =
            [this](const ProxyRefusal& refusal) { operators->on_proxy_refusal(refusal); }});
-  if (config.admin.listen) {
+  if (config.admin.actions != ActionsMode::kOff) make_actions();
+  if (config.admin.serves()) {
     admin = std::make_unique<AdminServer>(
-        config, AdminWork{.pages = [this](const AdminRequest& request) {
-          return admin_page(*view, request, io::monotonic_now());
-        }});
+        config, AdminWork{.pages =
+                              [this](const AdminRequest& request) {
+                                return admin_page(*view, request, io::monotonic_now());
+                              },
+                          .every_second =
+                              [this](TimePoint now) {
+                                if (actions) actions->expire(now);
+                              }});
     if (auto started_admin = admin->start(std::move(given->admin)); !started_admin) {
       admin.reset();
       return unexpected(cannot_listen(About::kAdmin, started_admin.error()));
@@ -215,6 +228,18 @@ Result<void, GatewayError> Gateway::Impl::listen(PassedSockets passed) {
     return fault(About::kUpstream, std::move(circle));
   }
   return {};
+}
+
+void Gateway::Impl::make_actions() {
+  actions = std::make_unique<OperatorActions>(OperatorActions::Setup{
+      .core = *core,
+      .live = *live,
+      .log = *operators,
+      .unix_seconds = io::unix_seconds,
+      .reload = [this] {
+        return reload_asked ? reload_asked() : "there is no file to read again";
+      }});
+  view->actions = actions.get();
 }
 
 void Gateway::Impl::make_live() {
@@ -374,6 +399,7 @@ void Gateway::stop() {
   self.started = false;
   if (self.server) self.server->stop();
   if (self.admin) self.admin->stop();
+  if (self.actions) self.actions->end();
   if (!self.loops.empty()) {
     self.each_loop([](GatewayLoop& loop) { loop.stop(); });
     self.wait_quiet();
@@ -381,6 +407,7 @@ void Gateway::stop() {
   if (self.discoveries) self.threads->at(0).call([&] { self.discoveries->stop(); });
   if (self.housekeeping) self.threads->at(0).call([&] { self.housekeeping->stop(); });
   if (self.threads) self.threads->stop();
+  self.actions.reset();
   self.live.reset();
   self.admin.reset();
   self.server.reset();
@@ -424,6 +451,11 @@ ReloadReport Gateway::reload(const config::Config& next) {
   report.trouble = reopen_logs();
   self.view->reloads_ok.fetch_add(1);
   return report;
+}
+
+void Gateway::on_reload_asked(std::function<std::string()> read_again) {
+  WEIR_ASSERT(!impl_->started);
+  impl_->reload_asked = std::move(read_again);
 }
 
 AdminConfig Gateway::admin_config() const {

@@ -143,7 +143,7 @@ MemoryBudget gateway_budget(const config::Config& config) {
       "endpoints, spare ones included; a queue per loop, 2 KiB per route for the latencies of "
       "reads");
   add("gateway logs", 4, kLogBufferBytes, "two logs, two buffers each");
-  if (config.admin.listen) {
+  if (config.admin.serves()) {
     add("gateway admin", 1, admin_worst_case_bytes(config),
         "its own small server, and pages under way");
   }
@@ -165,7 +165,7 @@ std::uint64_t gateway_descriptors(const config::Config& config) {
   constexpr std::uint64_t kPerLoop = 8;    // libuv's
   std::uint64_t sum = kOfItsOwn + kRefused + kPerLoop * loops_of(config);
   sum += config.server.max_connections + GatewaySizes(config).room.connections;
-  if (config.admin.listen) sum += admin_server_config(config).max_connections;
+  if (config.admin.serves()) sum += admin_server_config(config).max_connections;
   for (const upstream::UpstreamConfig& upstream : config.upstreams) {
     for (const upstream::SourceSpec& spec : upstream.endpoints) sum += spec.dynamic() ? 4U : 0U;
   }

@@ -101,6 +101,7 @@ std::string LiveOptions::prepare(const config::Config& before, Prepared& prepare
     });
   }
   if (!objection.empty()) return objection;
+  if (objection = actions_objection(prepared.now); !objection.empty()) return objection;
   auto identity = read_identity_files(prepared.now.actors);
   if (!identity) return identity.error();
   prepared.identity = std::move(*identity);

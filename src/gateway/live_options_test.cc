@@ -84,6 +84,9 @@ class Running {
  public:
   explicit Running(const config::Config& config)
       : core_(config, 1, Rng(1), GatewayCore::Parts{}),
+        table_{.upstreams = core_.upstreams.in_force(),
+               .rules = std::make_shared<const Rules>(config, core_.upstreams.in_force()->names(),
+                                                      *read_identity_files(config.actors))},
         live_(core_,
               {.set_tls = [this](const io::TlsConfig& tls) { return set_tls(tls); },
                .read_dial_tls = [this](const config::Config& next) { return read_dial_tls(next); },
@@ -98,10 +101,8 @@ class Running {
                      add_sources(upstreams, next, Known::kChange);
                    },
                .take = [this](const GatewayLoop::Table& table) { table_ = table; },
-               .wait_briefly = [this](const auto& reached) { waited = !reached(); }}),
-        table_{.upstreams = core_.upstreams.in_force(),
-               .rules = std::make_shared<const Rules>(config, core_.upstreams.in_force()->names(),
-                                                      *read_identity_files(config.actors))},
+               .wait_briefly = [this](const auto& reached) { waited = !reached(); }},
+              table_.rules),
         tls_(config.server.tls) {
     add_sources(*table_.upstreams, config, Known::kStay);
     static_cast<void>(read_dial_tls(config));
@@ -204,8 +205,8 @@ class Running {
   }
 
   GatewayCore core_;
-  LiveOptions live_;
   GatewayLoop::Table table_;
+  LiveOptions live_;
   io::TlsConfig tls_;
   std::vector<Source> sources_;
   std::vector<io::TlsClientConfig> read_;

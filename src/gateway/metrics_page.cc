@@ -109,6 +109,7 @@ class Scrape {
   [[nodiscard]] std::string_view upstream_name(std::size_t index) const {
     return index < count() ? std::string_view(upstreams_->all[index]->name()) : kNone;
   }
+  void overrides();
   void admission();
   void classes();
   void actors();
@@ -413,10 +414,26 @@ void Scrape::tunnels() {
               [](std::size_t k) { return kTunnelWays[k]; });
 }
 
+void Scrape::overrides() {
+  page_.family(kAdminActions);
+  const auto counts =
+      view_.actions != nullptr ? view_.actions->counts() : std::vector<AdminActions::Count>{};
+  for (const AdminActions::Count& one : counts) page_.sample({one.action, one.result}, one.count);
+  const std::vector<Override> active = core_.overrides();
+  page_.family(kOverrideActive);
+  for (const OverrideKind kind :
+       {OverrideKind::kDrain, OverrideKind::kShadow, OverrideKind::kCap, OverrideKind::kLog}) {
+    const auto of_kind = [kind](const Override& one) { return one.kind == kind; };
+    page_.sample({name_of(kind)},
+                 static_cast<std::uint64_t>(std::count_if(active.begin(), active.end(), of_kind)));
+  }
+}
+
 void Scrape::process() {
   page_.family(kConfigReloads);
   page_.sample({"ok"}, view_.reloads_ok.load());
   page_.sample({"rejected"}, view_.reloads_refused.load());
+  overrides();
   page_.single(kDraining, view_.draining.load() ? 1U : 0U);
   page_.single(kStartTime, static_cast<double>(view_.started_unix_seconds));
   page_.family(kBuildInfo);
