@@ -100,16 +100,13 @@ AdminPage OperatorActions::perform(const AdminRequest& request, TimePoint now) {
     audit(unread, *who, "refused, " + order.error());
     return refuse(kind, {.status = 400, .error = order.error()}, ActionResult::kRefused);
   }
-  if (!order->dry_run) {
-    if (last_ != TimePoint{} && now - last_ < kPace) {
-      audit(*order, *who, "refused, one action a second");
-      return refuse(kind,
-                    {.status = 429,
-                     .error = "one action a second",
-                     .fields = {{.name = "retry-after", .value = "1"}}},
-                    ActionResult::kTooMany);
-    }
-    last_ = now;
+  if (!order->dry_run && last_ != TimePoint{} && now - last_ < kPace) {
+    audit(*order, *who, "refused, one action a second");
+    return refuse(kind,
+                  {.status = 429,
+                   .error = "one action a second",
+                   .fields = {{.name = "retry-after", .value = "1"}}},
+                  ActionResult::kTooMany);
   }
   auto planned = plan(*order, now);
   if (!planned) {
@@ -118,6 +115,7 @@ AdminPage OperatorActions::perform(const AdminRequest& request, TimePoint now) {
                   ActionResult::kRefused);
   }
   if (!order->dry_run) {
+    last_ = now;
     if (const std::string why = carry_out(*order, *planned, now); !why.empty()) {
       audit(*order, *who, "refused, " + why);
       return refuse(kind, {.status = 409, .error = why}, ActionResult::kRefused);

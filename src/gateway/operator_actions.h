@@ -34,10 +34,10 @@ inline constexpr std::size_t kActionResults = 5;
 
 /// Carries out what an operator asks for: overrides with a time to live, and a reload.
 ///
-/// Promises: nothing is changed unless who_acts() believes the request; one action a second, dry
-/// runs aside; every action is one line of the log: what, who, until when, with what result. Every
-/// override ends at its time, at most a second late.
-/// Thread-safety: the thread of the admin endpoint; end() when that has stopped.
+/// Promises: nothing is changed unless who_acts() believes the request; at most one action a second
+/// is carried out; every action is one line of the log: what, who, until when, with what result.
+/// Every override ends at its time, at most a second late. Thread-safety: the thread of the admin
+/// endpoint; end() when that has stopped.
 class OperatorActions final : public AdminActions {
  public:
   struct Setup {
