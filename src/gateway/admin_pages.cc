@@ -13,6 +13,7 @@
 #include "weir/experimental/metrics/text_writer.h"
 
 #include "admin_host.h"
+#include "asset_page.h"
 #include "effective_config.h"
 #include "explain.h"
 #include "operator_actions.h"
@@ -443,6 +444,7 @@ AdminPage admin_page(const GatewayView& view, const AdminRequest& request, TimeP
     return text_page("only GET\n", 405);
   }
   const std::string_view path = request.path;
+  if (std::optional<AdminPage> asset = asset_page(request)) return std::move(*asset);
   if (path == "/") return text_page(std::string(kIndex));
   if (path == "/healthz") return text_page("ok\n");
   if (path == "/readyz") return ready_page(view, config);

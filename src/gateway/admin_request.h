@@ -22,10 +22,10 @@ struct AdminPeer {
 /// One request to the admin endpoint. A field that the client did not send is empty. The views are
 /// valid until the page is made.
 struct AdminRequest {
-  std::string_view method;
-  std::string_view path;   // without query
-  std::string_view query;  // without '?'
-  std::string_view host;   // with its port; empty: no Host
+  std::string_view method{};
+  std::string_view path{};   // without query
+  std::string_view query{};  // without '?'
+  std::string_view host{};   // with its port; empty: no Host
   std::string_view accept{};
   std::string_view accept_encoding{};
   std::string_view if_none_match{};

@@ -17,7 +17,7 @@ from processes import ProcessTest, Weir, wait_until  # noqa: E402
 
 CALLS = 600
 SLOW_SHARE = 0.06
-SLOW_SECONDS = 0.4
+SLOW_SECONDS = 0.25  # less than 0.3: an endpoint that is silent for longer is out
 BURST = 10
 BUDGET = 0.10
 SEED = 20261118
@@ -84,6 +84,12 @@ upstream = "store"
         wait_until(lambda: gateway.stats()["upstreams"]["store"] is not None)
         with grpc.insecure_channel(f"127.0.0.1:{gateway.port}") as channel:
             call = channel.unary_unary(f"/test.Store/{method}", **PLAIN)
+            # An endpoint whose connect takes long on a busy machine is out for a second.
+            for replica in self.replicas:
+                replica.served[method].clear()
+                wait_until(lambda: call(b"first", timeout=20) and replica.served[method])
+            for replica in self.replicas:
+                replica.served[method].clear()
 
             def one(number):
                 begun = time.monotonic()
@@ -99,21 +105,22 @@ upstream = "store"
 
     def test_a_slow_replica_is_hedged_for_reads_alone(self):
         plain = self.measure(self.gateway(False), "get")
-        for replica in self.replicas:
-            replica.served["get"].clear()
         gateway = self.gateway(True)
         hedged = self.measure(gateway, "get")
-        extra = len(self.attempts("get")) - CALLS
+        served = self.attempts("get")
+        again = [said for said, attempt in served if attempt != "1"]
         late = [sum(s > SLOW_SECONDS for s in part) / CALLS for part in (plain, hedged)]
         print(f"  p99 {percentile(plain, 0.99) * 1000:.0f} ms without, "
               f"{percentile(hedged, 0.99) * 1000:.0f} ms with hedging; slow answers seen by "
-              f"{late[0]:.1%}, {late[1]:.1%}; {extra} more attempts for {CALLS} calls")
+              f"{late[0]:.1%}, {late[1]:.1%}; {len(again)} more attempts for {CALLS} calls")
         self.assertGreater(percentile(plain, 0.99), SLOW_SECONDS)
         self.assertLess(late[1], late[0] * bar(0.2, 0.5))
-        self.assertGreater(extra, 0)
-        self.assertLessEqual(extra, CALLS * BUDGET + BURST)
-        again = [attempt for _, attempt in self.attempts("get") if attempt != "1"]
-        self.assertEqual(len(again), extra, "each further attempt says that it is one")
+        self.assertGreater(len(again), 0)
+        self.assertLessEqual(len(again), CALLS * BUDGET + BURST)
+        # An attempt that is cancelled early is never served, so calls are looked at one by one.
+        self.assertEqual(len({said for said, _ in served}), CALLS)
+        self.assertEqual(len(served) - len(again), len({s for s, n in served if n == "1"}),
+                         "each further attempt says that it is one")
         self.assertGreater(gateway.metric('weir_hedge_wins_total{upstream="store"}'), 0)
         self.measure(gateway, "put")
         self.assertEqual(len(self.attempts("put")), CALLS, "a write is sent once")

@@ -15,7 +15,8 @@ DIRECT = {
     "server": ("io", "http", "policy"),
     "upstream": ("io", "http", "control", "metrics"),
     "client": ("upstream", "config"),
-    "gateway": ("server", "upstream", "config", "metrics"),
+    "dashboard": ("base",),
+    "gateway": ("server", "upstream", "config", "metrics", "dashboard"),
     "sim": ("control", "config"),
     "grpc": ("embed",),
 }
@@ -24,7 +25,7 @@ CONFIG_HEADERS = ("_config.h", "http/limits.h")  # how the names of headers with
 CONFIG_HEADER_LAYERS = {"base", "policy"}
 
 # Third-party headers by prefix, and the layers that may see them.
-PURE = {"base", "policy", "control", "http"}
+PURE = {"base", "policy", "control", "http", "dashboard"}
 SHELL = set(DIRECT) - PURE | {"apps"}
 PACKAGES = {
     "uv.h": {"io"},
