@@ -29,26 +29,26 @@ Override shadow(std::string rule) {
 Override cap(std::uint32_t limit, std::string upstream = "app") {
   return {.kind = OverrideKind::kCap, .upstream = std::move(upstream), .limit = limit};
 }
-config::Config with(const config::Config& config, const Override& one) {
+config::Config changed_by(const config::Config& config, const Override& one) {
   return with_overrides(config, {&one, 1});
 }
 
 TEST(EffectiveConfig, WithoutOverridesIsTheConfiguration) {
   EXPECT_EQ(with_overrides(base(), {}), base());
-  EXPECT_EQ(with(base(), {.kind = OverrideKind::kDrain, .upstream = "app"}), base());
-  EXPECT_EQ(with(base(), {.kind = OverrideKind::kLog}), base());
+  EXPECT_EQ(changed_by(base(), {.kind = OverrideKind::kDrain, .upstream = "app"}), base());
+  EXPECT_EQ(changed_by(base(), {.kind = OverrideKind::kLog}), base());
 }
 
 TEST(EffectiveConfig, AShadowedRuleRefusesNothingAlsoWhereARouteEnforcesIt) {
   config::Config want = base();
   want.admission.modes.limit = RuleMode::kShadow;
   want.routes[0].modes.limit = RuleMode::kShadow;
-  EXPECT_EQ(with(base(), shadow("limit")), want);
+  EXPECT_EQ(changed_by(base(), shadow("limit")), want);
 }
 
 TEST(EffectiveConfig, EveryRuleCanBeShadowed) {
   for (const char* rule : {"deadline", "memory", "peer", "actor", "bytes", "class_cap", "limit"}) {
-    const config::Config now = with(base(), shadow(rule));
+    const config::Config now = changed_by(base(), shadow(rule));
     ASSERT_NE(mode_of(now.admission.modes, rule), nullptr) << rule;
     EXPECT_EQ(*mode_of(now.admission.modes, rule), RuleMode::kShadow) << rule;
     EXPECT_THAT(rule_names(), HasSubstr(rule));
@@ -61,14 +61,14 @@ TEST(EffectiveConfig, AShadowNeverSwitchesARuleOn) {
   config::Config config = base();
   config.admission.modes.limit = RuleMode::kOff;
   config.routes[0].modes.limit = RuleMode::kOff;
-  EXPECT_EQ(with(config, shadow("limit")), config);
+  EXPECT_EQ(changed_by(config, shadow("limit")), config);
   EXPECT_THAT(why_ended(shadow("limit"), config), HasSubstr("does not enforce"));
   config.routes[1].modes.limit = RuleMode::kEnforce;
   EXPECT_EQ(why_ended(shadow("limit"), config), "");
 }
 
 TEST(EffectiveConfig, ACapLowersTheBoundsOfItsUpstreamOnly) {
-  const config::Config now = with(base(), cap(40));
+  const config::Config now = changed_by(base(), cap(40));
   EXPECT_EQ(now.limit_of(now.upstreams[0]).max_limit, 40U);
   EXPECT_EQ(now.limit_of(now.upstreams[0]).initial_limit, 40U);
   EXPECT_EQ(now.limit_of(now.upstreams[1]), base().limit_of(base().upstreams[1]));
@@ -85,7 +85,7 @@ TEST(EffectiveConfig, AnyCapThatFitsLeavesAValidConfiguration) {
       const bool fits = limit >= 10 && limit < 50;
       EXPECT_EQ(why_ended(cap(limit), config).empty(), fits) << limit;
       if (fits) {
-        EXPECT_EQ(with(config, cap(limit)).validate(), ConfigErrors{}) << limit;
+        EXPECT_EQ(changed_by(config, cap(limit)).validate(), ConfigErrors{}) << limit;
       }
     }
   }

@@ -28,13 +28,13 @@ using testkit::gateway_config;
 using testkit::NamedOrigin;
 using testkit::RunningGateway;
 
-const std::string kToken(64, 'a');
+const std::string kGivenToken(64, 'a');
 
 struct GatewayActions : ::testing::Test {
   GatewayActions() {
-    config.admin.actions = ActionsMode::kToken;
+    config.admin.actions = ActionsMode::kGivenToken;
     config.admin.token_file = file("token");
-    std::ofstream(config.admin.token_file) << kToken << "\n";
+    std::ofstream(config.admin.token_file) << kGivenToken << "\n";
     EXPECT_EQ(::chmod(config.admin.token_file.c_str(), 0600), 0);
   }
   ~GatewayActions() override { ::unlink(file("token").c_str()); }
@@ -67,7 +67,7 @@ struct GatewayActions : ::testing::Test {
 
   static inline const std::string kHost = "host: t\r\n";
   static inline const std::string kJson = "content-type: application/json\r\n";
-  static inline const std::string kBearer = "authorization: Bearer " + kToken + "\r\n";
+  static inline const std::string kBearer = "authorization: Bearer " + kGivenToken + "\r\n";
   NamedOrigin first{"first"};
   NamedOrigin second{"second"};
   config::Config config = gateway_config({first.address(), second.address()});
@@ -91,7 +91,7 @@ TEST_F(GatewayActions, WhoMayNotActIsRefusedAndNothingChanges) {
     return post(gateway, "/actions/drain", body, fields).status;
   };
   EXPECT_EQ(status(kHost + kJson), 401) << "no token";
-  EXPECT_EQ(status(kHost + kJson + "cookie: token=" + kToken + "\r\n"), 401) << "a cookie";
+  EXPECT_EQ(status(kHost + kJson + "cookie: token=" + kGivenToken + "\r\n"), 401) << "a cookie";
   EXPECT_EQ(status(kHost + kJson + "authorization: Bearer " + std::string(64, 'b') + "\r\n"), 401);
   EXPECT_EQ(status("host: evil.example\r\n" + kJson + kBearer), 421) << "DNS rebinding";
   EXPECT_EQ(status(kHost + kJson + kBearer + "origin: http://evil.example\r\n"), 403);

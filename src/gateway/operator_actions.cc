@@ -19,7 +19,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-AdminPage json_page(const Json& json, std::uint16_t status = 200) {
+AdminPage answer_page(const Json& json, std::uint16_t status = 200) {
   return {.status = status,
           .body = json.dump(-1, ' ', true, Json::error_handler_t::replace) + "\n"};
 }
@@ -53,7 +53,7 @@ std::string printable(std::string text) {
 }
 
 /// "drain app 10.0.0.1:80 for 10m", as it was asked for.
-std::string sentence_of(const ActionOrder& order) {
+std::string words_of_order(const ActionOrder& order) {
   std::string text(name_of(order.kind));
   for (const std::string* word :
        {&order.upstream, &order.endpoint, &order.rule, &order.actor, &order.id}) {
@@ -134,7 +134,7 @@ AdminPage OperatorActions::perform(const AdminRequest& request, TimePoint now) {
   page["preview"] = planned->preview;
   audit(*order, *who, told);
   count(kind, result);
-  return json_page(page);
+  return answer_page(page);
 }
 
 std::string OperatorActions::carry_out(const ActionOrder& order, Plan& plan, TimePoint now) {
@@ -346,12 +346,12 @@ void OperatorActions::end() {
 
 void OperatorActions::audit(const ActionOrder& order, const std::string& who,
                             const std::string& result) {
-  setup_.log.say(printable("weir: action " + sentence_of(order) + " by " + who + ": " + result));
+  setup_.log.say(printable("weir: action " + words_of_order(order) + " by " + who + ": " + result));
 }
 
 AdminPage OperatorActions::refuse(ActionKind kind, const ActionRefusal& why, ActionResult result) {
   count(kind, result);
-  AdminPage page = json_page({{"error", why.error}}, why.status);
+  AdminPage page = answer_page({{"error", why.error}}, why.status);
   page.fields = why.fields;
   return page;
 }
@@ -376,7 +376,7 @@ AdminPage overrides_page(const std::vector<Override>& overrides, TimePoint now,
                          std::int64_t unix_now) {
   Json list = Json::array();
   for (const Override& one : overrides) list.push_back(override_json(one, now, unix_now));
-  return json_page({{"overrides", list}});
+  return answer_page({{"overrides", list}});
 }
 
 std::string overrides_comment(const std::vector<Override>& overrides, TimePoint now) {

@@ -21,7 +21,7 @@ using nlohmann::json;
 using std::chrono::seconds;
 using ::testing::HasSubstr;
 
-config::Config base_config() {
+config::Config actions_config() {
   config::Config config;
   config.server.streams_max = 64;
   config.server.reserved_streams = 1;
@@ -44,7 +44,7 @@ class OperatorActionsTest : public ::testing::Test {
   OperatorActionsTest() {
     std::ofstream(token_file) << std::string(64, 'a');
     EXPECT_EQ(::chmod(token_file.c_str(), 0600), 0);
-    start(base_config());
+    start(actions_config());
   }
   ~OperatorActionsTest() override { ::unlink(token_file.c_str()); }
 
@@ -155,7 +155,7 @@ TEST_F(OperatorActionsTest, ADrainLastsUntilItsTimeIsOver) {
 TEST_F(OperatorActionsTest, ADrainThatLeavesLessThanHalfNeedsForce) {
   EXPECT_THAT(act("drain", kDrainFirst, 409)["error"].get<std::string>(), HasSubstr("force"));
   EXPECT_EQ(state(0), policy::EndpointState::kAvailable);
-  config::Config config = base_config();
+  config::Config config = actions_config();
   config.upstreams[0].endpoints.pop_back();
   start(config);
   act("drain", kDrainFirst);
@@ -211,7 +211,7 @@ TEST_F(OperatorActionsTest, ACapIsWithinTheConfiguredBounds) {
 }
 
 TEST_F(OperatorActionsTest, ARuleThatIsNotEnforcedCannotBeShadowed) {
-  config::Config config = base_config();
+  config::Config config = actions_config();
   config.admission.modes.memory = RuleMode::kOff;
   start(config);
   act("shadow", R"({"rule":"memory"})", 409);
@@ -262,7 +262,7 @@ TEST_F(OperatorActionsTest, OneActionASecondIsCarriedOut) {
 }
 
 TEST_F(OperatorActionsTest, AFullTableRefuses) {
-  config::Config config = base_config();
+  config::Config config = actions_config();
   for (int i = 4; i < 40; ++i) {
     config.upstreams[0].endpoints.push_back(
         *upstream::parse_source("127.0.0.1:" + std::to_string(i)));

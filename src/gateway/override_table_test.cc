@@ -10,35 +10,35 @@ namespace {
 using std::chrono::minutes;
 using std::chrono::seconds;
 
-constexpr TimePoint kNow = time_from_ns(1'000'000'000);
+constexpr TimePoint kBegin = time_from_ns(1'000'000'000);
 
-Override drain(const std::string& endpoint, TimePoint until = kNow + minutes(10)) {
+Override drain(const std::string& endpoint, TimePoint until = kBegin + minutes(10)) {
   return {.kind = OverrideKind::kDrain, .upstream = "app", .target = endpoint, .until = until};
 }
 
 TEST(OverrideTable, EndsEachOverrideAtItsTimeAndNotBefore) {
   OverrideTable table;
-  ASSERT_NE(table.put(drain("a", kNow + seconds(10))), nullptr);
-  ASSERT_NE(table.put(drain("b", kNow + seconds(20))), nullptr);
-  EXPECT_EQ(table.next_end(), kNow + seconds(10));
-  EXPECT_TRUE(table.expire(kNow + seconds(10) - Duration(1)).empty());
-  const auto over = table.expire(kNow + seconds(10));
+  ASSERT_NE(table.put(drain("a", kBegin + seconds(10))), nullptr);
+  ASSERT_NE(table.put(drain("b", kBegin + seconds(20))), nullptr);
+  EXPECT_EQ(table.next_end(), kBegin + seconds(10));
+  EXPECT_TRUE(table.expire(kBegin + seconds(10) - Duration(1)).empty());
+  const auto over = table.expire(kBegin + seconds(10));
   ASSERT_EQ(over.size(), 1U);
   EXPECT_EQ(over[0].target, "a");
   ASSERT_EQ(table.all().size(), 1U);
   EXPECT_EQ(table.all()[0].target, "b");
-  EXPECT_EQ(table.expire(kNow + minutes(1)).size(), 1U);
+  EXPECT_EQ(table.expire(kBegin + minutes(1)).size(), 1U);
   EXPECT_EQ(table.next_end(), TimePoint::max());
 }
 
 TEST(OverrideTable, TheSameTargetIsRenewedAndKeepsItsId) {
   OverrideTable table;
-  ASSERT_NE(table.put(drain("a", kNow + seconds(10))), nullptr);
-  const Override* const again = table.put(drain("a", kNow + seconds(60)));
+  ASSERT_NE(table.put(drain("a", kBegin + seconds(10))), nullptr);
+  const Override* const again = table.put(drain("a", kBegin + seconds(60)));
   ASSERT_NE(again, nullptr);
   EXPECT_EQ(again->id(), "o1");
   EXPECT_EQ(table.all().size(), 1U);
-  EXPECT_TRUE(table.expire(kNow + seconds(10)).empty());
+  EXPECT_TRUE(table.expire(kBegin + seconds(10)).empty());
 }
 
 TEST(OverrideTable, OnlyOneLogIsInForce) {
