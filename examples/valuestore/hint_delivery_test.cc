@@ -26,6 +26,7 @@ class OtherNodes {
   void send(const Parcel& parcel, std::function<void(bool)> done) {
     const std::lock_guard lock(mutex_);
     if (closed_) return done(false);
+    EXPECT_EQ(parcel.priority, weir::Priority::kLow) << "reads and writes go first";
     sent.push_back(parcel.key);
     most_open = std::max(most_open, ++open);
     waiting_.push_back(std::move(done));

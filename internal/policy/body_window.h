@@ -18,7 +18,7 @@ inline constexpr Duration kWindowRound = std::chrono::milliseconds(500);
 struct WindowUse {
   std::uint32_t leases = 1;     // that the window has now
   Duration used_up_in{};        // the time for the last `leases` × lease size bytes
-  bool handler_kept_up = true;  // the handler took every byte as it came
+  bool handler_kept_up = true;  // for half of that time or more the handler had taken all
 };
 
 /// The leases that a stream's window should have, after its client used it up once.

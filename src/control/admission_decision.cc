@@ -554,8 +554,8 @@ Result<void, Reason> Permit::try_grow(std::uint64_t bytes) noexcept {
   RuleModes modes = taken_.modes.over(impl.live.modes.load());
   if (taken_.priority == Priority::kCritical) modes.bytes = modes.actor = RuleMode::kOff;
   Scope& scope = impl.scope_at(taken_.scope);
-  const auto refused = [&scope](Reason reason) {
-    scope.counters.add_at(&ScopeCounters::refused, index_of(reason));
+  const auto refused = [&scope, priority = taken_.priority](Reason reason) {
+    scope.counters.add_at(&ScopeCounters::refused, refused_index(reason, priority));
     return unexpected(reason);
   };
   if (taken_.total_bytes) {

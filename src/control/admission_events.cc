@@ -12,7 +12,7 @@ using Impl = AdmissionController::Impl;
 
 void Impl::count_refusal(Scope& scope, Priority priority, Reason reason, TimePoint now,
                          std::string_view peer) noexcept {
-  scope.counters.add_at(&ScopeCounters::refused, index_of(reason));
+  scope.counters.add_at(&ScopeCounters::refused, refused_index(reason, priority));
   scope.counters.add_at(&ScopeCounters::shed, index_of(priority));
   if (reason == Reason::kOverload) {
     scope.counters.add(&ScopeCounters::limit_hits);

@@ -163,7 +163,10 @@ ScopeStats Scope::stats(TimePoint now) const noexcept {
     c.standing = room.standing(p, now);
   }
   for (std::size_t i = 0; i < kReasonCount; ++i) {
-    out.refused[i] = counters.sum_at(&ScopeCounters::refused, i);
+    for (std::size_t p = 0; p < kPriorityCount; ++p) {
+      out.refused_by_class[i][p] = counters.sum_at(&ScopeCounters::refused, i * kPriorityCount + p);
+      out.refused[i] += out.refused_by_class[i][p];
+    }
     out.would_refuse[i] = counters.sum_at(&ScopeCounters::would_refuse, i);
   }
   out.errors = counters.sum(&ScopeCounters::errors);

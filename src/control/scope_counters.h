@@ -24,6 +24,10 @@ using SourceCounters =
          key % policy::OutcomeSources::kBuckets;
 }
 
+[[nodiscard]] constexpr std::size_t refused_index(Reason reason, Priority priority) noexcept {
+  return index_of(reason) * kPriorityCount + index_of(priority);
+}
+
 /// What one thread has counted for one scope since the start. Values only grow: readers subtract
 /// two readings, and no counter is reset while a thread writes it.
 struct alignas(64) ScopeCounters {
@@ -37,7 +41,8 @@ struct alignas(64) ScopeCounters {
   std::atomic<std::uint64_t> limit_hits{0};  // refused or made to wait by the limit
   std::array<std::atomic<std::uint64_t>, kPriorityCount> acquired{};
   std::array<std::atomic<std::uint64_t>, kPriorityCount> shed{};
-  std::array<std::atomic<std::uint64_t>, kReasonCount> refused{};
+  /// By reason and class: refused_index().
+  std::array<std::atomic<std::uint64_t>, kReasonCount * kPriorityCount> refused{};
   std::array<std::atomic<std::uint64_t>, kReasonCount> would_refuse{};
   std::array<std::atomic<std::uint32_t>, LatencyBuckets::kCount> histogram{};  // wraps, by design
   SourceCounters<std::atomic<std::uint32_t>> answered_from{};                  // wraps

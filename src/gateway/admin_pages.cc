@@ -16,6 +16,7 @@
 #include "asset_page.h"
 #include "effective_config.h"
 #include "explain.h"
+#include "live/live_feed.h"
 #include "operator_actions.h"
 
 namespace weir::inline v0::gateway {
@@ -410,6 +411,8 @@ constexpr std::string_view kIndex =
     "  /pools                every bounded pool: used, peak, capacity, exhausted\n"
     "  /actors?top=10        who has most in flight\n"
     "  /endpoints            each endpoint: in or out, why, since when; and where they come from\n"
+    "  /diagnose             whose fault it is that an upstream refuses, fails or is slow\n"
+    "  /live                 the stream of the dashboard: an event per second\n"
     "  /config               the configuration in force\n"
     "  /overrides            what admin.actions changed for a time\n"
     "  /explain?class=low&actor=alice&upstream=app\n"
@@ -463,6 +466,8 @@ AdminPage admin_page(const GatewayView& view, const AdminRequest& request, TimeP
   }
   if (path == "/overrides") return overrides_page(view.core.overrides(), now, io::unix_seconds());
   if (path == "/explain") return explain_page(view, request, now);
+  if (path == "/diagnose") return diagnose_page(view, request);
+  if (path == "/live") return live_page(view, request);
   return no_page();
 }
 

@@ -36,6 +36,7 @@ struct UpstreamCounters {
   std::array<Count, GatewayReason::kCount> refused;
   std::array<Count, kEndedByNames.size()> aborted;
   std::array<Count, 4> outcomes;  // as reported to the limiter
+  Count no_room;  // admitted, and answered 503 because a pool of the gateway was empty
   Count tunnels_opened;
   std::array<Count, kTunnelEndNames.size()> tunnels_ended;
   std::array<Count, kTunnelWays.size()> tunnel_bytes;

@@ -1,8 +1,11 @@
 #include "weir/experimental/gateway/gateway.h"
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <utility>
+
+#include <unistd.h>
 
 #include "weir/base/assert.h"
 #include "weir/base/errno_text.h"
@@ -26,6 +29,7 @@
 #include "gateway_sockets.h"
 #include "gateway_view.h"
 #include "housekeeping.h"
+#include "live/live_sampler.h"
 #include "live_options.h"
 #include "operator_actions.h"
 #include "operator_log.h"
@@ -80,6 +84,11 @@ std::vector<std::string> texts_of(const std::vector<io::SocketName>& names) {
   return all;
 }
 
+std::string host_name() {
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
+}
+
 }  // namespace
 
 struct Gateway::Impl {
@@ -112,6 +121,7 @@ struct Gateway::Impl {
   std::vector<std::unique_ptr<GatewayLoop>> loops;
   std::unique_ptr<Housekeeping> housekeeping;
   std::unique_ptr<Server> server;
+  std::unique_ptr<LiveSampler> history;
   std::unique_ptr<AdminServer> admin;
   std::shared_ptr<const Rules> first_rules;
   std::unique_ptr<LiveOptions> live;
@@ -169,6 +179,8 @@ Result<void, GatewayError> Gateway::Impl::build() {
   view = std::make_unique<GatewayView>(*core, *operators);
   view->budget = gateway_budget(config);
   view->started_unix_seconds = io::unix_seconds();
+  view->host_name = host_name();
+  view->config_at_start = config;
   const std::shared_ptr<const UpstreamSet> upstreams = core->upstreams.in_force();
   first_rules = std::make_shared<const Rules>(config, upstreams->names(), std::move(*identity));
   const GatewayLoop::Table table{.upstreams = upstreams, .rules = first_rules};
@@ -207,6 +219,9 @@ Result<void, GatewayError> Gateway::Impl::listen(PassedSockets passed) {
            [this](const ProxyRefusal& refusal) { operators->on_proxy_refusal(refusal); }});
   if (config.admin.actions != ActionsMode::kOff) make_actions();
   if (config.admin.serves()) {
+    history = std::make_unique<LiveSampler>(*view, live_bounds(config));
+    history->second(io::monotonic_now(), io::unix_seconds());
+    view->live = history.get();
     admin = std::make_unique<AdminServer>(
         config, AdminWork{.pages =
                               [this](const AdminRequest& request) {
@@ -215,6 +230,7 @@ Result<void, GatewayError> Gateway::Impl::listen(PassedSockets passed) {
                           .every_second =
                               [this](TimePoint now) {
                                 if (actions) actions->expire(now);
+                                history->second(now, io::unix_seconds());
                               }});
     if (auto started_admin = admin->start(std::move(given->admin)); !started_admin) {
       admin.reset();
@@ -410,6 +426,7 @@ void Gateway::stop() {
   self.actions.reset();
   self.live.reset();
   self.admin.reset();
+  self.history.reset();
   self.server.reset();
   self.loops.clear();
   self.housekeeping.reset();
@@ -448,6 +465,9 @@ ReloadReport Gateway::reload(const config::Config& next) {
     note_failed_reload();
     return report;
   }
+  std::vector<std::string> waiting;
+  for (const config::ConfigChange& change : report.deferred) waiting.push_back(change.key);
+  self.view->set_waiting_for_restart(std::move(waiting));
   report.trouble = reopen_logs();
   self.view->reloads_ok.fetch_add(1);
   return report;

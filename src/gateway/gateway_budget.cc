@@ -10,6 +10,7 @@
 
 #include "admin_server.h"
 #include "core.h"
+#include "live/live_sampler.h"
 #include "proxied_request.h"
 #include "token_verifier.h"
 #include "upstream/upstream.h"
@@ -65,6 +66,15 @@ std::uint64_t endpoints_max(const config::Config& config) {
   }
   return all + config.reload.upstreams_spare * largest;
 }
+
+}  // namespace
+
+LiveSampler::Bounds live_bounds(const config::Config& config) {
+  return {.upstreams = UpstreamRoom::laid_out(config).upstreams,
+          .endpoints = static_cast<std::size_t>(endpoints_max(config))};
+}
+
+namespace {
 
 /// The largest addends, largest first, and the sum of the others.
 std::vector<MemoryAddend> largest(std::vector<MemoryAddend> addends) {
@@ -145,7 +155,9 @@ MemoryBudget gateway_budget(const config::Config& config) {
   add("gateway logs", 4, kLogBufferBytes, "two logs, two buffers each");
   if (config.admin.serves()) {
     add("gateway admin", 1, admin_worst_case_bytes(config),
-        "its own small server, and pages under way");
+        "its own small server, pages and messages under way");
+    add("gateway history", 1, LiveSampler::memory_bytes(live_bounds(config)),
+        "a quarter of an hour of each upstream, 20 seconds of each endpoint");
   }
   const std::uint64_t own = budget.total_bytes() - before;
   add("gateway page tables", own / kPage + 512, 8, "8 bytes per page");

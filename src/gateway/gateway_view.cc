@@ -17,6 +17,7 @@ std::vector<NamedPool> pools_of(const GatewayView& view, const ServerStats& serv
           {"http2_sessions", server.h2_sessions},
           {"streams", server.streams},
           {"tunnels", server.tunnel_places},
+          {"http2_tunnels", server.h2_tunnel_places},
           {"body_leases", server.body_leases},
           {"handshake_slots", server.tls.handshake_slots},
           {"proxied_requests", proxied},

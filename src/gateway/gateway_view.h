@@ -3,7 +3,10 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <mutex>
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "weir/experimental/config/weir_config.h"
@@ -15,6 +18,8 @@
 #include "operator_log.h"
 
 namespace weir::inline v0::gateway {
+
+class LiveSampler;
 
 /// A running gateway as the admin pages see it, from another thread.
 struct GatewayView {
@@ -29,11 +34,28 @@ struct GatewayView {
   /// The sources of one upstream.
   std::function<std::vector<upstream::SourceStatus>(const ServedUpstream&)> sources;
   AdminActions* actions = nullptr;  // nullptr: nothing can be changed
+  LiveSampler* live = nullptr;      // nullptr: there is no admin endpoint
+  std::string host_name;            // of the machine
+  config::Config config_at_start;
   MemoryBudget budget;
   std::int64_t started_unix_seconds = 0;
   std::atomic<bool> draining{false};
   std::atomic<std::uint64_t> reloads_ok{0};
   std::atomic<std::uint64_t> reloads_refused{0};
+
+  /// Keys that the last reload left to a restart.
+  [[nodiscard]] std::vector<std::string> waiting_for_restart() const {
+    const std::scoped_lock lock(mutex_);
+    return waiting_for_restart_;
+  }
+  void set_waiting_for_restart(std::vector<std::string> keys) {
+    const std::scoped_lock lock(mutex_);
+    waiting_for_restart_ = std::move(keys);
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<std::string> waiting_for_restart_;  // under mutex_
 };
 
 struct NamedPool {

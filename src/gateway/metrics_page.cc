@@ -9,6 +9,7 @@
 #include "weir/policy/retry_hint.h"
 
 #include "admin_pages.h"
+#include "live/live_sampler.h"
 #include "metrics/metric.h"
 #include "upstream_metrics.h"
 
@@ -110,6 +111,7 @@ class Scrape {
     return index < count() ? std::string_view(upstreams_->all[index]->name()) : kNone;
   }
   void overrides();
+  void diagnoses(const LiveSampler& live);
   void admission();
   void classes();
   void actors();
@@ -181,8 +183,19 @@ void Scrape::admission() {
   }
   per_counter(kAdmissionOutcomes, count(), &UpstreamCounters::outcomes, 0,
               [](std::size_t k) { return kOutcomeNames[k]; });
+  page_.family(kDiagnosisCause);
+  if (view_.live != nullptr) diagnoses(*view_.live);
   per_scope(kAdmissionState, [](const Scope& s) { return static_cast<unsigned>(s.state); });
   per_scope(kAdmissionOverloaded, [](const Scope& s) { return s.overloaded ? 1U : 0U; });
+}
+
+void Scrape::diagnoses(const LiveSampler& live) {
+  for (const auto& one : live.upstreams()) {
+    for (std::size_t i = 0; i < policy::kCauseCount; ++i) {
+      const bool is = static_cast<std::size_t>(one->diagnosis.cause) == i;
+      page_.sample({one->name, policy::kCauseFacts[i].name}, is ? 1U : 0U);
+    }
+  }
 }
 
 void Scrape::classes() {

@@ -24,16 +24,12 @@ AdminPage answer_page(const Json& json, std::uint16_t status = 200) {
           .body = json.dump(-1, ' ', true, Json::error_handler_t::replace) + "\n"};
 }
 
-std::int64_t seconds_left(const Override& one, TimePoint now) {
-  return static_cast<std::int64_t>(std::ceil(std::max(0.0, to_seconds(one.until - now))));
-}
-
 Json override_json(const Override& one, TimePoint now, std::int64_t unix_now) {
   Json json = {{"id", one.number == 0 ? Json() : Json(one.id())},
                {"kind", name_of(one.kind)},
                {"what", one.what()},
-               {"left_s", seconds_left(one, now)},
-               {"until", unix_now + seconds_left(one, now)}};
+               {"left_s", one.seconds_left(now)},
+               {"until", unix_now + one.seconds_left(now)}};
   if (!one.upstream.empty()) json["upstream"] = one.upstream;
   if (one.kind == OverrideKind::kDrain) json["endpoint"] = one.target;
   if (one.kind == OverrideKind::kShadow) json["rule"] = one.target;
@@ -128,7 +124,7 @@ AdminPage OperatorActions::perform(const AdminRequest& request, TimePoint now) {
     page["override"] = override_json(one, now, setup_.unix_seconds());
     if (!order->dry_run) {
       told += ", " + one.id() + " until " +
-              std::to_string(setup_.unix_seconds() + seconds_left(one, now)) + " (Unix time)";
+              std::to_string(setup_.unix_seconds() + one.seconds_left(now)) + " (Unix time)";
     }
   }
   page["preview"] = planned->preview;
@@ -383,7 +379,7 @@ std::string overrides_comment(const std::vector<Override>& overrides, TimePoint 
   std::string text;
   for (const Override& one : overrides) {
     text += "# override " + one.id() + ": " + one.sentence() + ", " +
-            std::to_string(seconds_left(one, now)) + " s left\n";
+            std::to_string(one.seconds_left(now)) + " s left\n";
   }
   return text.empty() ? text : text + "\n";
 }

@@ -184,6 +184,15 @@ void OperatorLog::on_queues_fine(std::string_view name) noexcept {
          name.data());
 }
 
+void OperatorLog::on_verdict(std::string_view name, policy::Cause cause,
+                             std::string_view evidence) {
+  const policy::CauseFacts& facts = policy::facts_of(cause);
+  std::string line = "weir: " + std::string(name) + ": " + std::string(facts.name) + ": " +
+                     std::string(facts.sentence) + " (" + std::string(evidence) + ")";
+  if (cause != policy::Cause::kFine) line += "; " + std::string(facts.next_step);
+  say(line);
+}
+
 void OperatorLog::on_upstream_gone(std::string_view name) noexcept {
   say_to(*this, "weir: upstream %.*s: gone; its requests have finished", width(name), name.data());
 }

@@ -16,6 +16,8 @@
 #include "weir/policy/outgoing_state.h"
 #include "weir/policy/reason.h"
 
+#include "policy/diagnosis.h"
+
 namespace weir::inline v0::gateway {
 
 /// Logs the events of admission to standard error, and counts the changes of limits.
@@ -55,6 +57,10 @@ class OperatorLog final : public EventSink {
   };
   void on_queue(const FullQueue& queue) noexcept;
   void on_queues_fine(std::string_view name) noexcept;
+
+  /// Logs that the diagnosis of an upstream has changed, and what it rests on. Allocates: not for
+  /// the loops of clients.
+  void on_verdict(std::string_view name, policy::Cause cause, std::string_view evidence);
 
   /// Logs that the last request of a removed upstream has finished.
   void on_upstream_gone(std::string_view name) noexcept;

@@ -19,6 +19,10 @@ std::string Override::what() const {
   return target;
 }
 
+std::int64_t Override::seconds_left(TimePoint now) const noexcept {
+  return until <= now ? 0 : std::chrono::ceil<std::chrono::seconds>(until - now).count();
+}
+
 Duration OverrideTable::longest(OverrideKind kind) noexcept {
   if (kind == OverrideKind::kLog) return std::chrono::seconds(60);
   return std::chrono::hours(1);

@@ -42,6 +42,8 @@ struct Override {
   [[nodiscard]] std::string id() const { return "o" + std::to_string(number); }
   /// "app 10.0.0.1:80", "limit", "app to 40", "actor alice": what it is about, without its kind.
   [[nodiscard]] std::string what() const;
+  /// Whole seconds, rounded up.
+  [[nodiscard]] std::int64_t seconds_left(TimePoint now) const noexcept;
   [[nodiscard]] std::string sentence() const { return std::string(name_of(kind)) + " " + what(); }
 };
 

@@ -62,6 +62,7 @@ void ProxiedRequest::fail(upstream::UpstreamFailure failure) {
   failure_ = failure;
   const bool no_place = failure == upstream::UpstreamFailure::kNoBuffer ||
                         failure == upstream::UpstreamFailure::kNoConnection;
+  if (no_place) to_.counters.no_room.add();
   if (no_place && priority_ == Priority::kCritical) home_.count_critical_shed();
   if (meaning_of(failure).http == 504) {
     slow_ = call_.waited_for_owner() ? EndedBy::kClient : EndedBy::kUpstream;

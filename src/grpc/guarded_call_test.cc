@@ -68,6 +68,7 @@ TEST(GuardedCall, AtALimitOfFourThreeLowAreAdmittedAndHighStillFindsItsPlaceAtOn
   constexpr int kLow = 3;
   std::array<::grpc::ClientContext, kLow + 1> contexts;
   std::array<Value, kLow + 1> responses;
+  for (::grpc::ClientContext& context : contexts) prepare(context, {});
   std::vector<std::unique_ptr<::grpc::ClientWriter<Value>>> transfers;
   for (int i = 0; i < kLow; ++i) {
     const auto at = static_cast<std::size_t>(i);

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <future>
 #include <memory>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -12,6 +13,8 @@
 
 #include <grpcpp/generic/generic_stub.h>
 #include <gtest/gtest.h>
+
+#include "weir/embed/clock.h"
 
 #include "testing/store_testing.h"
 
@@ -141,6 +144,81 @@ TEST_P(GuardedMethod, AHandlerThatThrowsGivesItsPermitBack) {
   }
   EXPECT_TRUE(server.wait_until_idle());
   EXPECT_EQ(server.stats().errors, 3U);
+}
+
+TEST_P(GuardedMethod, ACallTakesAsManyUnitsAsItsMethodCosts) {
+  TestServer server(
+      limit_of(4),
+      {.methods = {{"/weir.testing.Store/GetValue", {.priority = Priority::kLow, .cost = 2}}}},
+      *store_);
+  const auto stub = server.stub();
+  behaviour_.desk.hold();
+  auto first = get_value(*stub);
+  ASSERT_TRUE(behaviour_.desk.wait_until_inside(1));
+  EXPECT_EQ(server.stats().in_flight, 2U);
+  EXPECT_EQ(ask_value(*stub).trailer("x-weir-reason"), "overload") << "3 of 4 are for class low";
+  behaviour_.desk.release();
+  EXPECT_TRUE(first.get().status.ok());
+  EXPECT_TRUE(server.wait_until_idle());
+}
+
+// Nothing else happens on this server: the place does not become free.
+TEST_P(GuardedMethod, ACallThatWaitsIsGivenUpAtItsDeadline) {
+  AdmissionConfig config = limit_of(1);
+  config.high_wait_max = std::chrono::seconds(20);
+  TestServer server(config,
+                    {.methods = {{"/weir.testing.Store/GetValue", {.priority = Priority::kHigh}}}},
+                    *store_);
+  const auto stub = server.stub();
+  behaviour_.desk.hold();
+  auto first = get_value(*stub);
+  ASSERT_TRUE(behaviour_.desk.wait_until_inside(1));
+  const Answer late = ask_value(*stub, {.timeout = std::chrono::milliseconds(50)});
+  EXPECT_EQ(late.status.error_code(), ::grpc::StatusCode::DEADLINE_EXCEEDED);
+  const TimePoint give_up = embed::now() + std::chrono::seconds(10);
+  while (server.admission().waiting() > 0 && embed::now() < give_up) std::this_thread::yield();
+  EXPECT_EQ(server.admission().waiting(), 0);
+  EXPECT_EQ(server.stats().refused[static_cast<std::size_t>(Reason::kDeadline)], 1U);
+  behaviour_.desk.release();
+  EXPECT_TRUE(first.get().status.ok());
+  EXPECT_EQ(behaviour_.desk.entered(), 1);
+}
+
+TEST_P(GuardedMethod, OverloadIsToldAsUnavailableIfWantedAndHintsDiffer) {
+  TestServer server(limit_of(1),
+                    {.methods = {{"/weir.testing.Store/GetValue", {.priority = Priority::kLow}}},
+                     .unavailable_on_overload = true},
+                    *store_);
+  const auto stub = server.stub();
+  behaviour_.desk.hold();
+  auto first = get_value(*stub);
+  ASSERT_TRUE(behaviour_.desk.wait_until_inside(1));
+  std::set<std::string> hints;
+  for (int i = 0; i < 30; ++i) {
+    const Answer refused = ask_value(*stub);
+    EXPECT_EQ(refused.status.error_code(), ::grpc::StatusCode::UNAVAILABLE);
+    hints.insert(refused.trailer("grpc-retry-pushback-ms"));
+  }
+  EXPECT_GT(hints.size(), 1U) << "clients that are refused together do not come back together";
+  behaviour_.desk.release();
+  EXPECT_TRUE(first.get().status.ok());
+}
+
+TEST_P(GuardedMethod, CallsAskTheScopeOfTheirServer) {
+  constexpr auto kOther = static_cast<ScopeId>(1);
+  AdmissionConfig config = limit_of(8);
+  config.scopes_max = 2;
+  TestServer server(config, {.scope = kOther}, *store_);
+  ASSERT_EQ(server.controller().add_scope("other", config.limit), kOther);
+  const auto stub = server.stub();
+  EXPECT_TRUE(ask_value(*stub).status.ok());
+  EXPECT_TRUE(server.wait_until_idle());
+  const auto admitted = [&](ScopeId scope) {
+    const ScopeStats now = server.controller().scope_stats(scope, embed::now());
+    return now.classes[index_of(Priority::kNormal)].acquired;
+  };
+  EXPECT_EQ(admitted(kOther), 1U);
+  EXPECT_EQ(admitted(ScopeId::kFirst), 0U);
 }
 
 /// Looks at what interceptors of a user see.

@@ -137,6 +137,7 @@ TEST_P(Streams, AnOpenStreamHoldsItsActorAndNotTheLimit) {
   EXPECT_TRUE(first->finish().ok());
   EXPECT_TRUE(second->finish().ok());
   EXPECT_TRUE(server_.wait_until_idle());
+  EXPECT_EQ(server_.stats().samples, 0U) << "its time is that of its client";
   EXPECT_TRUE(ask_value(*stub_).status.ok());
 }
 

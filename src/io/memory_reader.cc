@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <optional>
 
+#include <unistd.h>
+
 #include "small_file.h"
 
 namespace weir::inline v0::io {
@@ -180,6 +182,14 @@ MemoryReading MemoryReader::read(TimePoint now, double watch_from) {
 
 MemoryReading read_memory(const MemorySource& source) {
   return MemoryReader(source).read(TimePoint{}, 0);
+}
+
+std::uint64_t own_resident_bytes(const MemorySource& source) {
+  const SmallFile file(source.prefix + "/proc/self/statm");
+  std::string_view text = file.text();  // "size resident shared …", in pages
+  text.remove_prefix(std::min(text.find(' '), text.size()));
+  const std::uint64_t pages = whole_number(text).value_or(0);
+  return pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 
 }  // namespace weir::inline v0::io

@@ -322,6 +322,7 @@ ServerStats Server::stats() const {
   stats.h2_sessions = shared.h2_sessions.stats();
   stats.streams = shared.streams.stats();
   stats.tunnel_places = shared.tunnels.stats();
+  stats.h2_tunnel_places = shared.h2_tunnels.stats();
   stats.body_leases = shared.body_leases.stats();
   stats.backpressure.capacity = shared.config.backpressure_list_max;
   stats.write_slab_exhaustion_count = stats.write_buffers.exhausted;

@@ -52,6 +52,7 @@ ServerShared::ServerShared(const ServerConfig& given, std::uint32_t loops)
       streams({.count = given.streams_max, .reserved = given.reserved_streams}),
       tunnels({.count = given.tunnels_max + given.reserved_streams,
                .reserved = given.reserved_streams}),
+      h2_tunnels({.count = given.http2_tunnels(), .reserved = given.reserved_body_leases()}),
       h2_streams(streams, given.http2_enabled ? given.streams_max : 0) {}
 
 ServerShared::~ServerShared() = default;

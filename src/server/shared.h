@@ -96,8 +96,9 @@ struct ServerShared {
   const BodyLease::Shape lease_shape;
   io::SharedBlocks h2_sessions;
   io::SharedBlocks body_leases;
-  StreamPlaces streams;  // of every protocol
-  StreamPlaces tunnels;  // of those streams
+  StreamPlaces streams;     // of every protocol
+  StreamPlaces tunnels;     // of those streams
+  StreamPlaces h2_tunnels;  // of those tunnels
   H2StreamPool h2_streams;
 
   std::vector<LoopShard*> shards;  // filled before start

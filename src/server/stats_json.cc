@@ -38,6 +38,7 @@ std::string stats_json(const ServerStats& stats, const ServerConfig& config) {
       {"http2_sessions", pool(stats.h2_sessions)},
       {"streams", pool(stats.streams)},
       {"tunnel_places", pool(stats.tunnel_places)},
+      {"http2_tunnel_places", pool(stats.h2_tunnel_places)},
       {"body_leases", pool(stats.body_leases)},
       {"handshake_slots", pool(stats.tls.handshake_slots)},
       {"idle_connections", stats.idle_connections},

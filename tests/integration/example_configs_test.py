@@ -41,6 +41,11 @@ class ExampleConfigs(ProcessTest):
     def gateway(self, name, replaced):
         return self.started(Weir(config=self.example(name, replaced)))
 
+    STORE = {"high": ("GetValue", "FetchValue"),
+             "normal": ("PutLeaf", "PutRecipe", "BatchGet", "BatchPutLeaf"),
+             "low": ("GcCollectRoots", "GcSweep", "MigrateTransfer", "SyncRecipes",
+                     "ReplicateLeaf")}
+
     def test_a_grpc_service(self):
         def serve():
             server = grpc.server(concurrent.futures.ThreadPoolExecutor(4))
@@ -48,7 +53,8 @@ class ExampleConfigs(ProcessTest):
                 lambda said, context: repr(context.time_remaining()).encode(), **RAW)
             well = grpc.unary_unary_rpc_method_handler(lambda *_: b"\x08\x01", **RAW)
             server.add_generic_rpc_handlers((
-                grpc.method_handlers_generic_handler("store.v1.Store", {"GetValue": echo}),
+                grpc.method_handlers_generic_handler("store.v1.Store", {
+                    method: echo for methods in self.STORE.values() for method in methods}),
                 grpc.method_handlers_generic_handler("grpc.health.v1.Health", {"Check": well})))
             port = server.add_insecure_port("127.0.0.1:0")
             server.start()
@@ -59,10 +65,19 @@ class ExampleConfigs(ProcessTest):
         with grpc.insecure_channel(f"127.0.0.1:{gateway.port}") as channel:
             left = channel.unary_unary("/store.v1.Store/GetValue", **PLAIN)(b"key", timeout=30)
             self.assertLessEqual(float(left), 0.5, "the route's deadline is shorter")
+            for name, methods in self.STORE.items():
+                def admitted(of=name):
+                    return gateway.upstream("store")["classes"][of]["admitted"]
+                for method in methods:
+                    before = admitted()
+                    channel.unary_unary(f"/store.v1.Store/{method}", **PLAIN)(b"x", timeout=30)
+                    self.assertEqual(admitted(), before + 1, f"{method} is {name}")
+            check = channel.unary_unary("/grpc.health.v1.Health/Check", **PLAIN)
+            self.assertEqual(check(b"", timeout=30), b"\x08\x01")
             with self.assertRaises(grpc.RpcError) as caught:
                 channel.unary_unary("/other.Service/Get", **PLAIN)(b"", timeout=30)
             self.assertEqual(caught.exception.code(), grpc.StatusCode.UNIMPLEMENTED)
-        self.assertEqual(gateway.upstream("store")["classes"]["high"]["admitted"], 1)
+        self.assertEqual(gateway.upstream("store")["classes"]["high"]["admitted"], 4)
 
     def test_replicated_reads(self):
         replicas = [self.started(PythonBackend()) for _ in range(3)]

@@ -1,6 +1,7 @@
 """gRPC calls of all four kinds through the gateway, with gRPC's own Python client and server."""
 
 import concurrent.futures
+import json
 import os
 import socket
 import ssl
@@ -14,6 +15,7 @@ import unittest
 os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
 import grpc  # noqa: E402
 
+from long_wire import LongWire  # noqa: E402
 from processes import Process, ProcessTest, Weir, wait_until  # noqa: E402
 
 PLAIN = {"request_serializer": bytes, "response_deserializer": bytes}
@@ -154,6 +156,16 @@ class GrpcCalls(ProcessTest):
     def test_messages_of_16_mb_both_ways(self):
         said = os.urandom(LARGE)
         self.assertEqual(self.unary("say")(said, timeout=60), said)
+
+    def test_messages_of_16_mb_both_ways_over_a_round_trip_of_50_ms(self):
+        """A window of one lease, 64 KiB, would need 13 s: it grows, although the service, whose own
+        windows begin small, is waited for now and then."""
+        wire = self.started(LongWire(self.gateway.port, 0.025))
+        channel = self.connect(wire.port)
+        said = os.urandom(LARGE)
+        self.assertEqual(self.unary("say", channel)(said, timeout=60), said)
+        pools = json.loads(self.gateway.page("/pools").body)["pools"]
+        self.assertGreaterEqual(pools["body_leases"]["peak"], 8)
 
     def test_metadata_and_trailers_pass_unchanged(self):
         sent = (("key", "a"), ("key", "b"), ("blob-bin", b"\x00\x01\xfe"))

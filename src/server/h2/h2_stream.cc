@@ -89,7 +89,7 @@ void H2Stream::receive(const http::BodyChunk& chunk) {
   if (!wants_events()) return;
   if (held() || !lease_.empty() || request_ == Request::kTrailersKept) {
     lease_.put(chunk.bytes());
-    window_.note_stored();
+    if (!lease_.empty()) window_.note_stored(session_.now());
     return session_.wire().grant(wire_id_, 0);  // the window is what still fits
   }
   deliver(chunk.bytes(), chunk.last());
@@ -129,6 +129,7 @@ bool H2Stream::deliver_kept() {
     const bool last = request_ == Request::kEnded && piece.size() == lease_.size();
     deliver(piece, last);
     if (!last) lease_.consume(piece.size());
+    if (lease_.empty()) window_.note_empty(session_.now());
     did = true;
   }
   if (listening() && lease_.empty() && request_ == Request::kTrailersKept) {
@@ -236,7 +237,11 @@ void H2Stream::make_room() {
 // ---- Tunnels -----------------------------------------------------------------------------------
 
 bool H2Stream::reserve_tunnel() noexcept {
-  tunnel_place_ = tunnel_place_ || session_.shard().shared().tunnels.take(access_);
+  if (tunnel_place_) return true;
+  ServerShared& shared = session_.shard().shared();
+  if (!shared.h2_tunnels.take(access_)) return false;
+  tunnel_place_ = shared.tunnels.take(access_);
+  if (!tunnel_place_) shared.h2_tunnels.give();
   return tunnel_place_;
 }
 
@@ -249,7 +254,9 @@ void H2Stream::begin_tunnel() {
 
 void H2Stream::end_tunnel() noexcept {
   if (framing_ == Framing::kTunnel) --session_.shard().counters().tunnels;
-  if (std::exchange(tunnel_place_, false)) session_.shard().shared().tunnels.give();
+  if (!std::exchange(tunnel_place_, false)) return;
+  session_.shard().shared().tunnels.give();
+  session_.shard().shared().h2_tunnels.give();
 }
 
 // ---- Ends --------------------------------------------------------------------------------------

@@ -175,5 +175,44 @@ TEST(H2Tunnel, HasAPlaceOfItsOwn) {
   EXPECT_EQ(client.reply(third).status, 200);
 }
 
+// Each holds a body lease as long as it lasts: without a bound of their own idle tunnels would end
+// all uploads.
+TEST(H2Tunnel, LeavesHalfOfTheBodyLeasesToBodies) {
+  ServerConfig config = tunnel_config();
+  config.body_lease_pool_size = 4;
+  config.reserved_streams = 0;
+  RunningServer server(config, every_loop([](ScriptedHandler& handler) {
+                         handler.headers = [](ServerStream& stream, const ServerRequest& request) {
+                           if (!request.upgrade) return;
+                           if (!stream.reserve_tunnel()) return stream.send_503();
+                           const SendResult sent = stream.send_headers(
+                               {.status = 200, .fields = {}, .content_length = {}});
+                           EXPECT_EQ(sent, SendResult::kSent);
+                         };
+                         handler.complete = [](ServerStream& stream) {
+                           EXPECT_EQ(reply(stream, 200, "got it"), SendResult::kSent);
+                         };
+                       }));
+  H2Client client(server.port());
+  std::vector<std::uint32_t> tunnels;
+  for (int i = 0; i < 2; ++i) {
+    tunnels.push_back(client.ask(kConnect, 0));
+    ASSERT_TRUE(client.until(FrameType::kHeaders, tunnels.back()).has_value());
+    EXPECT_EQ(client.reply(tunnels.back()).status, 200);
+  }
+  EXPECT_EQ(client.finish(client.ask(kConnect, 0)).status, 503);
+  EXPECT_EQ(server.stats().h2_tunnel_places.exhausted, 1U);
+  EXPECT_EQ(server.stats().tunnel_places.used, 2U) << "what was refused holds nothing";
+  const std::uint32_t upload = client.post("/upload");
+  client.send(wire::data(upload, "bytes", wire::kEnd));
+  EXPECT_EQ(client.finish(upload).body, "got it");
+  client.send(wire::rst(tunnels.front(), kCancel));
+  ASSERT_TRUE(client.in_step());
+  ASSERT_TRUE(server.eventually([](const ServerStats& s) { return s.h2_tunnel_places.used == 1; }));
+  const std::uint32_t again = client.ask(kConnect, 0);
+  ASSERT_TRUE(client.until(FrameType::kHeaders, again).has_value());
+  EXPECT_EQ(client.reply(again).status, 200);
+}
+
 }  // namespace
 }  // namespace weir::inline v0::inline server

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <utility>
 
 #include "weir/base/time.h"
@@ -21,8 +22,14 @@ class StreamWindow {
     begin_round(now);
     owed_ = leaving_ = 0;
   }
-  /// A byte had to be stored: the handler is slower than the client.
-  void note_stored() noexcept { kept_up_ = false; }
+  /// Bytes had to be stored until note_empty(): the handler takes none. One that is slower than its
+  /// client takes none for most of the time; one that waits for its upstream now and then keeps up.
+  void note_stored(TimePoint now) noexcept {
+    if (!stored_since_) stored_since_ = now;
+  }
+  void note_empty(TimePoint now) noexcept {
+    if (stored_since_) stored_for_ += now - *std::exchange(stored_since_, std::nullopt);
+  }
   /// The handler has taken bytes. Returns how many of them the client may send again.
   [[nodiscard]] std::uint64_t take(std::uint64_t bytes) noexcept {
     const std::uint64_t withheld = std::min(bytes, owed_);
@@ -33,12 +40,13 @@ class StreamWindow {
   /// Whether the client has used all of a window of this size since the last round.
   [[nodiscard]] bool used_up(std::uint64_t window) const noexcept { return used_ >= window; }
   [[nodiscard]] policy::WindowUse use(std::uint32_t leases, TimePoint now) const noexcept {
-    return {.leases = leases, .used_up_in = now - since_, .handler_kept_up = kept_up_};
+    const Duration took = now - since_;
+    return {.leases = leases, .used_up_in = took, .handler_kept_up = 2 * stored_for_ <= took};
   }
   void begin_round(TimePoint now) noexcept {
     since_ = now;
     used_ = 0;
-    kept_up_ = true;
+    stored_for_ = {};
   }
 
   /// Withholds the window of this many leases.
@@ -57,7 +65,8 @@ class StreamWindow {
   std::uint64_t used_ = 0;
   std::uint64_t owed_ = 0;
   std::uint32_t leaving_ = 0;
-  bool kept_up_ = true;
+  Duration stored_for_{};  // since then, how long something was stored
+  std::optional<TimePoint> stored_since_;
 };
 
 }  // namespace weir::inline v0::inline server

@@ -42,6 +42,23 @@ TEST(StreamWindow, WithholdsExactlyTheWindowOfTheLeasesThatLeave) {
   EXPECT_FALSE(window.used_up(2301));
 }
 
+TEST(StreamWindow, AHandlerThatHasTakenAllForHalfOfTheTimeKeepsUp) {
+  constexpr Duration kStep = std::chrono::milliseconds(10);
+  const TimePoint start{};
+  StreamWindow window;
+  window.begin(start);
+  window.note_stored(start + kStep);
+  window.note_stored(start + 2 * kStep);  // more of the same
+  window.note_empty(start + 3 * kStep);
+  EXPECT_FALSE(window.use(1, start + 3 * kStep).handler_kept_up);
+  EXPECT_TRUE(window.use(1, start + 4 * kStep).handler_kept_up);
+  window.note_stored(start + 5 * kStep);
+  window.note_empty(start + 6 * kStep);
+  EXPECT_FALSE(window.use(1, start + 5 * kStep).handler_kept_up) << "both times count";
+  window.begin_round(start + 6 * kStep);
+  EXPECT_TRUE(window.use(1, start + 7 * kStep).handler_kept_up);
+}
+
 /// A client that sends whatever the windows of one stream and of the connection allow.
 class Uploader {
  public:

@@ -76,6 +76,9 @@ class MemoryReader {
   std::vector<Cgroup> cgroups_;  // with a limit
 };
 
+/// What this process has in memory; 0: it cannot be read.
+[[nodiscard]] std::uint64_t own_resident_bytes(const MemorySource& source = {});
+
 /// One exact reading; keeps no file open.
 [[nodiscard]] MemoryReading read_memory(const MemorySource& source = {});
 

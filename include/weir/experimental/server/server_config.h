@@ -113,6 +113,11 @@ struct ServerConfig : http::HttpLimits, PressureConfig {
     const std::uint32_t half = http2_enabled ? body_lease_pool_size / 2 : 0;
     return reserved_streams < half ? reserved_streams : half;
   }
+  /// Tunnels over HTTP/2, each with a body lease as long as it lasts: half of the pool, so that
+  /// bodies find one, and those that are reserved.
+  [[nodiscard]] std::uint32_t http2_tunnels() const noexcept {
+    return http2_enabled ? (body_lease_pool_size + 1) / 2 + reserved_body_leases() : 0;
+  }
   /// Write buffers that one connection may hold: at most what non-critical requests may use.
   [[nodiscard]] std::uint32_t write_quota() const noexcept {
     const std::uint32_t pool = tcp_write_buffer_pool_size - reserved_write_buffers;

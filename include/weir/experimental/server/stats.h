@@ -41,6 +41,7 @@ struct ServerStats {
   PoolStats h2_sessions;
   PoolStats streams;  // of HTTP/2
   PoolStats tunnel_places;
+  PoolStats h2_tunnel_places;  // of them, those of HTTP/2
   PoolStats body_leases;
 
   std::uint64_t accepted = 0;
