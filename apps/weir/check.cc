@@ -29,8 +29,9 @@ int check(const std::string& file) {
     std::cerr << file << ": " << config::to_text(error) << "\n";
   }
   if (!certificates.empty()) return kUsageError;
-  for (const std::string& objection : {gateway::upstream_tls_objection(loaded.config),
-                                       gateway::identity_objection(loaded.config)}) {
+  for (const std::string& objection :
+       {gateway::upstream_tls_objection(loaded.config), gateway::identity_objection(loaded.config),
+        gateway::actions_objection(loaded.config)}) {
     if (objection.empty()) continue;
     std::cerr << file << ": " << objection << "\n";
     return kUsageError;

@@ -51,6 +51,8 @@ int main(int argc, char** argv) {
   weir::app::add_simulate(program, status);
   weir::app::add_replay(program, status);
   weir::app::add_top(program, status);
+  weir::app::add_action(program, status);
+  weir::app::add_dashboard(program, status);
   weir::app::add_probe(program, status);
   weir::app::add_completion(program, status);
   weir::app::add_manual(program, status);

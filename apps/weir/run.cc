@@ -127,6 +127,11 @@ void announce(const gateway::Gateway& gateway, const config::Config& config) {
   }
   const std::string admin = gateway.admin_listening();
   std::cerr << "weir: admin on " << (admin.empty() ? "none" : admin) << "\n";
+  if (config.admin.actions == gateway::ActionsMode::kSocket) {
+    std::cerr << "weir: actions on unix:" << config.admin.actions_socket << "\n";
+  } else if (config.admin.actions == gateway::ActionsMode::kToken) {
+    std::cerr << "weir: actions with the token of " << config.admin.token_file << "\n";
+  }
   for (const upstream::UpstreamConfig& upstream : config.upstreams) {
     std::cerr << "weir: upstream " << upstream.name << ":";
     for (const upstream::SourceSpec& source : upstream.endpoints) {

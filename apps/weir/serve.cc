@@ -40,6 +40,11 @@ class Master {
   Master(const config::Config& config, const Serving& serving, Inheritance inherited)
       : serving_(serving), inherited_(std::move(inherited)), gateway_(config) {
     tick_.on_fire(io::Timer::Fired::to<&Master::on_second>(*this));
+    gateway_.on_reload_asked([this]() -> std::string {
+      if (!serving_.read_again) return "started without --config, there is no file to read again";
+      loop_.post([this] { on_reload(); });
+      return {};
+    });
     drain_.on_fire(io::Timer::Fired::to<&Master::on_drain_look>(*this));
   }
 
@@ -208,6 +213,7 @@ class Master {
           shown(change.after) + ")");
     }
     for (const std::string& one : report.upstreams) say(one);
+    for (const std::string& one : report.overrides) say(one);
     for (const std::string& one : report.rotated) say(one);
     if (!report.trouble.empty()) say(report.trouble);
     say("reloaded: " + std::to_string(report.applied.size()) +

@@ -15,6 +15,8 @@ void add_check(CLI::App& program, int& status);
 void add_budget(CLI::App& program, int& status);
 void add_replay(CLI::App& program, int& status);
 void add_simulate(CLI::App& program, int& status);
+void add_action(CLI::App& program, int& status);
+void add_dashboard(CLI::App& program, int& status);
 void add_top(CLI::App& program, int& status);
 void add_probe(CLI::App& program, int& status);
 /// These two describe the program itself, with the commands that it has when they run.

@@ -19,6 +19,7 @@ struct EndpointSet {
     std::shared_ptr<Endpoint> endpoint;
     std::uint32_t weight = 1;
     std::string zone;
+    bool draining = false;  // as its source says
   };
   std::vector<Member> members;  // those of our own zone first
   std::uint32_t local = 0;      // how many are in our own zone

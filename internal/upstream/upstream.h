@@ -137,6 +137,9 @@ class Upstream {
   [[nodiscard]] std::shared_ptr<const EndpointSet> endpoints() const;
   /// The complete list. Endpoints whose address stays are the same objects as before.
   void set_endpoints(std::vector<DiscoveredEndpoint> all, TimePoint now);
+  /// These drain, too, besides those whose source says so, until the next call. An address that is
+  /// not in the set drains when it joins.
+  void set_drained(std::vector<io::SocketName> names, TimePoint now);
   /// Tells an endpoint's state machine, and the observer if it changed.
   void note_health(Endpoint& endpoint, policy::HealthEvent event, TimePoint now);
   /// The same for kAnswered, kConnected and kHeard: costs nothing while the endpoint is well.
@@ -237,6 +240,8 @@ class Upstream {
     std::shared_ptr<Endpoint> endpoint;
     policy::HealthChange change;
   };
+  /// Tells it whether it drains, by its source or by set_drained(). Under mutex_.
+  void note_drain(const std::shared_ptr<Endpoint>& endpoint, bool by_source, TimePoint now);
   void report(const Endpoint& endpoint, const policy::HealthChange& change);
   /// Endpoints that nobody uses any more are only numbers from now on. Under mutex_.
   void settle_left();
@@ -276,6 +281,7 @@ class Upstream {
 
   mutable std::mutex mutex_;
   std::shared_ptr<const EndpointSet> set_;       // under mutex_, as all below
+  std::vector<io::SocketName> drained_;          // by set_drained()
   std::vector<Changed> changed_;                 // by the set that is being made
   std::vector<std::shared_ptr<Endpoint>> left_;  // not in the set, and perhaps still in use
   EndpointTotals gone_;                          // of those that nobody uses any more

@@ -82,6 +82,13 @@ Result<NetAddress, NetAddressFault> parse_net_address(std::string_view text) {
   return address;
 }
 
+bool NetAddress::is_loopback() const noexcept {
+  if (kind == NetAddressKind::kUnix) return true;
+  if (kind != NetAddressKind::kIp) return false;
+  const IpAddress address = ip.normalized();
+  return address.v6 ? address == *parse_ip("::1") : address.bytes[0] == 127;
+}
+
 std::string to_string(const NetAddress& address) {
   std::string port = ":" + std::to_string(address.port);
   switch (address.kind) {

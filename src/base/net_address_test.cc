@@ -90,5 +90,15 @@ TEST(NetAddress, RandomTextGivesAnAddressThatReadsBackOrAFault) {
   EXPECT_GT(read, 1000);
 }
 
+TEST(NetAddress, KnowsWhatOnlyThisMachineReaches) {
+  for (const char* text :
+       {"127.0.0.1:1", "127.9.9.9:1", "[::1]:1", "[::ffff:127.0.0.1]:1", "unix:/run/x.sock"}) {
+    EXPECT_TRUE(parse_net_address(text)->is_loopback()) << text;
+  }
+  for (const char* text : {":1", "10.0.0.1:1", "[::]:1", "[2001:db8::1]:1", "localhost:1"}) {
+    EXPECT_FALSE(parse_net_address(text)->is_loopback()) << text;
+  }
+}
+
 }  // namespace
 }  // namespace weir

@@ -183,13 +183,6 @@ void warn_of_upstreams(ConfigErrors& found, const Config& config) {
   }
 }
 
-bool is_loopback(const NetAddress& address) {
-  if (address.kind == NetAddressKind::kUnix) return true;
-  if (address.kind != NetAddressKind::kIp) return false;
-  const IpAddress ip = address.ip.normalized();
-  return ip.v6 ? ip == *parse_ip("::1") : ip.bytes[0] == 127;
-}
-
 void warn_of_trust(ConfigErrors& found, std::string_view key, const std::vector<IpRange>& ranges) {
   for (const IpRange& range : ranges) {
     if (range.bits == 0) add_error(found, key, to_string(range), "less than everybody");
@@ -245,7 +238,7 @@ ConfigErrors Config::warnings() const {
                                    [](const auto& route) { return route.answer.given(); });
   if (upstreams.empty() && !answers)
     add_error(found, "upstream", "none", "given, or nothing can be forwarded");
-  if (admin.listen && !is_loopback(*admin.listen)) {
+  if (admin.listen && !admin.listen->is_loopback()) {
     add_error(found, "admin.listen", quoted_text(to_string(*admin.listen)),
               "a loopback address, because the admin endpoint asks nobody for a password");
   }

@@ -278,5 +278,37 @@ TEST(Config, WarnsOfWhatIsAllowedButUnwise) {
                                             "upstream[1].name"));
 }
 
+TEST(WeirConfig, ActionsOverASocketNeedItsPathAndNoOtherUnixSocket) {
+  Config config;
+  config.admin.actions = gateway::ActionsMode::kSocket;
+  EXPECT_THAT(keys(config.validate()), ElementsAre("admin.actions_socket"));
+  config.admin.actions_socket = "relative";
+  EXPECT_THAT(keys(config.validate()), ElementsAre("admin.actions_socket"));
+  config.admin.actions_socket = "/run/a.sock";
+  EXPECT_EQ(config.validate(), ConfigErrors{});
+  config.admin.listen = *parse_net_address("unix:/run/b.sock");
+  EXPECT_THAT(keys(config.validate()), ElementsAre("admin.listen"));
+}
+
+TEST(WeirConfig, ActionsWithATokenNeedAFileAndALoopbackAddress) {
+  Config config;
+  config.admin.actions = gateway::ActionsMode::kToken;
+  EXPECT_THAT(keys(config.validate()), ElementsAre("admin.token_file"));
+  config.admin.token_file = "/etc/weir/token";
+  EXPECT_EQ(config.validate(), ConfigErrors{});
+  for (const char* address : {":9901", "10.0.0.1:9901", "[2001:db8::1]:9901"}) {
+    config.admin.listen = *parse_net_address(address);
+    const ConfigErrors errors = config.validate();
+    ASSERT_THAT(keys(errors), ElementsAre("admin.actions")) << address;
+    EXPECT_THAT(errors[0].allowed, testing::HasSubstr("no TLS"));
+  }
+  for (const char* address : {"[::1]:9901", "127.0.0.2:9901", "unix:/run/weir.sock"}) {
+    config.admin.listen = *parse_net_address(address);
+    EXPECT_EQ(config.validate(), ConfigErrors{}) << address;
+  }
+  config.admin.listen.reset();
+  EXPECT_THAT(keys(config.validate()), ElementsAre("admin.listen"));
+}
+
 }  // namespace
 }  // namespace weir::config

@@ -41,7 +41,15 @@ std::string_view field(const ServerRequest& request, std::string_view name) noex
   return {};
 }
 
-AdminRequest request_of(const ServerRequest& request) {
+/// The process is asked for only where it matters.
+AdminPeer peer_of(const ServerStream& stream, std::string_view method) {
+  if (stream.peer().family != io::Family::kUnix) return {};
+  AdminPeer peer{.unix_socket = true, .process = {}};
+  if (method == "POST") peer.process = stream.local_peer();
+  return peer;
+}
+
+AdminRequest request_of(const ServerStream& stream, const ServerRequest& request) {
   const std::string_view target = request.meta.path;
   const std::size_t mark = std::min(target.find('?'), target.size());
   return {.method = request.meta.method,
@@ -56,7 +64,7 @@ AdminRequest request_of(const ServerRequest& request) {
           .content_type = field(request, "content-type"),
           .authorization = field(request, "authorization"),
           .sec_fetch_site = field(request, "sec-fetch-site"),
-          .peer = {}};
+          .peer = peer_of(stream, request.meta.method)};
 }
 
 }  // namespace
@@ -134,7 +142,7 @@ void AdminHandler::on_headers(ServerStream& stream, const ServerRequest& request
   reply.stream = &stream;
   reply.since = stream.loop().now();
   stream.user_data = made.release();
-  const AdminRequest asked = request_of(request);
+  const AdminRequest asked = request_of(stream, request);
   reply.kind = kind_of(asked.path);
   if (asked.method != "POST" || request.body_length == 0U) return answer(stream, asked);
   if (request.body_length.value_or(0) > kAdminBodyMax) {

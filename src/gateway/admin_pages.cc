@@ -14,8 +14,10 @@
 
 #include "admin_host.h"
 #include "asset_page.h"
+#include "effective_config.h"
 #include "explain.h"
 #include "live/live_feed.h"
+#include "operator_actions.h"
 #include "recorder_pages.h"
 
 namespace weir::inline v0::gateway {
@@ -278,7 +280,8 @@ std::string not_understood(std::string_view query) {
 /// What the route says of its requests: class, cost, modes and upstream.
 void take_route(const GatewayView& view, std::string_view text, const UpstreamSet& upstreams,
                 Description& said) {
-  const std::vector<RouteConfig> routes = view.config().routes_in_force();
+  const config::Config effective = with_overrides(view.config(), view.core.overrides());
+  const std::vector<RouteConfig> routes = effective.routes_in_force();
   said.route = parse_number<std::size_t>(text);
   if (!said.route || *said.route >= routes.size()) {
     said.error = "route: the number of a [[route]], 0 to " + std::to_string(routes.size() - 1);
@@ -417,6 +420,7 @@ constexpr std::string_view kIndex =
     "  /diagnose             whose fault it is that an upstream refuses, fails or is slow\n"
     "  /live                 the stream of the dashboard: an event per second\n"
     "  /config               the configuration in force\n"
+    "  /overrides            what admin.actions changed for a time\n"
     "  /explain?class=low&actor=alice&upstream=app\n"
     "                        what would be decided now, step by step; takes nothing\n"
     "                        also: peer, bytes, cost, deadline_ms, attempt; route=0 takes class,\n"
@@ -424,6 +428,15 @@ constexpr std::string_view kIndex =
     "  /explain?id=REQUEST-ID\n"
     "                        how a request was decided, with the numbers of that moment\n"
     "  /recording?seconds=60 the newest decisions as a file for `weir replay`\n";
+
+AdminPage no_page() {
+  return text_page("no such page; / lists them\n", 404);
+}
+
+/// Pages that do not exist while admin.actions is off.
+bool is_of_actions(std::string_view path) noexcept {
+  return path.starts_with("/actions/") || path == "/overrides" || action_at(path).has_value();
+}
 
 }  // namespace
 
@@ -435,9 +448,10 @@ AdminPage admin_page(const GatewayView& view, const AdminRequest& request, TimeP
                          "to admin.hosts\n",
                      421);
   }
-  if (request.method == "POST" && view.actions != nullptr && view.actions->has(request.path)) {
+  if (view.actions != nullptr && view.actions->has(request.path)) {
     return view.actions->perform(request, now);
   }
+  if (view.actions == nullptr && is_of_actions(request.path)) return no_page();
   if (request.method != "GET" && request.method != "HEAD") {
     return text_page("only GET\n", 405);
   }
@@ -455,7 +469,11 @@ AdminPage admin_page(const GatewayView& view, const AdminRequest& request, TimeP
   if (path == "/pools") return pools_page(view);
   if (path == "/actors") return actors_page(view, request);
   if (path == "/endpoints") return endpoints_page(view, now);
-  if (path == "/config") return text_page(config::print_config(view.config()));
+  if (path == "/config") {
+    return text_page(overrides_comment(view.core.overrides(), now) +
+                     config::print_config(view.config()));
+  }
+  if (path == "/overrides") return overrides_page(view.core.overrides(), now, io::unix_seconds());
   if (path == "/explain" && names_id(request.query)) {
     return decided_page(view.core, request.query, now);
   }
@@ -463,7 +481,7 @@ AdminPage admin_page(const GatewayView& view, const AdminRequest& request, TimeP
   if (path == "/recording") return recording_page(view.core, request.query, now);
   if (path == "/diagnose") return diagnose_page(view, request);
   if (path == "/live") return live_page(view, request);
-  return text_page("no such page; / lists them\n", 404);
+  return no_page();
 }
 
 }  // namespace weir::inline v0::gateway

@@ -9,13 +9,14 @@
 #include <vector>
 
 #include "weir/base/time.h"
+#include "weir/experimental/io/local_peer.h"
 
 namespace weir::inline v0::gateway {
 
 /// How a request reached the admin endpoint.
 struct AdminPeer {
-  bool unix_socket = false;            // otherwise TCP
-  std::optional<std::uint32_t> uid{};  // of the process at the other end of a Unix socket
+  bool unix_socket = false;                // otherwise TCP
+  std::optional<io::LocalPeer> process{};  // at the other end of a Unix socket; of POST only
 };
 
 /// One request to the admin endpoint. A field that the client did not send is empty. The views are
@@ -79,7 +80,15 @@ class AdminActions {
  public:
   /// Whether there is an action at this path.
   [[nodiscard]] virtual bool has(std::string_view path) const = 0;
+  /// For any method; only a POST does something.
   [[nodiscard]] virtual AdminPage perform(const AdminRequest& request, TimePoint now) = 0;
+  /// How often an action ended in a way, by their names; for the metrics.
+  struct Count {
+    std::string_view action;
+    std::string_view result;
+    std::uint64_t count = 0;
+  };
+  [[nodiscard]] virtual std::vector<Count> counts() const = 0;
 
  protected:
   ~AdminActions() = default;

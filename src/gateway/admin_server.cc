@@ -5,6 +5,7 @@
 #include "weir/experimental/server/memory_budget.h"
 
 #include "admin_handler.h"
+#include "override_table.h"
 #include "percent_code.h"
 
 namespace weir::inline v0::gateway {
@@ -40,6 +41,9 @@ ServerConfig admin_server_config(const config::Config& config) {
   using std::chrono::seconds;
   ServerConfig admin;
   if (config.admin.listen) admin.listen = {to_string(*config.admin.listen)};
+  if (config.admin.actions == ActionsMode::kSocket) {
+    admin.listen.push_back("unix:" + config.admin.actions_socket);
+  }
   admin.loops = 1;
   admin.max_connections = 64;
   admin.reserved_connections = 0;
@@ -98,6 +102,9 @@ std::uint64_t admin_worst_case_bytes(const config::Config& config) {
   total += AdminHandler::kBodiesMax * (server.head_bytes_max + kAdminBodyMax);
   // While a page is built: a string that grows by doubling, and the tree it is printed from.
   total += 4 * largest_page(config);
+  // The overrides in force, a copy for who looks at them, one before and one after a change.
+  constexpr std::size_t kOverrideBytes = 8 * kKilo;  // with the texts of a route
+  if (config.admin.actions != ActionsMode::kOff) total += 4 * OverrideTable::kMost * kOverrideBytes;
   for (const MemoryAddend& addend : budget.addends) {
     if (addend.holder != kFixedHolder) total += addend.bytes();
   }

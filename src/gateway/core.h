@@ -14,6 +14,7 @@
 
 #include "counters.h"
 #include "decision_recorder.h"
+#include "override_table.h"
 #include "rules.h"
 #include "upstream/upstream_memory.h"
 #include "upstream_room.h"
@@ -81,6 +82,15 @@ struct GatewayCore {
     const std::scoped_lock lock(config_mutex_);
     config_ = std::move(now);
   }
+  /// The overrides in force; with_overrides() of both is what the gateway does. From any thread.
+  [[nodiscard]] std::vector<Override> overrides() const {
+    const std::scoped_lock lock(config_mutex_);
+    return overrides_;
+  }
+  void set_overrides(std::vector<Override> now) {
+    const std::scoped_lock lock(config_mutex_);
+    overrides_ = std::move(now);
+  }
 
   const GatewaySizes sizes;
   Rng rng;
@@ -93,7 +103,8 @@ struct GatewayCore {
 
  private:
   mutable std::mutex config_mutex_;
-  config::Config config_;  // under config_mutex_
+  config::Config config_;            // under config_mutex_
+  std::vector<Override> overrides_;  // under config_mutex_
 };
 
 }  // namespace weir::inline v0::gateway

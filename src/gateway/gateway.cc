@@ -32,6 +32,7 @@
 #include "io/background.h"
 #include "live/live_sampler.h"
 #include "live_options.h"
+#include "operator_actions.h"
 #include "operator_log.h"
 #include "recorder_files.h"
 
@@ -99,6 +100,7 @@ struct Gateway::Impl {
   Result<void, GatewayError> build();
   Result<void, GatewayError> listen(PassedSockets passed);
   void make_live();
+  void make_actions();
   void find_endpoints(const UpstreamSet& upstreams, const config::Config& next);
   [[nodiscard]] std::string circle_in(const UpstreamSet& upstreams) const;
   [[nodiscard]] std::vector<io::SocketName> admin_names() const;
@@ -126,7 +128,10 @@ struct Gateway::Impl {
   std::unique_ptr<Server> server;
   std::unique_ptr<LiveSampler> history;
   std::unique_ptr<AdminServer> admin;
+  std::shared_ptr<const Rules> first_rules;
   std::unique_ptr<LiveOptions> live;
+  std::unique_ptr<OperatorActions> actions;
+  std::function<std::string()> reload_asked;
   GatewaySockets sockets;
   bool started = false;
   bool tunnels_left = false;
@@ -147,6 +152,9 @@ Result<void, GatewayError> Gateway::Impl::open_logs() {
 }
 
 Result<void, GatewayError> Gateway::Impl::build() {
+  if (std::string objection = actions_objection(config); !objection.empty()) {
+    return fault(About::kIdentity, std::move(objection));
+  }
   const auto contexts = dial_contexts(config);
   if (!contexts) {
     return unexpected(GatewayError{GatewayError::About::kUpstream, contexts.error()});
@@ -179,9 +187,8 @@ Result<void, GatewayError> Gateway::Impl::build() {
   view->host_name = host_name();
   view->config_at_start = config;
   const std::shared_ptr<const UpstreamSet> upstreams = core->upstreams.in_force();
-  const GatewayLoop::Table table{
-      .upstreams = upstreams,
-      .rules = std::make_shared<const Rules>(config, upstreams->names(), std::move(*identity))};
+  first_rules = std::make_shared<const Rules>(config, upstreams->names(), std::move(*identity));
+  const GatewayLoop::Table table{.upstreams = upstreams, .rules = first_rules};
   threads->start();
   for (std::uint32_t i = 0; i < threads->size(); ++i) {
     // On its own thread: it arms timers, and the loop runs.
@@ -245,7 +252,8 @@ Result<void, GatewayError> Gateway::Impl::listen(PassedSockets passed) {
            [this](const io::Address& sender) { return loops[0]->rules().trust.is_proxy(sender); },
        .on_refused =
            [this](const ProxyRefusal& refusal) { operators->on_proxy_refusal(refusal); }});
-  if (config.admin.listen) {
+  if (config.admin.actions != ActionsMode::kOff) make_actions();
+  if (config.admin.serves()) {
     history = std::make_unique<LiveSampler>(*view, live_bounds(config));
     history->second(io::monotonic_now(), io::unix_seconds());
     view->live = history.get();
@@ -255,7 +263,10 @@ Result<void, GatewayError> Gateway::Impl::listen(PassedSockets passed) {
                                 return admin_page(*view, request, io::monotonic_now());
                               },
                           .every_second =
-                              [this](TimePoint now) { history->second(now, io::unix_seconds()); }});
+                              [this](TimePoint now) {
+                                if (actions) actions->expire(now);
+                                history->second(now, io::unix_seconds());
+                              }});
     if (auto started_admin = admin->start(std::move(given->admin)); !started_admin) {
       admin.reset();
       return unexpected(cannot_listen(About::kAdmin, started_admin.error()));
@@ -270,33 +281,47 @@ Result<void, GatewayError> Gateway::Impl::listen(PassedSockets passed) {
   return {};
 }
 
+void Gateway::Impl::make_actions() {
+  actions = std::make_unique<OperatorActions>(OperatorActions::Setup{
+      .core = *core,
+      .live = *live,
+      .log = *operators,
+      .unix_seconds = io::unix_seconds,
+      .reload = [this] {
+        return reload_asked ? reload_asked() : "there is no file to read again";
+      }});
+  view->actions = actions.get();
+}
+
 void Gateway::Impl::make_live() {
   live = std::make_unique<LiveOptions>(
-      *core, LiveOptions::Consumers{
-                 .set_tls = [this](const io::TlsConfig& next) { return server->reload_tls(next); },
-                 .read_dial_tls = dial_contexts,
-                 .find_endpoints =
-                     [this](const UpstreamSet& upstreams, const config::Config& next) {
-                       find_endpoints(upstreams, next);
-                       return circle_in(upstreams);
-                     },
-                 .keep_endpoints =
-                     [this](const UpstreamSet& upstreams) {
-                       threads->at(0).call([&] { discoveries->keep(upstreams); });
-                     },
-                 .set_endpoints =
-                     [this](const UpstreamSet& upstreams, const config::Config& next) {
-                       threads->at(0).call([&] { discoveries->set(upstreams, next); });
-                     },
-                 .take =
-                     [this](const GatewayLoop::Table& table) {
-                       operators->set_scopes(table.upstreams->names());
-                       each_loop([&](GatewayLoop& loop) { loop.take(table); });
-                     },
-                 .wait_briefly =
-                     [](const std::function<bool()>& reached) {
-                       wait_until(reached, io::monotonic_now() + std::chrono::seconds(2));
-                     }});
+      *core,
+      LiveOptions::Consumers{
+          .set_tls = [this](const io::TlsConfig& next) { return server->reload_tls(next); },
+          .read_dial_tls = dial_contexts,
+          .find_endpoints =
+              [this](const UpstreamSet& upstreams, const config::Config& next) {
+                find_endpoints(upstreams, next);
+                return circle_in(upstreams);
+              },
+          .keep_endpoints =
+              [this](const UpstreamSet& upstreams) {
+                threads->at(0).call([&] { discoveries->keep(upstreams); });
+              },
+          .set_endpoints =
+              [this](const UpstreamSet& upstreams, const config::Config& next) {
+                threads->at(0).call([&] { discoveries->set(upstreams, next); });
+              },
+          .take =
+              [this](const GatewayLoop::Table& table) {
+                operators->set_scopes(table.upstreams->names());
+                each_loop([&](GatewayLoop& loop) { loop.take(table); });
+              },
+          .wait_briefly =
+              [](const std::function<bool()>& reached) {
+                wait_until(reached, io::monotonic_now() + std::chrono::seconds(2));
+              }},
+      first_rules);
 }
 
 /// Starts the sources of new upstreams and waits until they have answered, or have had their time.
@@ -425,6 +450,7 @@ void Gateway::stop() {
   self.started = false;
   if (self.server) self.server->stop();
   if (self.admin) self.admin->stop();
+  if (self.actions) self.actions->end();
   if (!self.loops.empty()) {
     self.each_loop([](GatewayLoop& loop) { loop.stop(); });
     self.wait_quiet();
@@ -432,6 +458,7 @@ void Gateway::stop() {
   if (self.discoveries) self.threads->at(0).call([&] { self.discoveries->stop(); });
   if (self.housekeeping) self.threads->at(0).call([&] { self.housekeeping->stop(); });
   if (self.threads) self.threads->stop();
+  self.actions.reset();
   self.recorder_disk.reset();
   self.live.reset();
   self.admin.reset();
@@ -481,6 +508,11 @@ ReloadReport Gateway::reload(const config::Config& next) {
   report.trouble = reopen_logs();
   self.view->reloads_ok.fetch_add(1);
   return report;
+}
+
+void Gateway::on_reload_asked(std::function<std::string()> read_again) {
+  WEIR_ASSERT(!impl_->started);
+  impl_->reload_asked = std::move(read_again);
 }
 
 AdminConfig Gateway::admin_config() const {

@@ -157,7 +157,7 @@ MemoryBudget gateway_budget(const config::Config& config) {
   add("gateway recorder", config.recorder.folder.empty() ? 1 : 5, DecisionRecorder::kBytes,
       "the newest decisions; 4 more if recorder.folder is set");
   add("gateway logs", 4, kLogBufferBytes, "two logs, two buffers each");
-  if (config.admin.listen) {
+  if (config.admin.serves()) {
     add("gateway admin", 1, admin_worst_case_bytes(config),
         "its own small server, pages and messages under way");
     add("gateway history", 1, LiveSampler::memory_bytes(live_bounds(config)),
@@ -181,7 +181,7 @@ std::uint64_t gateway_descriptors(const config::Config& config) {
   constexpr std::uint64_t kPerLoop = 8;    // libuv's
   std::uint64_t sum = kOfItsOwn + kRefused + kPerLoop * loops_of(config);
   sum += config.server.max_connections + GatewaySizes(config).room.connections;
-  if (config.admin.listen) sum += admin_server_config(config).max_connections;
+  if (config.admin.serves()) sum += admin_server_config(config).max_connections;
   for (const upstream::UpstreamConfig& upstream : config.upstreams) {
     for (const upstream::SourceSpec& spec : upstream.endpoints) sum += spec.dynamic() ? 4U : 0U;
   }

@@ -224,6 +224,7 @@ void GatewayLoop::answer_here(ServerStream& stream, const ServerRequest& request
   counters_.none.answered[*status / 100 - 1].add();
   if (!log_.on()) return;
   note.take(request, caller);
+  note.route = route.index;
   log_.record({.note = note,
                .status = *status,
                .upstream = {},

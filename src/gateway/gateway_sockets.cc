@@ -61,10 +61,11 @@ std::vector<PassedSocket> GatewaySockets::duplicates(const Servers& servers) con
 
 void GatewaySockets::share(const Servers& servers, const std::vector<bool>& shared) const {
   if (shared.size() != places_.size()) return;
+  std::size_t of_admin = 0;
   for (std::size_t i = 0; i < shared.size(); ++i) {
     const bool either = shared[i] || held_[i];
     if (places_[i].role == SocketRole::kAdmin) {
-      servers.admin->share_listener(0, either);
+      servers.admin->share_listener(of_admin++, either);
     } else {
       servers.clients.share_listener(i, either);
     }

@@ -40,7 +40,7 @@ class GatewaySockets {
   void share(const Servers& servers, const std::vector<bool>& shared) const;
 
  private:
-  std::vector<SocketPlace> places_;  // that of the admin endpoint last
+  std::vector<SocketPlace> places_;  // those of the admin endpoint last
   std::vector<bool> held_;           // of each place: a service manager keeps its socket
   std::vector<bool> taken_;
 };

@@ -249,9 +249,10 @@ class RunningGateway {
   Gateway& operator*() { return gateway_; }
   Gateway* operator->() { return &gateway_; }
   [[nodiscard]] std::uint16_t port() const { return port_in(gateway_.listening().front()); }
+  [[nodiscard]] std::uint16_t admin_port() const { return port_in(gateway_.admin_listening()); }
   [[nodiscard]] std::uint16_t tls_port() const { return port_in(gateway_.tls_listening().front()); }
   [[nodiscard]] std::string page(std::string_view path) const {
-    return Client(port_in(gateway_.admin_listening())).get(path).body;
+    return Client(admin_port()).get(path).body;
   }
   [[nodiscard]] nlohmann::json stats() const { return nlohmann::json::parse(page("/stats")); }
   [[nodiscard]] int waiting() const { return stats()["upstreams"]["app"]["waiting"]; }

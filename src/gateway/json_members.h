@@ -29,6 +29,7 @@ class JsonMembers {
   };
 
   [[nodiscard]] static std::optional<JsonMembers> of(std::string_view text) noexcept;
+  [[nodiscard]] std::span<const Member> all() const noexcept { return {members_.data(), count_}; }
   [[nodiscard]] const Member* find(std::string_view name) const noexcept;
   /// What a string member says; none if it is something else, or does not fit `out`, which is used
   /// only if the text has escapes.

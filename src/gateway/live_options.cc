@@ -6,6 +6,9 @@
 
 #include "weir/base/assert.h"
 #include "weir/experimental/config/load.h"
+#include "weir/experimental/io/clock.h"
+
+#include "effective_config.h"
 
 namespace weir::inline v0::gateway {
 namespace {
@@ -47,6 +50,7 @@ std::vector<std::string> sentences_of(const UpstreamSet& before, const UpstreamS
 }  // namespace
 
 ReloadReport LiveOptions::reload(const config::Config& next) {
+  const std::scoped_lock lock(mutex_);
   ReloadReport report;
   const config::Config before = core_.config_in_force();
   const std::shared_ptr<const UpstreamSet> upstreams_before = core_.upstreams.in_force();
@@ -76,7 +80,9 @@ ReloadReport LiveOptions::reload(const config::Config& next) {
     consumers_.keep_endpoints(*upstreams_before);
     return report;
   }
+  end_overrides(prepared.now, report);
   put_in_force(prepared, wanted);
+  end_drains(*prepared.upstreams, report);
   report.upstreams = sentences_of(*upstreams_before, *prepared.upstreams);
   return report;
 }
@@ -95,6 +101,7 @@ std::string LiveOptions::prepare(const config::Config& before, Prepared& prepare
     });
   }
   if (!objection.empty()) return objection;
+  if (objection = actions_objection(prepared.now); !objection.empty()) return objection;
   auto identity = read_identity_files(prepared.now.actors);
   if (!identity) return identity.error();
   prepared.identity = std::move(*identity);
@@ -108,20 +115,89 @@ std::string LiveOptions::prepare(const config::Config& before, Prepared& prepare
 void LiveOptions::put_in_force(const Prepared& prepared,
                                const std::set<config::OptionApply>& wanted) {
   for (const config::OptionApply which : wanted) apply(which, prepared);
-  const std::vector<std::shared_ptr<ServedUpstream>>& upstreams = prepared.upstreams->all;
-  for (std::size_t i = 0; i < upstreams.size(); ++i) {
-    const config::Config& now = prepared.now;
-    // Also for one that came back before the last request of the old one had finished.
-    core_.controller.set_limit(upstreams[i]->scope(), now.limit_of(now.upstreams[i]));
-    const bool context = i < prepared.contexts.size() && prepared.contexts[i] != nullptr;
-    if (context) upstreams[i]->upstream.set_tls(prepared.contexts[i]);
+  const UpstreamSet& upstreams = *prepared.upstreams;
+  const config::Config effective = with_overrides(prepared.now, overrides_.all());
+  // Also for one that came back before the last request of the old one had finished.
+  set_limits(effective, upstreams);
+  for (std::size_t i = 0; i < prepared.contexts.size(); ++i) {
+    if (prepared.contexts[i] == nullptr) continue;
+    upstreams.all[i]->upstream.set_tls(prepared.contexts[i]);
   }
-  consumers_.take({.upstreams = prepared.upstreams,
-                   .rules = std::make_shared<const Rules>(prepared.now, prepared.upstreams->names(),
-                                                          prepared.identity)});
+  set_drained(upstreams, io::monotonic_now());
+  rules_ = std::make_shared<const Rules>(effective, upstreams.names(), prepared.identity,
+                                         focus_of(overrides_.all()));
+  consumers_.take({.upstreams = prepared.upstreams, .rules = rules_});
   core_.upstreams.put_in_force(prepared.upstreams);
-  consumers_.keep_endpoints(*prepared.upstreams);
+  consumers_.keep_endpoints(upstreams);
   core_.set_config(prepared.now);
+  core_.set_overrides(overrides_.all());
+}
+
+void LiveOptions::set_limits(const config::Config& effective, const UpstreamSet& upstreams) {
+  for (std::size_t i = 0; i < upstreams.all.size(); ++i) {
+    core_.controller.set_limit(upstreams.all[i]->scope(),
+                               effective.limit_of(effective.upstreams[i]));
+  }
+}
+
+void LiveOptions::set_drained(const UpstreamSet& upstreams, TimePoint now) {
+  for (const auto& one : upstreams.all) {
+    one->upstream.set_drained(drained_of(overrides_.all(), one->name()), now);
+  }
+}
+
+bool LiveOptions::change_overrides(const std::function<void(OverrideTable&)>& change,
+                                   TimePoint now) {
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock.owns_lock()) return false;
+  const std::vector<Override> before = overrides_.all();
+  change(overrides_);
+  const config::Config configured = core_.config_in_force();
+  const config::Config effective = with_overrides(configured, overrides_.all());
+  const std::shared_ptr<const UpstreamSet> upstreams = core_.upstreams.in_force();
+  const ConfigErrors errors = core_.controller.reconfigure(in_controller(effective.admission));
+  WEIR_ASSERT(errors.empty());  // only modes differ from what is in force
+  set_limits(effective, *upstreams);
+  set_drained(*upstreams, now);
+  const bool routes = with_overrides(configured, before).routes != effective.routes;
+  if (routes || focus_of(before) != focus_of(overrides_.all())) {
+    rules_ = std::make_shared<const Rules>(
+        rules_->with(effective, upstreams->names(), focus_of(overrides_.all())));
+    consumers_.take({.upstreams = upstreams, .rules = rules_});
+  }
+  core_.set_overrides(overrides_.all());
+  return true;
+}
+
+void LiveOptions::end_overrides(const config::Config& config, ReloadReport& report) {
+  const std::vector<Override> all = overrides_.all();
+  for (const Override& one : all) {
+    const std::string why = why_ended(one, config);
+    if (why.empty()) continue;
+    report.overrides.push_back("override " + one.id() + " (" + one.sentence() + ") ends: " + why);
+    overrides_.remove(one.id());
+  }
+}
+
+/// Endpoints are known when their sources have been asked. An upstream without any has news to
+/// come.
+void LiveOptions::end_drains(const UpstreamSet& upstreams, ReloadReport& report) {
+  const std::vector<Override> all = overrides_.all();
+  for (const Override& one : all) {
+    if (one.kind != OverrideKind::kDrain) continue;
+    const std::shared_ptr<ServedUpstream> upstream = upstreams.find(one.upstream);
+    const auto set = upstream->upstream.endpoints();
+    const bool there =
+        std::any_of(set->members.begin(), set->members.end(),
+                    [&](const auto& member) { return member.endpoint->name() == one.endpoint; });
+    if (there || set->members.empty()) continue;
+    report.overrides.push_back("override " + one.id() + " (" + one.sentence() +
+                               ") ends: the upstream has no such endpoint any more");
+    overrides_.remove(one.id());
+  }
+  if (overrides_.all().size() == all.size()) return;
+  set_drained(upstreams, io::monotonic_now());
+  core_.set_overrides(overrides_.all());
 }
 
 void LiveOptions::apply(config::OptionApply which, const Prepared& prepared) {
@@ -141,7 +217,8 @@ void LiveOptions::apply(config::OptionApply which, const Prepared& prepared) {
     case config::OptionApply::kOnUse:
       return;
     case config::OptionApply::kAdmission: {
-      const ConfigErrors errors = core_.controller.reconfigure(in_controller(now.admission));
+      const config::Config effective = with_overrides(now, overrides_.all());
+      const ConfigErrors errors = core_.controller.reconfigure(in_controller(effective.admission));
       WEIR_ASSERT(errors.empty());  // objection_to() has checked it
       return;
     }

@@ -2,18 +2,21 @@
 
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "weir/base/config_error.h"
 #include "weir/base/result.h"
+#include "weir/base/time.h"
 #include "weir/experimental/config/weir_config.h"
 #include "weir/experimental/gateway/gateway.h"
 #include "weir/experimental/server/server.h"
 
 #include "core.h"
 #include "gateway_loop.h"
+#include "override_table.h"
 
 namespace weir::inline v0::gateway {
 
@@ -21,8 +24,9 @@ namespace weir::inline v0::gateway {
 /// calls exactly the function of that name.
 ///
 /// Promises: applies everything or nothing. Afterwards core.config and the values that each
-/// consumer holds are those of a fresh start with the same live options, except the learned limits.
-/// Thread-safety: the thread that reloads.
+/// consumer holds are those of a fresh start with the same live options, except the learned limits
+/// and what overrides change (effective_config.h): core.config is the configuration without them.
+/// Thread-safety: one reload at a time; change_overrides() from other threads.
 class LiveOptions {
  public:
   struct Consumers {
@@ -44,11 +48,16 @@ class LiveOptions {
     /// Waits until this is true, or for a moment at most.
     std::function<void(const std::function<bool()>&)> wait_briefly;
   };
-  LiveOptions(GatewayCore& core, Consumers consumers)
-      : core_(core), consumers_(std::move(consumers)) {}
+  /// `rules` are those that the loops have now.
+  LiveOptions(GatewayCore& core, Consumers consumers, std::shared_ptr<const Rules> rules)
+      : core_(core), consumers_(std::move(consumers)), rules_(std::move(rules)) {}
 
-  /// `next` must be valid.
+  /// `next` must be valid. Overrides stay in force; those that have nothing to act on any more end.
   [[nodiscard]] ReloadReport reload(const config::Config& next);
+
+  /// Puts in force what `change` leaves in the table. False, without a call: a reload is under way.
+  /// From any thread but the loops'.
+  bool change_overrides(const std::function<void(OverrideTable&)>& change, TimePoint now);
 
  private:
   /// What a reload is going to put in force.
@@ -63,9 +72,16 @@ class LiveOptions {
   void put_in_force(const Prepared& prepared, const std::set<config::OptionApply>& wanted);
   void apply(config::OptionApply which, const Prepared& prepared);
   [[nodiscard]] AdmissionConfig in_controller(AdmissionConfig rules) const;
+  void set_limits(const config::Config& effective, const UpstreamSet& upstreams);
+  void set_drained(const UpstreamSet& upstreams, TimePoint now);
+  void end_overrides(const config::Config& config, ReloadReport& report);
+  void end_drains(const UpstreamSet& upstreams, ReloadReport& report);
 
   GatewayCore& core_;
   Consumers consumers_;
+  std::mutex mutex_;                    // one change at a time
+  OverrideTable overrides_;             // under mutex_
+  std::shared_ptr<const Rules> rules_;  // that the loops have; under mutex_
 };
 
 }  // namespace weir::inline v0::gateway

@@ -84,6 +84,9 @@ class Running {
  public:
   explicit Running(const config::Config& config)
       : core_(config, 1, Rng(1), GatewayCore::Parts{}),
+        table_{.upstreams = core_.upstreams.in_force(),
+               .rules = std::make_shared<const Rules>(config, core_.upstreams.in_force()->names(),
+                                                      *read_identity_files(config.actors))},
         live_(core_,
               {.set_tls = [this](const io::TlsConfig& tls) { return set_tls(tls); },
                .read_dial_tls = [this](const config::Config& next) { return read_dial_tls(next); },
@@ -98,10 +101,8 @@ class Running {
                      add_sources(upstreams, next, Known::kChange);
                    },
                .take = [this](const GatewayLoop::Table& table) { table_ = table; },
-               .wait_briefly = [this](const auto& reached) { waited = !reached(); }}),
-        table_{.upstreams = core_.upstreams.in_force(),
-               .rules = std::make_shared<const Rules>(config, core_.upstreams.in_force()->names(),
-                                                      *read_identity_files(config.actors))},
+               .wait_briefly = [this](const auto& reached) { waited = !reached(); }},
+              table_.rules),
         tls_(config.server.tls) {
     add_sources(*table_.upstreams, config, Known::kStay);
     static_cast<void>(read_dial_tls(config));
@@ -112,6 +113,21 @@ class Running {
     ReloadReport report = live_.reload(next);
     if (report.ok()) dial_tls_ = read_;
     return report;
+  }
+  void change(const std::function<void(OverrideTable&)>& work) {
+    EXPECT_TRUE(live_.change_overrides(work, kStart));
+  }
+  void put(const Override& one) {
+    change([&](OverrideTable& table) { EXPECT_NE(table.put(one), nullptr); });
+  }
+  void remove_all() {
+    change([](OverrideTable& table) {
+      const std::vector<Override> all = table.all();
+      for (const Override& one : all) static_cast<void>(table.remove(one.id()));
+    });
+  }
+  [[nodiscard]] policy::EndpointState state(std::size_t i) const {
+    return upstream(i)->upstream.endpoints()->members[0].endpoint->health().state();
   }
   GatewayCore& core() { return core_; }
   [[nodiscard]] std::shared_ptr<ServedUpstream> upstream(std::size_t i) const {
@@ -204,8 +220,8 @@ class Running {
   }
 
   GatewayCore core_;
-  LiveOptions live_;
   GatewayLoop::Table table_;
+  LiveOptions live_;
   io::TlsConfig tls_;
   std::vector<Source> sources_;
   std::vector<io::TlsClientConfig> read_;
@@ -623,6 +639,138 @@ TEST(LiveOptions, AnUpstreamThatComesBackWhileItFinishesHasTheSameScopeAndItsNew
   EXPECT_NE(running.upstream(1), in_use);
   EXPECT_EQ(running.upstream(1)->scope(), in_use->scope());
   EXPECT_EQ(running.held(), Running(next).held());
+}
+
+// ---- overrides
+
+const TimePoint kLater = kStart + std::chrono::minutes(10);
+
+Override shadow_of(std::string rule) {
+  return {.kind = OverrideKind::kShadow, .target = std::move(rule), .until = kLater};
+}
+Override cap_of(std::string upstream, std::uint32_t limit) {
+  return {
+      .kind = OverrideKind::kCap, .upstream = std::move(upstream), .limit = limit, .until = kLater};
+}
+Override drain_of(std::string upstream) {
+  return {.kind = OverrideKind::kDrain,
+          .upstream = std::move(upstream),
+          .target = "127.0.0.1:1",
+          .until = kLater,
+          .endpoint = *io::parse_socket_name("127.0.0.1:1")};
+}
+
+TEST(LiveOverrides, AShadowedRuleRefusesNothingAndIsUndoneExactly) {
+  config::Config config = base_config();
+  config.routes[0].modes.limit = RuleMode::kEnforce;
+  Running gateway(config);
+  const Held before = gateway.held();
+  gateway.put(shadow_of("limit"));
+  EXPECT_EQ(gateway.held().admission.modes.limit, RuleMode::kShadow);
+  EXPECT_NE(gateway.held().rules, before.rules) << "the route that enforces it, too";
+  EXPECT_EQ(gateway.core().config_in_force(), config) << "the configuration is what it was";
+  EXPECT_EQ(gateway.core().overrides().size(), 1U);
+  gateway.remove_all();
+  EXPECT_EQ(gateway.held(), before);
+  EXPECT_TRUE(gateway.core().overrides().empty());
+}
+
+TEST(LiveOverrides, ACapBoundsTheLimitAndIsUndoneExactly) {
+  config::Config config = base_config();
+  config.admission.limit.policy = LimitKind::kFixed;
+  Running gateway(config);
+  const Held before = gateway.held();
+  ASSERT_EQ(gateway.scope(0).limit, 40U);
+  gateway.put(cap_of("app", 10));
+  EXPECT_EQ(gateway.scope(0).limit, 10U);
+  EXPECT_EQ(gateway.scope(0).limit_max, 10U);
+  EXPECT_EQ(gateway.scope(1).limit, 128U) << "the other upstream is as before";
+  gateway.remove_all();
+  EXPECT_EQ(gateway.scope(0).limit, 40U);
+  EXPECT_EQ(gateway.held(), before);
+}
+
+TEST(LiveOverrides, ADrainTakesTheEndpointOutUntilItIsRemoved) {
+  Running gateway(base_config());
+  gateway.put(drain_of("other"));
+  EXPECT_EQ(gateway.state(1), policy::EndpointState::kDraining);
+  EXPECT_EQ(gateway.state(0), policy::EndpointState::kAvailable);
+  gateway.remove_all();
+  EXPECT_NE(gateway.state(1), policy::EndpointState::kDraining);
+}
+
+TEST(LiveOverrides, StayInForceThroughAReloadAndEndAtItsConfiguration) {
+  Running gateway(base_config());
+  gateway.put(shadow_of("limit"));
+  gateway.put(cap_of("app", 10));
+  gateway.put(drain_of("other"));
+  config::Config next = base_config();
+  next.admission.inflight_max = 7;
+  next.upstreams[0].limit.max_limit = 500;
+  next.upstreams[1].max_connections = 9;  // replaces the upstream
+  next.routes[0].path_prefix = "/new";
+  const ReloadReport report = gateway.reload(next);
+  ASSERT_TRUE(report.ok()) << report.refused;
+  EXPECT_TRUE(report.overrides.empty());
+  EXPECT_EQ(gateway.held().admission.modes.limit, RuleMode::kShadow);
+  EXPECT_EQ(gateway.held().admission.inflight_max, 7U);
+  EXPECT_EQ(gateway.scope(0).limit_max, 10U);
+  EXPECT_EQ(gateway.state(1), policy::EndpointState::kDraining) << "a new upstream, too";
+  EXPECT_EQ(gateway.core().config_in_force(), next);
+  gateway.remove_all();
+  EXPECT_EQ(gateway.held(), Running(next).held());
+  EXPECT_NE(gateway.state(1), policy::EndpointState::kDraining);
+}
+
+TEST(LiveOverrides, EndWithAReloadThatRemovesWhatTheyActOn) {
+  Running gateway(base_config());
+  gateway.put(cap_of("other", 10));
+  gateway.put(drain_of("other"));
+  gateway.put(shadow_of("memory"));
+  gateway.put(cap_of("app", 10));
+  config::Config next = base_config();
+  next.upstreams.pop_back();
+  next.admission.modes.memory = RuleMode::kOff;
+  const ReloadReport report = gateway.reload(next);
+  ASSERT_TRUE(report.ok()) << report.refused;
+  ASSERT_EQ(report.overrides.size(), 3U);
+  EXPECT_THAT(report.overrides[0], HasSubstr("o1 (cap other to 10) ends: there is no upstream"));
+  ASSERT_EQ(gateway.core().overrides().size(), 1U);
+  EXPECT_EQ(gateway.core().overrides()[0].upstream, "app");
+  EXPECT_EQ(gateway.held().admission.modes.memory, RuleMode::kOff);
+}
+
+TEST(LiveOverrides, ADrainEndsWithAReloadAfterWhichTheEndpointIsGone) {
+  Running gateway(base_config());
+  gateway.put(drain_of("other"));
+  config::Config next = base_config();
+  next.upstreams[1].endpoints = {*upstream::parse_source("127.0.0.1:2")};
+  next.upstreams[1].max_connections = 9;
+  const ReloadReport report = gateway.reload(next);
+  ASSERT_EQ(report.overrides.size(), 1U);
+  EXPECT_THAT(report.overrides[0], HasSubstr("no such endpoint"));
+  EXPECT_TRUE(gateway.core().overrides().empty());
+}
+
+TEST(LiveOverrides, ARefusedReloadEndsNone) {
+  Running gateway(base_config());
+  gateway.put(cap_of("other", 10));
+  gateway.refuse_tls = true;
+  config::Config next = base_config();
+  next.upstreams.pop_back();
+  ASSERT_FALSE(gateway.reload(next).ok());
+  EXPECT_EQ(gateway.core().overrides().size(), 1U);
+  EXPECT_EQ(gateway.scope(1).limit_max, 10U);
+}
+
+TEST(LiveOverrides, ALogIsGivenToTheLoopsAndTakenAway) {
+  Running gateway(base_config());
+  const Held before = gateway.held();
+  const auto focus = std::make_shared<LogFocus>(LogFocus::Of{.route = 0}, 10);
+  gateway.put({.kind = OverrideKind::kLog, .target = "route 0", .until = kLater, .focus = focus});
+  EXPECT_EQ(gateway.held().rules.log.focus, focus);
+  gateway.remove_all();
+  EXPECT_EQ(gateway.held(), before);
 }
 
 }  // namespace

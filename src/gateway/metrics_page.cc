@@ -111,6 +111,7 @@ class Scrape {
   [[nodiscard]] std::string_view upstream_name(std::size_t index) const {
     return index < count() ? std::string_view(upstreams_->all[index]->name()) : kNone;
   }
+  void overrides();
   void diagnoses(const LiveSampler& live);
   void admission();
   void classes();
@@ -443,10 +444,26 @@ void Scrape::recorder() {
   page_.sample({}, std::uint64_t{files.failing});
 }
 
+void Scrape::overrides() {
+  page_.family(kAdminActions);
+  const auto counts =
+      view_.actions != nullptr ? view_.actions->counts() : std::vector<AdminActions::Count>{};
+  for (const AdminActions::Count& one : counts) page_.sample({one.action, one.result}, one.count);
+  const std::vector<Override> active = core_.overrides();
+  page_.family(kOverrideActive);
+  for (const OverrideKind kind :
+       {OverrideKind::kDrain, OverrideKind::kShadow, OverrideKind::kCap, OverrideKind::kLog}) {
+    const auto of_kind = [kind](const Override& one) { return one.kind == kind; };
+    page_.sample({name_of(kind)},
+                 static_cast<std::uint64_t>(std::count_if(active.begin(), active.end(), of_kind)));
+  }
+}
+
 void Scrape::process() {
   page_.family(kConfigReloads);
   page_.sample({"ok"}, view_.reloads_ok.load());
   page_.sample({"rejected"}, view_.reloads_refused.load());
+  overrides();
   page_.single(kDraining, view_.draining.load() ? 1U : 0U);
   page_.single(kStartTime, static_cast<double>(view_.started_unix_seconds));
   page_.family(kBuildInfo);

@@ -126,7 +126,10 @@ void ProxiedRequest::begin(const ServerRequest& request, const Route& route, con
   note_.take_id(*request.headers, id.view());
   begin_record(ask);
   if (route.config.identity_required && !actor.identity.present()) {
-    if (home_.log().on()) note_.take(request, caller);
+    if (home_.log().on()) {
+      note_.take(request, caller);
+      note_.route = route.index;
+    }
     return refuse(actor.throttled ? GatewayRefusal::kTokenRate : GatewayRefusal::kNoActor);
   }
   const bool in_parts = may_receive_first(request, route);
@@ -142,6 +145,7 @@ void ProxiedRequest::take_note(const ServerRequest& request, const Caller& calle
                                const Actor& actor) {
   note_.take(request, caller);
   note_.take_actor(actor);
+  note_.route = route_->index;
   note_limit();
 }
 

@@ -84,6 +84,11 @@ std::string_view format_log_entry(const LogEntry& entry, std::string_view time,
 }
 
 bool RequestLog::wants(const LogEntry& entry, std::int64_t second) noexcept {
+  const RequestNote& note = entry.note;
+  if (rules_.focus != nullptr &&
+      rules_.focus->takes({.actor = note.actor_known ? note.actor_id : 0, .route = note.route})) {
+    return true;
+  }
   switch (rules_.mode) {
     case AccessLog::kOff:
       return false;

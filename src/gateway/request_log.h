@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -16,6 +17,7 @@
 #include "weir/policy/priority.h"
 
 #include "identity.h"
+#include "log_focus.h"
 
 namespace weir::inline v0::gateway {
 
@@ -52,6 +54,7 @@ struct RequestNote {
   bool taken = false;
   bool id_whole = false;
   bool actor_known = false;
+  std::optional<std::uint32_t> route{};  // its number
   IdentityKind actor_kind = IdentityKind::kHeader;
   HttpVersion version = HttpVersion::k11;
   std::uint32_t limit = 0;  // of its upstream when it was decided about
@@ -100,6 +103,7 @@ struct LogEntry {
 ///   sampled  the configured share of requests
 ///   all      every request
 ///
+/// In every mode, the requests of Rules::focus, while it has lines left.
 /// Thread-safety: its loop's thread. Cost: none if off; otherwise about a microsecond per line.
 class RequestLog {
  public:
@@ -108,6 +112,7 @@ class RequestLog {
     AccessLog mode = AccessLog::kErrors;
     double sample = 0.01;
     AccessLogFormat format = AccessLogFormat::kJson;
+    std::shared_ptr<LogFocus> focus{};  // whose requests are logged in every mode
 
     bool operator==(const Rules&) const = default;
   };
@@ -115,10 +120,10 @@ class RequestLog {
   /// The writer counts the lines that it drops.
   RequestLog(io::LineWriter* writer, Rng rng) noexcept : writer_(writer), rng_(rng) {}
 
-  void set_rules(const Rules& rules) noexcept { rules_ = rules; }
+  void set_rules(const Rules& rules) { rules_ = rules; }
   /// Whether a RequestNote is needed.
   [[nodiscard]] bool on() const noexcept {
-    return writer_ != nullptr && rules_.mode != AccessLog::kOff;
+    return writer_ != nullptr && (rules_.mode != AccessLog::kOff || rules_.focus != nullptr);
   }
   void record(const LogEntry& entry) noexcept;
 

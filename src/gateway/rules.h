@@ -1,7 +1,9 @@
 #pragma once
 
+#include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "weir/experimental/config/weir_config.h"
@@ -17,14 +19,24 @@ namespace weir::inline v0::gateway {
 /// changes: a reload makes a new one and gives it to each loop, which uses it in on_headers only.
 struct Rules {
   Rules(const config::Config& config, std::span<const std::string> upstreams,
-        IdentityFiles files = {})
+        IdentityFiles files = {}, std::shared_ptr<LogFocus> focus = {})
       : routes(config.routes_in_force(), upstreams, config.actors.identity),
         trust(config.trust),
         identity(config.actors, std::move(files)),
         hash_by(hash_by_of(config, upstreams)),
         log{.mode = config.admin.access_log,
             .sample = config.admin.access_log_sample,
-            .format = config.admin.access_log_format} {}
+            .format = config.admin.access_log_format,
+            .focus = std::move(focus)} {}
+
+  /// The same for a configuration that differs in the modes of routes only.
+  [[nodiscard]] Rules with(const config::Config& config, std::span<const std::string> upstreams,
+                           std::shared_ptr<LogFocus> focus) const {
+    Rules next = *this;
+    next.routes = RouteTable(config.routes_in_force(), upstreams, config.actors.identity);
+    next.log.focus = std::move(focus);
+    return next;
+  }
 
   bool operator==(const Rules&) const = default;
 

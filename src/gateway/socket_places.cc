@@ -11,6 +11,9 @@ std::vector<SocketPlace> socket_places(const config::Config& config) {
     for (const std::string& one : config.server.tls.listen) all.push_back({SocketRole::kTls, one});
   }
   if (config.admin.listen) all.push_back({SocketRole::kAdmin, to_string(*config.admin.listen)});
+  if (config.admin.actions == ActionsMode::kSocket) {
+    all.push_back({SocketRole::kAdmin, "unix:" + config.admin.actions_socket});
+  }
   return all;
 }
 

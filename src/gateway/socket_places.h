@@ -20,7 +20,8 @@ struct SocketPlace {
   bool operator==(const SocketPlace&) const = default;
 };
 
-/// All of them: listen.addresses, tls.listen if TLS is spoken, admin.listen.
+/// All of them: listen.addresses, tls.listen if TLS is spoken, admin.listen,
+/// admin.actions_socket if it is used.
 [[nodiscard]] std::vector<SocketPlace> socket_places(const config::Config& config);
 
 /// What is known of a passed socket.

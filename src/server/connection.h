@@ -1,10 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "weir/base/intrusive_list.h"
 #include "weir/base/time.h"
 #include "weir/experimental/io/address.h"
+#include "weir/experimental/io/local_peer.h"
 #include "weir/experimental/io/loop.h"
 #include "weir/experimental/io/socket.h"
 #include "weir/experimental/io/timer.h"
@@ -64,6 +66,10 @@ class Connection final : public io::SocketEvents {
   [[nodiscard]] LoopShard& shard() const noexcept { return shard_; }
   [[nodiscard]] io::Transport& transport() noexcept { return *transport_; }
   [[nodiscard]] const io::Address& peer() const noexcept { return peer_; }
+  [[nodiscard]] std::optional<io::LocalPeer> local_peer() const {
+    if (proxied_) return std::nullopt;
+    return io::local_peer_of(socket_.fd());
+  }
   [[nodiscard]] bool client_unknown() const noexcept { return client_unknown_; }
   [[nodiscard]] io::Access access() const noexcept { return access_; }
   [[nodiscard]] bool critical() const noexcept { return session_->critical(); }

@@ -217,18 +217,41 @@ std::shared_ptr<EndpointSet> Upstream::make_set(std::vector<DiscoveredEndpoint>&
           Endpoint::Outgoing{.config = outgoing_, .totals = outgoing_totals_}, rng_.fork());
       endpoint->set_hedge(hedge_);
     }
-    const auto change = endpoint->note(
-        e.draining ? policy::HealthEvent::kOperatorDrain : policy::HealthEvent::kOperatorUndrain,
-        now);
-    if (change) changed_.push_back({endpoint, *change});
+    note_drain(endpoint, e.draining, now);
     if (!config_.zone.empty() && e.zone == config_.zone) ++set->local;
     ring.push_back({.key = std::hash<std::string>()(endpoint->label()),
                     .weight = static_cast<double>(e.weight)});
-    set->members.push_back(
-        {.endpoint = std::move(endpoint), .weight = e.weight, .zone = std::move(e.zone)});
+    set->members.push_back({.endpoint = std::move(endpoint),
+                            .weight = e.weight,
+                            .zone = std::move(e.zone),
+                            .draining = e.draining});
   }
   if (config_.balance == policy::Balance::kHash) set->ring = policy::HashRing(ring);
   return set;
+}
+
+void Upstream::note_drain(const std::shared_ptr<Endpoint>& endpoint, bool by_source,
+                          TimePoint now) {
+  const bool drains =
+      by_source || std::find(drained_.begin(), drained_.end(), endpoint->name()) != drained_.end();
+  const auto change = endpoint->note(
+      drains ? policy::HealthEvent::kOperatorDrain : policy::HealthEvent::kOperatorUndrain, now);
+  if (change) changed_.push_back({endpoint, *change});
+}
+
+void Upstream::set_drained(std::vector<io::SocketName> names, TimePoint now) {
+  std::vector<Changed> changed;
+  {
+    const std::scoped_lock lock(mutex_);
+    if (drained_ == names) return;
+    drained_ = std::move(names);
+    for (const EndpointSet::Member& member : set_->members) {
+      note_drain(member.endpoint, member.draining, now);
+    }
+    changed.swap(changed_);
+  }
+  for (const Changed& one : changed) report(*one.endpoint, one.change);
+  post_review();
 }
 
 void Upstream::set_endpoints(std::vector<DiscoveredEndpoint> all, TimePoint now) {

@@ -168,5 +168,25 @@ TEST_F(UpstreamTest, ABudgetThatChangesHoldsForEveryEndpointAndForThoseThatJoin)
   }
 }
 
+TEST_F(UpstreamTest, AnEndpointDrainsBesideItsSourceUntilItIsTakenBack) {
+  DiscoveredEndpoint by_source = at_port(3);
+  by_source.draining = true;
+  Upstream upstream({.config = config, .loops = 1, .rng = Rng(1), .observer = &observer},
+                    {at_port(1), at_port(2), by_source}, now);
+  const auto state = [&](std::size_t i) {
+    return upstream.endpoints()->members[i].endpoint->health().state();
+  };
+  upstream.set_drained({at_port(1).address, at_port(3).address, at_port(4).address}, now);
+  EXPECT_EQ(state(0), policy::EndpointState::kDraining);
+  EXPECT_EQ(state(1), policy::EndpointState::kAvailable);
+  upstream.set_endpoints({at_port(1), at_port(2), by_source, at_port(4)}, now);
+  EXPECT_EQ(state(0), policy::EndpointState::kDraining) << "what its source says is not all";
+  EXPECT_EQ(state(3), policy::EndpointState::kDraining) << "it drains when it joins";
+  upstream.set_drained({}, now);
+  EXPECT_NE(state(0), policy::EndpointState::kDraining);
+  EXPECT_NE(state(3), policy::EndpointState::kDraining);
+  EXPECT_EQ(state(2), policy::EndpointState::kDraining) << "its source still says so";
+}
+
 }  // namespace
 }  // namespace weir::upstream

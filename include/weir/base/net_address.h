@@ -32,6 +32,9 @@ struct NetAddress {
   [[nodiscard]] bool can_connect() const noexcept {
     return kind == NetAddressKind::kUnix || (kind != NetAddressKind::kAny && port != 0);
   }
+  /// Whether only this machine can reach it: an address of the loopback interface, or a Unix
+  /// socket.
+  [[nodiscard]] bool is_loopback() const noexcept;
 };
 
 /// Why a text is not an address.

@@ -138,7 +138,7 @@ LiveJson LiveFeed::hello() {
           {"upstream", query_.upstream},
           {"upstreams", std::move(names)},
           {"classes", std::move(classes)},
-          {"actions", view_.actions == nullptr ? "off" : "on"},
+          {"actions", name_of(view_.admin_config().actions)},
           {"history",
            {{"upstream", query_.upstream},
             {"from", from},
@@ -162,6 +162,14 @@ LiveJson LiveFeed::tick() {
     state = std::max(state, one->scope.state);
     upstreams.push_back(upstream_json(*one));
   }
+  LiveJson overrides = LiveJson::array();
+  const std::vector<Override> in_force = view_.core.overrides();
+  for (const Override& one : in_force) {
+    overrides.push_back({{"id", one.id()},
+                         {"kind", name_of(one.kind)},
+                         {"what", one.what()},
+                         {"left_s", one.seconds_left(sampler_.now())}});
+  }
   const std::vector<LiveEvent> events = sampler_.events().since(events_seen_);
   events_seen_ += events.size();
   LiveJson json = {{"now", sampler_.unix_seconds()},
@@ -175,7 +183,7 @@ LiveJson LiveFeed::tick() {
                      {"ceiling", view_.budget.total_bytes()},
                      {"pressure", name_of(server.pressure)}}},
                    {"upstreams", std::move(upstreams)},
-                   {"overrides", LiveJson::array()},
+                   {"overrides", std::move(overrides)},
                    {"events", events_json(events)}};
   if (watched != nullptr) json["row"] = row_json(watched->history.rows().back());
   if (watched != nullptr) add_view(json, *watched);

@@ -212,6 +212,20 @@ void LiveSampler::note_gateway() {
   if (refused != std::exchange(reloads_refused_, refused)) {
     add(LiveEventKind::kReload, "a reload was refused; the log says why");
   }
+  const std::vector<Override> overrides = view_.core.overrides();
+  const auto has = [](const std::vector<Override>& all, const Override& wanted) {
+    return std::any_of(all.begin(), all.end(),
+                       [&](const Override& one) { return one.number == wanted.number; });
+  };
+  for (const Override& one : overrides) {
+    if (has(overrides_, one)) continue;
+    add(LiveEventKind::kOverride,
+        one.sentence() + " for " + std::to_string(one.seconds_left(now_)) + " s");
+  }
+  for (const Override& one : overrides_) {
+    if (!has(overrides, one)) add(LiveEventKind::kOverride, one.sentence() + " is over");
+  }
+  overrides_ = overrides;
   const AdmissionConfig rules = view_.core.controller.config();
   const double usage = view_.core.controller.stats().memory_usage;
   const std::size_t level = (usage >= rules.memory.memory_pressure_threshold ? 1U : 0U) +

@@ -117,6 +117,7 @@ class LiveSampler {
   bool draining_ = false;
   std::uint64_t reloads_ok_ = 0;
   std::uint64_t reloads_refused_ = 0;
+  std::vector<Override> overrides_;
   std::size_t memory_level_ = 0;
 };
 

@@ -385,6 +385,10 @@ const io::Address& H1Session::peer() const noexcept {
   return connection_.peer();
 }
 
+std::optional<io::LocalPeer> H1Session::local_peer() const {
+  return connection_.local_peer();
+}
+
 io::Loop& H1Session::loop() const noexcept {
   return shard_.loop();
 }

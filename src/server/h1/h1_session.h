@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -103,6 +104,7 @@ class H1Session final : public Session, public ServerStream, private ArenaWaiter
   std::uint64_t body_bytes_received() const noexcept override { return body_received_; }
   std::uint64_t body_bytes_sent() const noexcept override { return body_sent_; }
   const io::Address& peer() const noexcept override;
+  std::optional<io::LocalPeer> local_peer() const override;
   io::Loop& loop() const noexcept override;
   std::uint64_t id() const noexcept override { return id_; }
 

@@ -311,6 +311,10 @@ const io::Address& H2Stream::peer() const noexcept {
   return session_.connection().peer();
 }
 
+std::optional<io::LocalPeer> H2Stream::local_peer() const {
+  return session_.connection().local_peer();
+}
+
 io::Loop& H2Stream::loop() const noexcept {
   return session_.shard().loop();
 }

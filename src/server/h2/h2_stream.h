@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -82,6 +83,7 @@ class H2Stream final : public ServerStream, private ArenaWaiter::Owner {
   std::uint64_t body_bytes_received() const noexcept override { return body_received_; }
   std::uint64_t body_bytes_sent() const noexcept override { return body_sent_; }
   const io::Address& peer() const noexcept override;
+  std::optional<io::LocalPeer> local_peer() const override;
   io::Loop& loop() const noexcept override;
   std::uint64_t id() const noexcept override { return id_; }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -40,6 +41,7 @@ struct ReloadReport {
   std::string trouble;                         // what else failed; empty if nothing did
   std::vector<std::string> rotated;            // replaced certificates, one sentence each
   std::vector<std::string> upstreams;  // that came, went or were replaced, one sentence each
+  std::vector<std::string> overrides;  // that ended by it, one sentence each
 
   [[nodiscard]] bool ok() const noexcept { return refused.empty(); }
 };
@@ -61,6 +63,8 @@ struct GatewayStatus {
 [[nodiscard]] std::string upstream_tls_objection(const config::Config& config);
 /// The same for the files of [actors].
 [[nodiscard]] std::string identity_objection(const config::Config& config);
+/// The same for admin.token_file, which nobody else may be able to read.
+[[nodiscard]] std::string actions_objection(const config::Config& config);
 
 /// A reverse proxy that admits or refuses each request before its body is read.
 ///
@@ -94,6 +98,10 @@ class Gateway {
   /// Applies the live options of `next` and reports which others need a restart. `next` must be
   /// valid.
   ReloadReport reload(const config::Config& next);
+  /// How an operator's action asks for a reload: called on the thread of the admin endpoint, to
+  /// cause a reload() on the owner's. Returns why there can be none; empty if there will be one.
+  /// Before start().
+  void on_reload_asked(std::function<std::string()> read_again);
   /// [admin] as it is in force now.
   [[nodiscard]] AdminConfig admin_config() const;
   /// Counts a reload whose file could not be read.

@@ -26,6 +26,13 @@ WEIR_ENUM_NAMES(AccessLog, "off", "errors", "sampled", "all")
 enum class AccessLogFormat : std::uint8_t { kJson, kText };
 WEIR_ENUM_NAMES(AccessLogFormat, "json", "text")
 
+/// Who may change something in a running gateway: temporary overrides, a reload.
+///   kOff     nobody; the actions do not exist
+///   kSocket  who may use actions_socket
+///   kToken   who sends the token of token_file to the admin endpoint
+enum class ActionsMode : std::uint8_t { kOff, kSocket, kToken };
+WEIR_ENUM_NAMES(ActionsMode, "off", "socket", "token")
+
 /// The client address that the gateway sends to an upstream.
 ///   kOff     nothing; the client's own forwarding headers are removed
 ///   kSet     the client's address; earlier addresses are kept only from trust.proxies
@@ -41,6 +48,9 @@ struct AdminConfig {
   double access_log_sample = 0.01;    // share of requests, if sampled
   std::string access_log_file = "-";  // "-": standard output
   std::vector<std::string> hosts;     // accepted as Host, in addition to localhost and IP addresses
+  ActionsMode actions = ActionsMode::kOff;
+  std::string actions_socket;  // path of a Unix socket, if kSocket
+  std::string token_file;      // if kToken
   bool ready_needs_upstreams = false;
   Duration drain_delay{};  // from SIGTERM to the end of accepting
   Duration drain_timeout = std::chrono::seconds(30);
@@ -48,6 +58,13 @@ struct AdminConfig {
 
   bool operator==(const AdminConfig&) const = default;
   [[nodiscard]] ConfigErrors validate() const;
+  /// Whether there is an admin server: for the pages, or for the actions.
+  [[nodiscard]] bool serves() const noexcept {
+    return listen.has_value() || actions == ActionsMode::kSocket;
+  }
+
+ private:
+  void validate_actions(ConfigErrors& errors) const;
 };
 
 /// Which senders are trusted. Peers may set class, actor and deadline of a request; proxies only
@@ -139,6 +156,14 @@ struct RecorderConfig {
   [[nodiscard]] ConfigErrors validate() const;
 };
 
+namespace gateway_config_detail {
+inline bool is_socket_path(const std::string& path) {
+  constexpr std::size_t kUnixPathMax = 107;
+  return !path.empty() && path.front() == '/' && path.size() <= kUnixPathMax &&
+         path.find('\0') == std::string::npos;
+}
+}  // namespace gateway_config_detail
+
 inline ConfigErrors AdminConfig::validate() const {
   ConfigErrors errors;
   if (listen && !listen->can_listen()) {
@@ -153,14 +178,39 @@ inline ConfigErrors AdminConfig::validate() const {
   check_range(errors, "drain_delay_ms", drain_delay, Duration(0), Duration(std::chrono::hours(24)));
   check_range(errors, "drain_timeout_ms", drain_timeout, Duration(0),
               Duration(std::chrono::hours(24)));
-  constexpr std::size_t kUnixPathMax = 107;
-  if (!take_over_socket.empty() &&
-      (take_over_socket.front() != '/' || take_over_socket.size() > kUnixPathMax ||
-       take_over_socket.find('\0') != std::string::npos)) {
+  if (!take_over_socket.empty() && !gateway_config_detail::is_socket_path(take_over_socket)) {
     add_error(errors, "take_over_socket", take_over_socket,
               "an absolute path of at most 107 bytes, or empty");
   }
+  validate_actions(errors);
   return errors;
+}
+
+inline void AdminConfig::validate_actions(ConfigErrors& errors) const {
+  if (actions == ActionsMode::kSocket) {
+    if (!gateway_config_detail::is_socket_path(actions_socket)) {
+      add_error(errors, "actions_socket", '"' + actions_socket + '"',
+                "an absolute path of at most 107 bytes, because admin.actions is \"socket\"");
+    }
+    if (listen && listen->kind == NetAddressKind::kUnix) {
+      add_error(errors, "listen", to_string(*listen),
+                "a TCP address or empty while admin.actions is \"socket\": the pages are at "
+                "admin.actions_socket, too");
+    }
+  }
+  if (actions != ActionsMode::kToken) return;
+  if (token_file.empty()) {
+    add_error(errors, "token_file", "\"\"",
+              "a file with the token, because admin.actions is \"token\"");
+  }
+  if (!listen) {
+    add_error(errors, "listen", "empty", "an address while admin.actions is \"token\"");
+  } else if (!listen->is_loopback()) {
+    add_error(errors, "actions", "\"token\"",
+              "\"socket\" or \"off\" while admin.listen (" + to_string(*listen) +
+                  ") is not a loopback address: the admin endpoint has no TLS, so whoever sees its "
+                  "traffic would have the token");
+  }
 }
 
 inline ConfigErrors ActorsConfig::validate() const {

@@ -8,6 +8,7 @@
 #include <span>
 #include <string_view>
 
+#include "weir/experimental/io/local_peer.h"
 #include "weir/experimental/io/loop.h"
 #include "weir/experimental/server/arena.h"
 #include "weir/experimental/server/handler.h"
@@ -117,6 +118,8 @@ class ServerStream {
   [[nodiscard]] virtual std::uint64_t body_bytes_received() const noexcept = 0;
   [[nodiscard]] virtual std::uint64_t body_bytes_sent() const noexcept = 0;
   [[nodiscard]] virtual const io::Address& peer() const noexcept = 0;
+  /// The process at the other end, if the connection is a Unix socket without a PROXY header.
+  [[nodiscard]] virtual std::optional<io::LocalPeer> local_peer() const { return std::nullopt; }
   [[nodiscard]] virtual io::Loop& loop() const noexcept = 0;
   /// Unique in this process.
   [[nodiscard]] virtual std::uint64_t id() const noexcept = 0;
