@@ -5,10 +5,12 @@ set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 
+# Paths below the source folder are hashed relative to it: a fresh clone finds what another compiled.
 find_program(WEIR_CCACHE ccache)
 if(WEIR_CCACHE)
-  set(CMAKE_C_COMPILER_LAUNCHER ${WEIR_CCACHE})
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${WEIR_CCACHE})
+  set(launcher env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${WEIR_CCACHE})
+  set(CMAKE_C_COMPILER_LAUNCHER ${launcher})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
 endif()
 
 find_package(Threads REQUIRED)
