@@ -5,7 +5,8 @@ set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 
-# Paths below the source folder are hashed relative to it: a fresh clone finds what another compiled.
+# Paths below the source folder are hashed relative to it: a fresh clone finds what another
+# compiled.
 find_program(WEIR_CCACHE ccache)
 if(WEIR_CCACHE)
   set(launcher env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${WEIR_CCACHE})

@@ -26,7 +26,8 @@ std::vector<upstream::DiscoveredEndpoint> fixed_endpoints(const upstream::Upstre
   return all;
 }
 
-const upstream::UpstreamConfig* named(const config::Config& config, std::string_view name) {
+const upstream::UpstreamConfig* upstream_named(const config::Config& config,
+                                               std::string_view name) {
   const auto found = std::find_if(config.upstreams.begin(), config.upstreams.end(),
                                   [&](const auto& upstream) { return upstream.name == name; });
   return found == config.upstreams.end() ? nullptr : &*found;
@@ -42,8 +43,8 @@ std::uint32_t read_classes_of(const std::string& name, const config::Config& con
 
 /// Whether the upstream of this name is the same object after a change.
 bool stays(const UpstreamTable::Change& change, std::string_view name) {
-  const upstream::UpstreamConfig* before = named(change.before, name);
-  const upstream::UpstreamConfig* after = named(change.after, name);
+  const upstream::UpstreamConfig* before = upstream_named(change.before, name);
+  const upstream::UpstreamConfig* after = upstream_named(change.after, name);
   return before != nullptr && after != nullptr && !config::needs_replacing(*before, *after);
 }
 

@@ -1,10 +1,8 @@
-// gateway_test.mjs WEIR ORIGIN: the dashboard of a real gateway, in front of a service that four
-// requests at once fill. Asks for much more, and wants to read that it is too much.
+// gateway_test.mjs WEIR: the dashboard of a real gateway, in front of replicas that 60 clients overload.
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
-import { Agent, get } from "node:http";
 import { after, before, test } from "node:test";
 import { open_browser } from "./browser.mjs";
+import { ask_all_the_time, start_demo } from "./demo.mjs";
 import { axe, PAGES, shown, sideways, text_of } from "./fixture.mjs";
 
 const [WEIR] = process.argv.slice(2);
@@ -15,41 +13,10 @@ let browser;
 let stop_traffic;
 const f = { complaints: [] };
 
-function lines_of(child, pattern) {
-  return new Promise((done, failed) => {
-    let said = "";
-    const read = (part) => {
-      said += part;
-      const found = pattern.exec(said);
-      if (found) done(found[1]);
-    };
-    child.stdout.on("data", read);
-    child.stderr.on("data", read);
-    child.on("exit", (code) => failed(new Error(`weir ended with ${code}: ${said}`)));
-  });
-}
-
-/** Clients that ask again as soon as they are answered or refused. */
-function ask_all_the_time(url) {
-  const agent = new Agent({ keepAlive: true, maxSockets: CLIENTS });
-  let running = true;
-  const ask = () => {
-    if (!running) return;
-    const again = () => setTimeout(ask, 5);
-    get(url, { agent }, (answer) => answer.resume().on("end", again)).on("error", again);
-  };
-  for (let i = 0; i < CLIENTS; ++i) ask();
-  return () => {
-    running = false;
-    agent.destroy();
-  };
-}
-
 before(async () => {
-  demo = spawn(WEIR, ["demo", "--port", "0", "--tls-port", "0", "--admin-port", "0"], { stdio: ["ignore", "pipe", "pipe"] });
-  const gateway = lines_of(demo, /gateway +(http:\S+)/);
-  f.admin = await lines_of(demo, /admin +(http:\S+)/);
-  stop_traffic = ask_all_the_time(await gateway);
+  demo = await start_demo(WEIR);
+  f.admin = demo.admin;
+  stop_traffic = ask_all_the_time(demo.gateway, CLIENTS);
   browser = await open_browser();
   f.page = browser.page;
   f.page.on("console", (m) => { if (["error", "warning"].includes(m.type())) f.complaints.push(m.text()); });
@@ -59,10 +26,7 @@ before(async () => {
 after(async () => {
   stop_traffic?.();
   await browser?.close();
-  if (demo?.exitCode === null) {
-    demo.kill("SIGKILL");
-    await new Promise((done) => demo.once("close", done));
-  }
+  await demo?.end();
 });
 
 test("an overloaded gateway says so within seconds, on every page", async () => {
@@ -94,7 +58,7 @@ test("each page has what the gateway knows", async () => {
 });
 
 test("a gateway that ends is noticed", async () => {
-  demo.kill("SIGKILL");
+  demo.process.kill("SIGKILL");
   await f.page.getByRole("alert").getByText(/no data for \d+ s/).waitFor();
   assert.ok((await text_of(f, "#verdict")).length > 50, "the last that was known stays");
 });

@@ -55,7 +55,7 @@ LiveJson histogram(const LiveUpstream& upstream) {
   return bins;
 }
 
-LiveJson row_of(const EndpointLine& line, TimePoint now) {
+LiveJson row_of_line(const EndpointLine& line, TimePoint now) {
   return LiveJson::array({line.number, line.label, name_of(line.state), name_of(line.reason),
                           static_cast<std::int64_t>(to_seconds(now - line.since)),
                           number(to_millis(line.p50)), number(to_millis(line.p99)), line.in_flight,
@@ -118,7 +118,7 @@ LiveJson ReplicasView::next(const LiveUpstream& upstream, TimePoint now) {
   for (std::size_t i = from; i < to; ++i) {
     const EndpointLine& line = *lines[i];
     order.push_back(line.number);
-    LiveJson row = row_of(line, now);
+    LiveJson row = row_of_line(line, now);
     std::string text = without_age(row);
     const auto before = sent_.find(line.number);
     if (before == sent_.end() || before->second != text) {
