@@ -1,6 +1,7 @@
 #include "live/live_events.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace weir::inline v0::gateway {
 
@@ -18,10 +19,10 @@ void LiveEvents::add(const LiveEvent& event) {
   ++count_;
 }
 
-std::vector<LiveEvent> LiveEvents::since(std::uint64_t seen) const {
+std::vector<LiveEvent> LiveEvents::after(std::uint64_t& seen) const {
   std::vector<LiveEvent> found;
   const std::scoped_lock lock(mutex_);
-  const std::uint64_t wanted = count_ - std::min(count_, seen);
+  const std::uint64_t wanted = count_ - std::min(count_, std::exchange(seen, count_));
   const std::size_t first = kept_.begin_of_last(static_cast<std::size_t>(wanted));
   for (std::size_t i = first; i < kept_.size(); ++i) {
     const Kept& kept = kept_[i];
@@ -31,11 +32,6 @@ std::vector<LiveEvent> LiveEvents::since(std::uint64_t seen) const {
                      .text = kept.text.str()});
   }
   return found;
-}
-
-std::uint64_t LiveEvents::count() const {
-  const std::scoped_lock lock(mutex_);
-  return count_;
 }
 
 }  // namespace weir::inline v0::gateway

@@ -44,10 +44,9 @@ class LiveEvents {
   static constexpr std::size_t kNameMax = 64;
 
   void add(const LiveEvent& event);
-  /// Those after the first `seen`, oldest first, as far as they are kept.
-  [[nodiscard]] std::vector<LiveEvent> since(std::uint64_t seen) const;
-  /// How many there were since the start.
-  [[nodiscard]] std::uint64_t count() const;
+  /// Those after the first `seen`, oldest first, as far as they are kept. `seen` becomes the number
+  /// of all since the start: the next call continues there.
+  [[nodiscard]] std::vector<LiveEvent> after(std::uint64_t& seen) const;
 
  private:
   template <std::size_t N>

@@ -125,8 +125,7 @@ LiveJson LiveFeed::hello() {
     }
   }
   from -= static_cast<std::int64_t>(rows.size());
-  const std::vector<LiveEvent> events = sampler_.events().since(0);
-  events_seen_ = sampler_.events().count();
+  const std::vector<LiveEvent> events = sampler_.events().after(events_seen_);
   LiveJson classes = LiveJson::array();
   for (const Priority p : kPriorities) classes.push_back(name_of(p));
   return {{"version", version()},
@@ -170,8 +169,7 @@ LiveJson LiveFeed::tick() {
                          {"what", one.what()},
                          {"left_s", one.seconds_left(sampler_.now())}});
   }
-  const std::vector<LiveEvent> events = sampler_.events().since(events_seen_);
-  events_seen_ += events.size();
+  const std::vector<LiveEvent> events = sampler_.events().after(events_seen_);
   LiveJson json = {{"now", sampler_.unix_seconds()},
                    {"state", state_text(state)},
                    {"draining", view_.draining.load()},

@@ -11,7 +11,7 @@ namespace weir::inline v0::io {
 struct LocalPeer {
   std::uint32_t user = 0;
   int pid = 0;
-  std::vector<std::uint32_t> groups;  // all of them, its primary one first
+  std::vector<std::uint32_t> groups{};  // all of them, its primary one first
 
   bool operator==(const LocalPeer&) const = default;
 };
