@@ -51,10 +51,11 @@ TEST(OptionTable, EveryRowFollowsTheRules) {
 }
 
 TEST(OptionTable, HasEverySection) {
-  EXPECT_THAT(std::vector<std::string_view>(plain_sections().begin(), plain_sections().end()),
-              testing::UnorderedElementsAre(
-                  "listen", "tls", "admin", "server", "http2", "admission", "admission.limit",
-                  "actors", "actors.jwt", "priority", "memory", "trust", "dns", "reload", "hedge"));
+  EXPECT_THAT(
+      std::vector<std::string_view>(plain_sections().begin(), plain_sections().end()),
+      testing::UnorderedElementsAre("listen", "tls", "admin", "server", "http2", "admission",
+                                    "admission.limit", "actors", "actors.jwt", "priority", "memory",
+                                    "trust", "dns", "reload", "recorder", "hedge"));
 }
 
 TEST(OptionTable, RowsOfOneSectionStandTogether) {

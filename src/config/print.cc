@@ -132,6 +132,14 @@ std::string print_admission(const Config& config) {
       if (option.row.name == "endpoints") append_option(out, option, nowhere);
     }
   }
+  if (config.upstreams.size() < 2) return out;
+  // Several upstreams need a route, or the text could not be read again.
+  gateway::RouteConfig anything;
+  anything.upstream = config.upstreams.front().name;
+  out += "[[route]]\n";
+  for (const Option<gateway::RouteConfig>& option : route_options()) {
+    if (option.row.name == "upstream") append_option(out, option, anything);
+  }
   return out;
 }
 

@@ -51,6 +51,7 @@ ServerConfig admin_server_config(const config::Config& config) {
   admin.head_bytes_max = 8 * 1024;
   admin.uri_bytes_max = 4 * 1024;
   admin.tcp_write_buffer_pool_size = 128;
+  admin.tcp_write_buffer_size = 16 * 1024;
   admin.reserved_write_buffers = 0;
   admin.arena_pool_size = 0;
   admin.reserved_arenas = 0;
@@ -84,7 +85,7 @@ std::uint64_t largest_page(const config::Config& config) noexcept {
 }  // namespace
 
 std::uint64_t admin_pages_bytes_max(const config::Config& config) noexcept {
-  return 4096 * kKilo + largest_page(config);
+  return 3072 * kKilo + largest_page(config);
 }
 
 std::uint64_t admin_message_bytes_max(const config::Config& config) noexcept {

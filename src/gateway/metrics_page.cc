@@ -192,10 +192,13 @@ void Scrape::admission() {
 }
 
 void Scrape::diagnoses(const LiveSampler& live) {
-  for (const auto& one : live.upstreams()) {
+  // What is remembered is up to a second older than the set of upstreams.
+  for (const Scope& scope : scopes_) {
+    const LiveUpstream* one = live.find(scope.name);
+    if (one == nullptr) continue;
     for (std::size_t i = 0; i < policy::kCauseCount; ++i) {
       const bool is = static_cast<std::size_t>(one->diagnosis.cause) == i;
-      page_.sample({one->name, policy::kCauseFacts[i].name}, is ? 1U : 0U);
+      page_.sample({scope.name, policy::kCauseFacts[i].name}, is ? 1U : 0U);
     }
   }
 }
