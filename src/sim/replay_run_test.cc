@@ -49,7 +49,8 @@ TEST(ReplayRun, ASimulatedOverloadFitsWithinAFifth) {
 TEST(ReplayRun, TheForecastOfALimitOrOfWorkersHasTheRightDirection) {
   const Past past(overload_scenario(1, kFortyFixed));
   ReplayCase lower{.admission = past.admission};
-  lower.admission.limit.initial_limit = lower.admission.limit.max_limit = 10;
+  // As many as the workers: no queue in the service. Still fewer would wait longer at the gateway.
+  lower.admission.limit.initial_limit = lower.admission.limit.max_limit = 16;
   const ReplayResult less = past.with(lower);
   ASSERT_TRUE(less.forecast) << numbers(less);
   EXPECT_GT(less.forecast->refused, less.replayed.refused * 11 / 10);
