@@ -32,7 +32,7 @@ const std::string kGivenToken(64, 'a');
 
 struct GatewayActions : ::testing::Test {
   GatewayActions() {
-    config.admin.actions = ActionsMode::kGivenToken;
+    config.admin.actions = ActionsMode::kToken;
     config.admin.token_file = file("token");
     std::ofstream(config.admin.token_file) << kGivenToken << "\n";
     EXPECT_EQ(::chmod(config.admin.token_file.c_str(), 0600), 0);
