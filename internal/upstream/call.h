@@ -168,6 +168,8 @@ class Call {
   [[nodiscard]] std::size_t kept_bytes() const noexcept {
     return kept_.attached() ? kept_.body().size() : 0;
   }
+  /// The trailers of the response, if they were received and not accepted.
+  [[nodiscard]] http::HeaderList kept_trailers() const noexcept;
   /// The endpoint used last; also after the call has ended.
   [[nodiscard]] const Endpoint* endpoint() const noexcept { return endpoint_.get(); }
   [[nodiscard]] std::uint32_t attempts() const noexcept { return attempts_made_; }

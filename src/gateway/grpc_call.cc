@@ -31,6 +31,19 @@ bool is_grpc_answer(const upstream::ResponseHead& head) noexcept {
          http::is_grpc_content_type(head.headers.value(FieldId::kContentType));
 }
 
+bool has_grpc_status(const http::HeaderList& fields) noexcept {
+  return http::parse_grpc_status(fields.value(FieldId::kGrpcStatus)).has_value();
+}
+
+LocalAnswer grpc_answer_without_status() noexcept {
+  return {.status = 200,
+          .reason = "no_grpc_status",
+          .sentence = "the answer of the service ended without a grpc-status",
+          .retry_after = {},
+          .request_id = {},
+          .grpc = static_cast<std::uint8_t>(http::GrpcStatus::kUnknown)};
+}
+
 LocalAnswer grpc_answer_for(const upstream::ResponseHead& head) noexcept {
   LocalAnswer answer{.status = static_cast<std::uint16_t>(head.status),
                      .reason = "not_grpc",

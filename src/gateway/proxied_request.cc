@@ -316,7 +316,9 @@ bool ProxiedRequest::on_upstream_head(const upstream::ResponseHead& head) {
     fail(upstream::UpstreamFailure::kBadResponse);
     return true;
   }
-  const bool ended = head.body.empty() && !head.tunnel;
+  // A gRPC call does not end without a status: trailers with one follow.
+  const bool lacks_status = grpc() && !has_grpc_status(head.headers);
+  const bool ended = head.body.empty() && !head.tunnel && !lacks_status;
   const bool in_http2 = !tunnel_.key.empty();
   const auto status = static_cast<std::uint16_t>(head.tunnel && in_http2 ? 200 : head.status);
   const SendResult sent =
@@ -346,7 +348,7 @@ bool ProxiedRequest::on_upstream_head(const upstream::ResponseHead& head) {
 
 void ProxiedRequest::head_taken(const upstream::ResponseHead& head) {
   const TimePoint now = home_.now();
-  outcome_ = grpc() && response_ended_ ? outcome_of_grpc(head.headers) : outcome_of(head);
+  outcome_ = grpc() && head.body.empty() ? outcome_of_grpc(head.headers) : outcome_of(head);
   upstream_time_ = now - permit_.granted_at();
   to_.counters.latency.observe(to_seconds(upstream_time_));
   time_sample();
@@ -367,13 +369,16 @@ std::size_t ProxiedRequest::on_upstream_body(std::string_view bytes) {
 }
 
 bool ProxiedRequest::on_upstream_trailers(const http::HeaderList& trailers) {
+  const bool lacks_status = grpc() && !has_grpc_status(trailers);
   if (grpc()) outcome_ = outcome_of_grpc(trailers);
   std::size_t count = 0;
   const std::span<ResponseField> fields = home_.field_storage();
   for (const http::HeaderView& field : trailers) {
-    if (may_forward_trailer(field)) fields[count++] = {.name = field.name, .value = field.value};
+    if (!may_forward_trailer(field) || (lacks_status && says_grpc_status(field.id))) continue;
+    fields[count++] = {.name = field.name, .value = field.value};
   }
-  const SendResult sent = stream_->send_trailers(fields.first(count));
+  const SendResult sent = lacks_status ? send_status(note_missing_status(), count)
+                                       : stream_->send_trailers(fields.first(count));
   if (sent == SendResult::kBlocked) return false;
   if (sent == SendResult::kInvalid && grpc()) {
     fail(upstream::UpstreamFailure::kBadResponse);  // an end without a status would be no answer
@@ -384,16 +389,29 @@ bool ProxiedRequest::on_upstream_trailers(const http::HeaderList& trailers) {
   return true;
 }
 
+LocalAnswer ProxiedRequest::note_missing_status() noexcept {
+  outcome_ = Outcome::kError;
+  no_status_ = true;
+  return grpc_answer_without_status();
+}
+
 // The upstream has done its part. What the client does not read stays charged to its actor, but
-// holds no place of the upstream.
+// holds no place of the upstream. The status of a gRPC call is among what was not accepted.
 void ProxiedRequest::on_upstream_received() {
+  if (grpc() && !response_ended_) outcome_ = outcome_of_grpc(call_.kept_trailers());
   end_service(outcome_);
 }
 
 void ProxiedRequest::on_upstream_complete() {
+  const bool lacks_status = grpc() && !response_ended_;
+  if (lacks_status) outcome_ = Outcome::kError;
   end_service(outcome_);
   if (tunnel_.stands && !tunnel_.ended) tunnel_.ended = TunnelEnd::kUpstream;
   if (response_ended_) return;
+  if (lacks_status) {
+    if (!end_with_status(note_missing_status())) stream_->reset();  // on_abort ends it
+    return;
+  }
   response_ended_ = true;
   static_cast<void>(stream_->send_data({}, true));
 }

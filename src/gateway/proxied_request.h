@@ -147,6 +147,9 @@ class ProxiedRequest final : public Handler, public upstream::CallEvents {
   /// Tells a gRPC client in trailers how a response ended that had begun. False: they cannot be
   /// sent now.
   [[nodiscard]] bool end_with_status(const LocalAnswer& answer);
+  /// Trailers: the first `before` fields in the loop's storage, then those of the answer.
+  [[nodiscard]] SendResult send_status(const LocalAnswer& answer, std::size_t before);
+  LocalAnswer note_missing_status() noexcept;
   /// Answers for an endpoint whose answer is not gRPC.
   void translate(const upstream::ResponseHead& head);
   void leave();
@@ -215,6 +218,7 @@ class ProxiedRequest final : public Handler, public upstream::CallEvents {
   bool announced_ = false;       // the whole body counts, not only the bytes held
   bool request_ended_ = false;
   bool response_ended_ = false;
+  bool no_status_ = false;  // the answer to a gRPC call ended without one
   Tunnel tunnel_;
   bool recorded_ = false;
   bool granted_ = false;  // it had a permit

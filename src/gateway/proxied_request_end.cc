@@ -119,14 +119,20 @@ void ProxiedRequest::refuse(GatewayReason refusal) {
 
 bool ProxiedRequest::end_with_status(const LocalAnswer& answer) {
   if (response_ended_) return false;
-  const LocalAnswerText text(answer, AnswerForm::kGrpc);
-  std::array<ResponseField, 8> trailers;
-  std::size_t count = 0;
-  for (const ResponseField& field : text.head().fields) {
-    if (field.name != "content-type" && count < trailers.size()) trailers[count++] = field;
-  }
-  response_ended_ = stream_->send_trailers({trailers.data(), count}) == SendResult::kSent;
+  response_ended_ = send_status(answer, 0) == SendResult::kSent;
   return response_ended_;
+}
+
+SendResult ProxiedRequest::send_status(const LocalAnswer& answer, std::size_t before) {
+  const LocalAnswerText text(answer, AnswerForm::kGrpc);
+  const std::span<ResponseField> trailers = home_.field_storage();
+  std::size_t count = before;
+  for (const ResponseField& field : text.head().fields) {
+    if (field.name == "content-type") continue;
+    if (count == trailers.size()) return SendResult::kInvalid;
+    trailers[count++] = field;
+  }
+  return stream_->send_trailers(trailers.first(count));
 }
 
 void ProxiedRequest::translate(const upstream::ResponseHead& head) {
@@ -167,7 +173,10 @@ void ProxiedRequest::on_finished(ServerStream& stream) {
   if (!tunnel_.stands) to_.counters.duration.observe(to_seconds(home_.now() - received_at_));
   finish_permit(outcome_);
   const bool failed = failure_ != upstream::UpstreamFailure::kNone;
-  log({.status = status_, .reason = failed ? name_of(failure_) : std::string_view{}});
+  log({.status = status_,
+       .reason = failed       ? name_of(failure_)
+                 : no_status_ ? grpc_answer_without_status().reason
+                              : std::string_view{}});
   static_cast<void>(stream);
   leave();
 }
