@@ -7,6 +7,12 @@
 
 namespace weir::inline v0::gateway {
 using http::FieldId;
+namespace {
+
+/// Clients count in 32 bits: a longer one could mean to them that they must never try again.
+constexpr Duration kPushbackMax = std::chrono::hours(1);
+
+}  // namespace
 
 Result<std::optional<Duration>, GatewayRefusal> read_grpc_timeout(
     const http::HeaderList& headers) noexcept {
@@ -53,10 +59,10 @@ LocalAnswer grpc_answer_for(const upstream::ResponseHead& head) noexcept {
                      .grpc = static_cast<std::uint8_t>(http::grpc_status_of_http(head.status))};
   if (const auto ms =
           parse_number<std::uint32_t>(head.headers.value(FieldId::kXWeirRetryAfterMs))) {
-    answer.retry_after = std::chrono::milliseconds(*ms);
+    answer.retry_after = std::min<Duration>(std::chrono::milliseconds(*ms), kPushbackMax);
   } else if (const auto seconds =
                  parse_number<std::uint32_t>(head.headers.value(FieldId::kRetryAfter))) {
-    answer.retry_after = std::chrono::seconds(*seconds);
+    answer.retry_after = std::min<Duration>(std::chrono::seconds(*seconds), kPushbackMax);
   }
   return answer;
 }
