@@ -68,6 +68,10 @@ class ProxiedRequest final : public Handler, public upstream::CallEvents {
   /// Ends the request for others that find no place. This object is destroyed.
   void yield_place();
   [[nodiscard]] UploadState upload_state() const noexcept;
+  /// Memory that its body needs if it is received first.
+  [[nodiscard]] std::uint64_t received_first_bytes() const noexcept {
+    return received_first_bytes_;
+  }
   /// Its place is held for its client alone: more of the body is awaited, and nothing else.
   [[nodiscard]] bool waits_for_its_client() const noexcept;
   /// Whether its body is to be read after its admission.
@@ -202,6 +206,7 @@ class ProxiedRequest final : public Handler, public upstream::CallEvents {
   Duration upstream_time_{};
   std::uint64_t max_body_ = 0;
   std::uint64_t reserved_ = 0;  // announced bytes of the request's body
+  std::uint64_t received_first_bytes_ = 0;
   std::uint64_t untaken_ = 0;   // response bytes that did not fit the client's connection
   std::uint16_t status_ = 0;    // of the upstream's response
   State state_ = State::kJudged;

@@ -42,8 +42,10 @@ Reason ProxiedRequest::take_ticket(const AdmissionRequest& ask) {
 }
 
 void ProxiedRequest::receive_first(std::uint64_t length) {
+  const std::uint64_t block = to_.dispatcher.memory().buffers.block_bytes();
+  received_first_bytes_ = (length + block - 1) / block * block;  // what it keeps others from using
   while (!call_.buffer_body(length, start_)) {
-    if (!home_.make_room_for_bodies()) return use_ticket();  // forwarded as it comes
+    if (!home_.make_room_for(*this)) return use_ticket();  // forwarded as it comes
   }
   received_first_ = true;
   state_ = State::kReceiving;
