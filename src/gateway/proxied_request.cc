@@ -40,6 +40,8 @@ std::optional<std::uint64_t> announced_length(const upstream::ResponseHead& head
 upstream::Call::Start start_for(const Route& route, const Intent& intent, TimePoint deadline) {
   return {.deadline = deadline,
           .overall = route.config.overall_timeout,
+          .first_byte = route.config.first_byte_timeout,
+          .stream = route.config.stream && !intent.upgrade,
           .priority = intent.priority,
           .caller_attempt = intent.attempt,
           .forwards_deadline = intent.time_left.has_value(),
@@ -97,6 +99,7 @@ void ProxiedRequest::begin(const ServerRequest& request, const Route& route, con
   has_body_ = request.body_length != std::optional<std::uint64_t>(0);
   form_ = wanted_form(request);
   upgrade_ = intent.upgrade;
+  stream_route_ = route.config.stream && !upgrade_;  // a tunnel is one from its head on
   if (upgrade_ && request.version == HttpVersion::k2) {
     tunnel_.key = http::WebSocketKey::draw(home_.rng());
   }
@@ -270,11 +273,12 @@ void ProxiedRequest::launch() {
   state_ = State::kActive;
   const Result<void, upstream::UpstreamFailure> started = call_.start(start_);
   if (!started) return fail(started.error());
+  begin_stream();
   reading_since_ = home_.now();
   // Responses that nobody reads may hold the connections.
   if (!call_.under_way() && to_.served->upstream.full()) stream_->make_room();
   if (uploads()) home_.uploads().add(*this);
-  if (grpc()) stream_->expect_silence();
+  if (grpc() || stream_route_) stream_->expect_silence();
   // The body is requested after the head is sent: until then there is only room for the head. What
   // a client sends behind a request for a tunnel is passed on only if there will be one.
   if (upgrade_ || (streams_body() && !call_.send_body({}, false))) {
@@ -283,6 +287,15 @@ void ProxiedRequest::launch() {
     stream_->resume();
   }
   charge();
+}
+
+/// On a route for streams, from when an endpoint has it: it may be silent for as long as it likes,
+/// and occupies a place of streams_max, not one of the limit.
+void ProxiedRequest::begin_stream() noexcept {
+  if (!stream_route_ || !permit_.has_units()) return;  // held: later
+  name_endpoint();
+  permit_.skip_sample();
+  permit_.to_streaming(home_.now());
 }
 
 // ---- the response
@@ -350,7 +363,7 @@ void ProxiedRequest::head_taken(const upstream::ResponseHead& head) {
   const TimePoint now = home_.now();
   outcome_ = grpc() && head.body.empty() ? outcome_of_grpc(head.headers) : outcome_of(head);
   upstream_time_ = now - permit_.granted_at();
-  to_.counters.latency.observe(to_seconds(upstream_time_));
+  if (!stream_route_) to_.counters.latency.observe(to_seconds(upstream_time_));
   time_sample();
   name_endpoint();
   if (outcome_ == Outcome::kIgnored) permit_.skip_sample();  // its time is not that of the service

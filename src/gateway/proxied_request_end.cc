@@ -81,8 +81,12 @@ void ProxiedRequest::fail(upstream::UpstreamFailure failure) {
   if (meaning_of(failure).http == 504) {
     slow_ = call_.waited_for_owner() ? EndedBy::kClient : EndedBy::kUpstream;
   }
-  // A slow client says nothing about the service.
-  finish_permit(slow_ == EndedBy::kClient ? Outcome::kError : meaning_of(failure).outcome);
+  // A slow client says nothing about the service, nor does how long a stream goes on.
+  const bool bound_of_stream =
+      stream_route_ && failure == upstream::UpstreamFailure::kOverallTimeout;
+  finish_permit(slow_ == EndedBy::kClient ? Outcome::kError
+                : bound_of_stream         ? Outcome::kIgnored
+                                          : meaning_of(failure).outcome);
   if (stream_->response_started()) {
     call_.cancel();
     if (grpc() && end_with_status(answer_for(failure))) return;  // on_finished ends it
@@ -204,8 +208,8 @@ void ProxiedRequest::on_abort(ServerStream& stream, CloseReason reason) {
 // client start the same work again at once.
 bool ProxiedRequest::may_linger(CloseReason reason) const noexcept {
   return ended_by(reason) == EndedBy::kClient && call_.active() && call_.under_way() &&
-         call_.request_sent_at() != TimePoint{} && status_ == 0 && !upgrade_ && !grpc() &&
-         failure_ == upstream::UpstreamFailure::kNone && home_.has_spare_places();
+         call_.request_sent_at() != TimePoint{} && status_ == 0 && !upgrade_ && !stream_route_ &&
+         !grpc() && failure_ == upstream::UpstreamFailure::kNone && home_.has_spare_places();
 }
 
 void ProxiedRequest::linger() noexcept {
@@ -225,6 +229,7 @@ void ProxiedRequest::end_linger(Outcome outcome) noexcept {
 // body, a request that waited for an endpoint and one that was sent again have no such time. A
 // hedged one has: that of the endpoint that answered.
 void ProxiedRequest::time_sample() noexcept {
+  if (stream_route_) return permit_.skip_sample();
   const TimePoint sent = call_.request_sent_at();
   const bool sent_again = call_.attempts() > 1 && !call_.hedged();
   if (sent == TimePoint{} || call_.held_for() > Duration(0) || sent_again) {
