@@ -65,4 +65,18 @@ class UsualPace {
   return upload.since >= kUploadGrace || newcomers_of_source + 1 < upload.of_source;
 }
 
+/// Memory that bodies hold which are received before they ask for a place.
+struct BodyMemory {
+  std::uint64_t of_source = 0;  // of all bodies of a source
+  std::uint64_t own = 0;        // of this one
+};
+
+/// Whether a body may end for another one whose source would hold `wanted` bytes with it. Only if
+/// its source then still holds as much: so two sources never end each other's bodies in turns. Not
+/// within the grace: whoever finds no memory is served all the same.
+[[nodiscard]] constexpr bool may_take_memory(std::uint64_t wanted, const BodyMemory& body,
+                                             const UploadProgress& progress) noexcept {
+  return progress.since >= kUploadGrace && wanted <= body.of_source - body.own;
+}
+
 }  // namespace weir::inline v0::inline policy

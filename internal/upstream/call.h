@@ -111,8 +111,13 @@ class Call {
   void commit(const RequestHead& parts) noexcept;
 
   struct Start {
-    TimePoint deadline{};               // set by the caller; zero: none
-    std::optional<Duration> overall{};  // unset: the upstream's; 0: none
+    TimePoint deadline{};                  // set by the caller; zero: none
+    std::optional<Duration> overall{};     // unset: the upstream's; 0: none
+    std::optional<Duration> first_byte{};  // unset: the upstream's
+    /// The answer is a stream, whose head may come with its first message. However long the
+    /// endpoint is silent, this is no failure and says nothing about it: no timeout of the upstream
+    /// holds, the call is not hedged, and the score learns nothing from it.
+    bool stream = false;
     Priority priority = Priority::kNormal;
     std::uint32_t caller_attempt = 1;  // x-weir-attempt of the caller
     bool forwards_deadline = false;    // the time left is sent along
@@ -168,6 +173,8 @@ class Call {
   [[nodiscard]] std::size_t kept_bytes() const noexcept {
     return kept_.attached() ? kept_.body().size() : 0;
   }
+  /// The trailers of the response, if they were received and not accepted.
+  [[nodiscard]] http::HeaderList kept_trailers() const noexcept;
   /// The endpoint used last; also after the call has ended.
   [[nodiscard]] const Endpoint* endpoint() const noexcept { return endpoint_.get(); }
   [[nodiscard]] std::uint32_t attempts() const noexcept { return attempts_made_; }
@@ -208,6 +215,8 @@ class Call {
   [[nodiscard]] bool body_complete() const noexcept { return body_complete_; }
   [[nodiscard]] std::optional<std::uint64_t> trailers_at() const noexcept { return trailers_at_; }
   [[nodiscard]] bool patient() const noexcept { return patient_; }
+  [[nodiscard]] bool is_stream() const noexcept { return start_.stream; }
+  [[nodiscard]] Duration first_byte_timeout() const noexcept;
   [[nodiscard]] Priority priority() const noexcept { return start_.priority; }
   /// The earlier of the caller's and the overall one; max: none.
   [[nodiscard]] TimePoint deadline() const noexcept { return deadline_; }

@@ -29,7 +29,8 @@ struct ActionGuard : ::testing::Test {
     config.actions = ActionsMode::kSocket;
     config.actions_socket = config.token_file;  // any file with a group
     request.authorization = {};
-    request.peer = {.unix_socket = true, .process = io::LocalPeer{.user = ::geteuid()}};
+    request.peer = {.unix_socket = true,
+                    .process = io::LocalPeer{.user = ::geteuid(), .groups = {}}};
   }
 
   const std::string bearer = "Bearer " + kToken;

@@ -20,7 +20,7 @@ using testkit::Client;
 /// Answers each request with what it found in it.
 struct EchoingServer {
   EchoingServer()
-      : server(config(), {.pages = [this](const AdminRequest& request) { return page(request); }}) {
+      : server(config(), {.pages = [](const AdminRequest& request) { return page(request); }}) {
     EXPECT_TRUE(server.start().has_value());
     port = parse_net_address(server.address())->port;
   }

@@ -158,6 +158,13 @@ TEST(GrpcPitfall, MetadataPassesUnchangedBothWays) {
   EXPECT_EQ(reply.trailers, trailers);
 }
 
+int outcomes_in(const std::string& page, const char* outcome) {
+  const std::string line =
+      std::string("weir_admission_outcomes_total{scope=\"app\",outcome=\"") + outcome + "\"} ";
+  const std::size_t at = page.find(line);
+  return at == std::string::npos ? 0 : std::stoi(page.substr(at + line.size()));
+}
+
 TEST(GrpcPitfall, TheOutcomeComesFromTrailersOrFromTheHead) {
   GrpcPath path;
   struct Row {
@@ -175,11 +182,7 @@ TEST(GrpcPitfall, TheOutcomeComesFromTrailersOrFromTheHead) {
                       {"1", "ignored", {}},
                       {"4", "ignored", {}}};
   const auto count = [&](const char* outcome) {
-    const std::string page = path.gateway.page("/metrics");
-    const std::string line =
-        std::string("weir_admission_outcomes_total{scope=\"app\",outcome=\"") + outcome + "\"} ";
-    const std::size_t at = page.find(line);
-    return at == std::string::npos ? 0 : std::stoi(page.substr(at + line.size()));
+    return outcomes_in(path.gateway.page("/metrics"), outcome);
   };
   std::uint32_t stream = 1;
   for (const bool in_trailers : {false, true}) {
@@ -198,6 +201,76 @@ TEST(GrpcPitfall, TheOutcomeComesFromTrailersOrFromTheHead) {
       path.client.finish(id);
       EXPECT_TRUE(eventually([&] { return count(row.outcome) == before + 1; })) << row.outcome;
     }
+  }
+}
+
+TEST(GrpcPitfall, AnEndWithoutAStatusIsAnErrorAndTheClientIsToldOne) {
+  struct Row {
+    const char* what;
+    std::string frames;
+    std::string body;
+  };
+  const std::string message = grpc_message("m");
+  const std::string head = wire::headers(1, grpc_head({{"x-meta", "1"}}), 0);
+  const Row rows[] = {
+      {"data ends it", head + wire::data(1, message, wire::kEnd), message},
+      {"empty data ends it", head + wire::data(1, "", wire::kEnd), ""},
+      {"the head ends it", wire::headers(1, grpc_head({{"x-meta", "1"}})), ""},
+      {"trailers without one", head + wire::data(1, message) + wire::headers(1, {{"x-end", "1"}}),
+       message},
+      {"trailers with none", head + wire::headers(1, {{"x-end", "1"}, {"grpc-status", "fine"}}),
+       ""},
+  };
+  for (const Row& row : rows) {
+    SCOPED_TRACE(row.what);
+    GrpcPath path;
+    const std::uint32_t id = path.say();
+    FrameConnection& service = path.service();
+    service.whole_call();
+    service.send(row.frames);
+    const Reply& reply = path.client.finish(id);
+    EXPECT_EQ(reply.status, 200);
+    EXPECT_EQ(reply.body, row.body);
+    EXPECT_FALSE(reply.reset);
+    EXPECT_EQ(value_of(reply.fields, "x-meta"), "1");
+    EXPECT_EQ(value_of(reply.fields, "grpc-status"), "");
+    const auto is_status = [](const auto& field) { return field.first == "grpc-status"; };
+    EXPECT_EQ(std::count_if(reply.trailers.begin(), reply.trailers.end(), is_status), 1);
+    EXPECT_EQ(value_of(reply.trailers, "grpc-status"), "2");
+    EXPECT_EQ(value_of(reply.trailers, "grpc-message"),
+              "no_grpc_status: the answer of the service ended without a grpc-status");
+    EXPECT_EQ(value_of(reply.trailers, "x-end"),
+              std::string_view(row.what).starts_with("trailers") ? "1" : "");
+    EXPECT_TRUE(path.gateway.settled());
+    EXPECT_EQ(outcomes_in(path.gateway.page("/metrics"), "error"), 1);
+    EXPECT_EQ(outcomes_in(path.gateway.page("/metrics"), "ok"), 0);
+  }
+}
+
+// The unit is given back when all is received, long before the client has read it.
+TEST(GrpcPitfall, TheOutcomeOfAnAnswerThatIsNotReadIsThatOfItsTrailers) {
+  for (const char* status : {"0", "14", ""}) {
+    SCOPED_TRACE(status);
+    GrpcPath path({.settings = {}, .open_windows = false});
+    std::uint32_t id = 0;
+    {
+      id = path.say();
+      FrameConnection& service = path.service();
+      service.whole_call();
+      service.send(wire::headers(1, grpc_head(), 0));
+      service.send_data(1, std::string(65535 + 2000, 'm'));
+      *status != 0 ? service.send(wire::headers(1, grpc_trailers(status)))
+                   : service.send(wire::data(1, "", wire::kEnd));
+      service.in_step();
+    }
+    const char* outcome = *status == 0 ? "error" : *status == '0' ? "ok" : "overload";
+    EXPECT_TRUE(
+        eventually([&] { return outcomes_in(path.gateway.page("/metrics"), outcome) == 1; }));
+    EXPECT_FALSE(path.client.reply(id).ended);
+    path.client.send(wire::window_update(0, 65535) + wire::window_update(id, 65535));
+    EXPECT_EQ(value_of(path.client.finish(id).trailers, "grpc-status"), *status ? status : "2");
+    EXPECT_TRUE(path.gateway.settled());
+    EXPECT_EQ(outcomes_in(path.gateway.page("/metrics"), outcome), 1);
   }
 }
 

@@ -91,6 +91,23 @@ TEST_F(GatewayHold, AReplicaThatReturnsGetsThemByTheLimit) {
   EXPECT_TRUE(gateway.settled());
 }
 
+TEST_F(GatewayHold, AStreamBecomesOneWhenAReplicaHasIt) {
+  HeldOrigin origin;
+  config::Config with_stream = config();
+  with_stream.routes[0].stream = true;
+  RunningGateway gateway(with_stream);
+  send(gateway, 3);
+  EXPECT_EQ(gateway.stats()["admission"]["streaming"], 0);
+  list(origin.address() + "\n");
+  ASSERT_TRUE(origin.wait_for(3)) << "beyond the limit of two: they hold nothing of it";
+  EXPECT_EQ(gateway->status().in_flight, 0U);
+  EXPECT_EQ(gateway.stats()["admission"]["streaming"], 3);
+  origin.let_go();
+  for (const auto& client : clients_) EXPECT_EQ(client->read().status, 200);
+  EXPECT_TRUE(gateway.settled());
+  EXPECT_EQ(gateway.stats()["admission"]["streaming"], 0);
+}
+
 TEST_F(GatewayHold, AClientThatLeavesWhileHeldLeavesNothingBehind) {
   RunningGateway gateway(config());
   send(gateway, 5);

@@ -258,8 +258,8 @@ void GatewayLoop::short_of_places(const ProxiedRequest& newcomer) {
   uploads_.make_way(newcomer, {.bytes_per_second = core_.sizes.slow_body_rate}, loop_.now());
 }
 
-bool GatewayLoop::make_room_for_bodies() {
-  return received_first_.end_slow({.bytes_per_second = core_.sizes.slow_body_rate});
+bool GatewayLoop::make_room_for(const ProxiedRequest& newcomer) {
+  return received_first_.make_room(newcomer, {.bytes_per_second = core_.sizes.slow_body_rate});
 }
 
 void GatewayLoop::release(ProxiedRequest& proxied) noexcept {

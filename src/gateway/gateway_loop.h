@@ -81,8 +81,8 @@ class GatewayLoop {
   [[nodiscard]] bool draining() const noexcept { return draining_; }
   /// Requests whose bodies are received before they ask for a place.
   [[nodiscard]] ReceivedFirstList& received_first() noexcept { return received_first_; }
-  /// A body found no memory to be received first. False: no other one is so slow as to be ended.
-  [[nodiscard]] bool make_room_for_bodies();
+  /// A body found no memory to be received first. False: none ends for it.
+  [[nodiscard]] bool make_room_for(const ProxiedRequest& newcomer);
   /// `newcomer` found no place: slow uploads are ended.
   void short_of_places(const ProxiedRequest& newcomer);
   /// The time after which a refused client should try again.

@@ -24,6 +24,7 @@ using testkit::gateway_config;
 using testkit::kGet;
 using testkit::Origin;
 using testkit::RawOrigin;
+using testkit::reply;
 using testkit::RunningGateway;
 using testkit::ScriptedHandler;
 using testkit::with_fixed_limit;
@@ -112,6 +113,105 @@ TEST(Gateway, EventsArriveOneByOneAndDoNotHoldTheLimit) {
   const std::scoped_lock lock(mutex);
   events->loop().post([&] { EXPECT_EQ(events->send_data("data: 2\n\n", true), 9U); });
   while (seen.find("data: 2\n\n") == std::string::npos) seen += client.take(1);
+}
+
+/// A limit of one, timeouts of 100 ms, and a route for streams.
+config::Config with_a_stream_route(const std::string& origin) {
+  config::Config config = with_fixed_limit(gateway_config({origin}), 1);
+  config.upstreams[0].first_byte_timeout = std::chrono::milliseconds(100);
+  config.upstreams[0].inactivity_timeout = std::chrono::milliseconds(100);
+  config.upstreams[0].overall_timeout = std::chrono::milliseconds(200);
+  config.routes.insert(config.routes.begin(), config.routes.front());
+  config.routes.front().path_prefix = "/watch";
+  config.routes.front().stream = true;
+  return config;
+}
+
+int streaming(const RunningGateway& gateway) {
+  return gateway.stats()["admission"]["streaming"].get<int>();
+}
+
+/// The value of a series in /metrics.
+double value_of_series(const RunningGateway& gateway, const std::string& series) {
+  const std::string page = gateway.page("/metrics");
+  const std::size_t at = page.find("\n" + series + " ");
+  EXPECT_NE(at, std::string::npos) << series;
+  return at == std::string::npos ? -1 : std::stod(page.substr(at + series.size() + 2));
+}
+
+TEST(GatewayStreamRoute, ItsAnswerMayBeginAfterEveryTimeoutAndHoldsNothingOfTheLimit) {
+  std::mutex mutex;
+  ServerStream* silent = nullptr;
+  Origin origin([&](ScriptedHandler& handler) {
+    handler.headers = [](ServerStream& stream, const ServerRequest& request) {
+      stream.user_data = request.meta.path == "/a" ? &stream : nullptr;
+    };
+    handler.complete = [&](ServerStream& stream) {
+      if (stream.user_data != nullptr) {
+        EXPECT_EQ(reply(stream, 200, "a"), SendResult::kSent);
+        return;
+      }
+      const std::scoped_lock lock(mutex);
+      silent = &stream;
+    };
+  });
+  RunningGateway gateway(with_a_stream_route(origin.address()));
+  Client watcher(gateway.port());
+  ASSERT_TRUE(watcher.send("POST /watch HTTP/1.1\r\nhost: t\r\ncontent-length: 2\r\n\r\nhi"));
+  ASSERT_TRUE(eventually([&] {
+    const std::scoped_lock lock(mutex);
+    return silent != nullptr;
+  }));
+  EXPECT_EQ(gateway->status().in_flight, 0U);
+  EXPECT_EQ(streaming(gateway), 1);
+  const TimePoint until = io::monotonic_now() + std::chrono::milliseconds(500);
+  int served = 0;
+  while (io::monotonic_now() < until) {  // there is a place for others all the time
+    EXPECT_EQ(Client(gateway.port()).get("/a").status, 200);
+    ++served;
+  }
+  EXPECT_EQ(gateway->status().refused, 0U);
+  EXPECT_EQ(
+      value_of_series(gateway, "weir_admission_outcomes_total{scope=\"app\",outcome=\"overload\"}"),
+      0);
+  EXPECT_EQ(nlohmann::json::parse(gateway.page("/endpoints"))["endpoints"][0]["state"],
+            "available");
+  {
+    const std::scoped_lock lock(mutex);
+    silent->loop().post([&] { EXPECT_EQ(reply(*silent, 200, "at last"), SendResult::kSent); });
+  }
+  const Answer answer = watcher.read();
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_EQ(answer.body, "at last");
+  EXPECT_TRUE(gateway.settled());
+  EXPECT_EQ(streaming(gateway), 0);
+  EXPECT_EQ(value_of_series(gateway, "weir_upstream_latency_seconds_count{upstream=\"app\"}"),
+            served)
+      << "without the time of the stream";
+}
+
+TEST(GatewayStreamRoute, OthersKeepTheirTimeouts) {
+  RawOrigin origin([](int fd, const std::string&) {
+    char none = 0;
+    static_cast<void>(::recv(fd, &none, 1, 0));  // until the gateway gives up
+  });
+  config::Config config = with_a_stream_route(origin.address());
+  config.routes.back().first_byte_timeout = std::chrono::milliseconds(20);
+  config.upstreams[0].first_byte_timeout = std::chrono::minutes(1);
+  config.upstreams[0].overall_timeout = Duration(0);
+  config.routes.front().overall_timeout = std::chrono::milliseconds(50);
+  RunningGateway gateway(config);
+  const Answer late = Client(gateway.port()).get("/");
+  EXPECT_EQ(late.status, 504);
+  EXPECT_TRUE(late.has("x-weir-reason: first_byte_timeout\r\n"));
+  const Answer bounded = Client(gateway.port()).get("/watch");
+  EXPECT_EQ(bounded.status, 504);
+  EXPECT_TRUE(bounded.has("x-weir-reason: overall_timeout\r\n")) << "its own bound holds";
+  EXPECT_TRUE(gateway.settled());
+  EXPECT_EQ(
+      value_of_series(gateway, "weir_admission_outcomes_total{scope=\"app\",outcome=\"overload\"}"),
+      1)
+      << "of the first one alone";
 }
 
 TEST(Gateway, ASlowReaderHoldsTheUpstreamBackAndGetsEverything) {

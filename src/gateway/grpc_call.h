@@ -26,6 +26,16 @@ namespace weir::inline v0::gateway {
 /// us and the service, and are translated.
 [[nodiscard]] bool is_grpc_answer(const upstream::ResponseHead& head) noexcept;
 
+/// Whether trailers, or the head of an answer without a body, tell how the call ended.
+[[nodiscard]] bool has_grpc_status(const http::HeaderList& fields) noexcept;
+/// The fields in which they do.
+[[nodiscard]] constexpr bool says_grpc_status(http::FieldId id) noexcept {
+  return id == http::FieldId::kGrpcStatus || id == http::FieldId::kGrpcMessage;
+}
+
+/// What a gRPC client is told if they do not: UNKNOWN, as its own library would assume.
+[[nodiscard]] LocalAnswer grpc_answer_without_status() noexcept;
+
 /// What a gRPC client is told instead of an answer that is not gRPC.
 [[nodiscard]] LocalAnswer grpc_answer_for(const upstream::ResponseHead& head) noexcept;
 

@@ -65,6 +65,11 @@ TEST(GrpcCall, AnotherAnswerIsTranslatedWithItsHint) {
   EXPECT_EQ(grpc_answer_for(answer(503, {{"x-weir-retry-after-ms", "70"}, {"retry-after", "1"}}))
                 .retry_after,
             milliseconds(70));
+  for (const char* field : {"retry-after", "x-weir-retry-after-ms"}) {  // 32 bits of milliseconds
+    EXPECT_EQ(grpc_answer_for(answer(503, {{field, "4294967295"}})).retry_after,
+              std::chrono::hours(1))
+        << "and no number that clients take for \"never\"";
+  }
   EXPECT_EQ(grpc_answer_for(answer(503, {{"retry-after", "Thu, 01 Jan 1970"}})).retry_after,
             std::nullopt);
 }

@@ -51,6 +51,55 @@ TEST_F(Jwt, TokensOfEveryKeyAreVerified) {
             "signature");
 }
 
+// The examples of RFC 7515, A.2 and A.3: keys, texts and signatures that others made.
+constexpr const char* kRfcRsaKey =
+    "-----BEGIN PUBLIC KEY-----\n"
+    "MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEAofgWCuLjybRlzo0tZWJj\n"
+    "NiuSfb4p4fAkd/wWJcyQoTbji9k0l8W26mPddxHmfHQp+Vaw+4qPCJrcS2mJPMEz\n"
+    "P1Pt0Bm4d4QlL+yRT+SFd2lZS+pCgNMsD1W/YpRPEwOWvG6b32690r2jZ47soMZo\n"
+    "9wGzjb/7OMg0LOL+bSf63kpaSHSXndS5z5rexMdbBYUsLA9e+KXBdQOS+UTo7WTB\n"
+    "EMa2R2CapHg665xsmtdVMTBQY4uDZlxvb3qCo5ZwKh9kG4LT6/I5IhlJH7aGhyxX\n"
+    "FvUK+DWNmoudF8NAco9/h9iaGNj8q2ethFkMLs91kzk2PAcDTW9gb54h4FRWyuXp\n"
+    "oQIDAQAB\n"
+    "-----END PUBLIC KEY-----\n";
+constexpr const char* kRfcEcKey =
+    "-----BEGIN PUBLIC KEY-----\n"
+    "MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEf83OJ3D2xF1Bg8vub9tLe1gHMzV7\n"
+    "6e8Tus9uPHvRVEXH8UTNG72bfocs3+257rn0s2ldbqkLJK2KRiMohYjlrQ==\n"
+    "-----END PUBLIC KEY-----\n";
+// {"iss":"joe",\r\n "exp":1300819380,\r\n "http://example.com/is_root":true}
+constexpr const char* kRfcPayload =
+    "eyJpc3MiOiJqb2UiLA0KICJleHAiOjEzMDA4MTkzODAsDQogImh0dHA6Ly9leGFtcGxlLmNvbS9pc19y"
+    "b290Ijp0cnVlfQ";
+constexpr const char* kRfcRsaSignature =
+    "cC4hiUPoj9Eetdgtv3hF80EGrhuB__dzERat0XF9g2VtQgr9PJbu3XOiZj5RZmh7AAuHIm4Bh-0Qc_lF"
+    "5YKt_O8W2Fp5jujGbds9uJdbF9CUAr7t1dnZcAcQjbKBYNX4BAynRFdiuB--f_nZLgrnbyTyWzO75vRK"
+    "5h6xBArLIARNPvkSjtQBMHlb1L07Qe7K0GarZRmB_eSN9383LcOLn6_dO--xi12jzDwusC-eOkHWEsqt"
+    "FZESc6BfI7noOPqvhJ1phCnvWh6IeYI2w9QOYEUipUTI8np6LbgGY9Fs98rqVt5AXLIhWkWywlVmtVrB"
+    "p0igcN_IoypGlUPQGe77Rw";
+constexpr const char* kRfcEcSignature =
+    "DtEhU3ljbEg8L38VWAfUAqOyKAM6-Xx-F4GawxaepmXFCgfTjDxw5djxLa8ISlSApmWQxfKTUJqPP3-K"
+    "g6NU1Q";
+
+TEST_F(Jwt, TheExamplesOfRfc7515AreVerified) {
+  rules = {.keys = {*PublicKey::from_pem(kRfcRsaKey), *PublicKey::from_pem(kRfcEcKey)},
+           .issuer = "joe",
+           .claim = "iss"};
+  constexpr std::int64_t kBefore = 1'300'819'379;
+  const std::string rs256 = std::string("eyJhbGciOiJSUzI1NiJ9.") + kRfcPayload + ".";
+  const std::string es256 = std::string("eyJhbGciOiJFUzI1NiJ9.") + kRfcPayload + ".";
+  EXPECT_EQ(judged(rs256 + kRfcRsaSignature, kBefore), "joe");
+  EXPECT_EQ(judged(es256 + kRfcEcSignature, kBefore), "joe");
+  EXPECT_EQ(judged(rs256 + kRfcRsaSignature), "expired");
+  EXPECT_EQ(judged(rs256 + kRfcEcSignature, kBefore), "signature");
+  EXPECT_EQ(judged(es256 + kRfcRsaSignature, kBefore), "signature");
+  for (const std::string& good : {rs256 + kRfcRsaSignature, es256 + kRfcEcSignature}) {
+    std::string other = good;
+    other[30] = other[30] == 'A' ? 'B' : 'A';  // in the payload
+    EXPECT_EQ(judged(other, kBefore), "signature");
+  }
+}
+
 TEST_F(Jwt, TheKeyDeterminesTheAlgorithm) {
   const std::string claims = expiring(testkit::kTokenTime + 1);
   EXPECT_EQ(judged(make_jwt(rsa(), R"({"alg":"none"})", claims)), "algorithm");

@@ -1,6 +1,7 @@
 #include "path_reading.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "weir/base/assert.h"
 
@@ -8,11 +9,6 @@
 
 namespace weir::inline v0::gateway {
 namespace {
-
-bool is_unreserved(char c) noexcept {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-         c == '.' || c == '_' || c == '~';
-}
 
 char upper_hex(char c) noexcept {
   return c >= 'a' && c <= 'f' ? static_cast<char>(c - 'a' + 'A') : c;
@@ -84,6 +80,34 @@ bool is_plain_path(std::string_view path) noexcept {
     before = c;
   }
   return true;
+}
+
+bool has_one_reading(std::string_view path) noexcept {
+  std::size_t name = 0;  // of this segment: its characters before an encoded ';', and how many of
+  std::size_t dots = 0;  // them are dots
+  bool named = false;
+  bool first = true;
+  const auto ends_well = [&](bool last) {
+    const bool dot_segment = name == dots && name <= 2 && (name > 0 || named);
+    return !dot_segment && (name > 0 || last);
+  };
+  while (!path.empty()) {
+    const std::optional<char> code = percent_code(path);
+    const char c = code.value_or(path.front());
+    path.remove_prefix(code ? 3 : 1);
+    if (c == '\\' || (c == '/' && code) || (c == ';' && !code)) return false;
+    if (c == '/') {
+      if (!std::exchange(first, false) && !ends_well(false)) return false;
+      name = dots = 0;
+      named = false;
+      continue;
+    }
+    named = named || c == ';';
+    if (named) continue;
+    ++name;
+    dots += c == '.' ? 1U : 0U;
+  }
+  return ends_well(true);
 }
 
 std::string_view read_path(std::string_view path, const PathReading& reading,

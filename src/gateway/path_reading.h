@@ -34,6 +34,12 @@ inline constexpr std::array<PathReading, 9> kPathReadings = [] {
 /// Whether all readings of `path` are the path itself. Cost: one pass.
 [[nodiscard]] bool is_plain_path(std::string_view path) noexcept;
 
+/// Whether all servers find the same segments in `path` (or in its end, from a slash on): codes in
+/// them, "%20", are then decoded by all or belong to a name. So it has no empty and no dot segment,
+/// no parameter, no backslash, no encoded separator; "..%3B" is one of the dot segments too, since
+/// some servers decode before they look for parameters. Cost: one pass.
+[[nodiscard]] bool has_one_reading(std::string_view path) noexcept;
+
 /// `path` (without its query) as `reading` has it, in `out`, which is at least as long as `path`.
 /// Cost: one pass; `..` goes back to the segment before.
 [[nodiscard]] std::string_view read_path(std::string_view path, const PathReading& reading,

@@ -21,4 +21,10 @@ namespace weir::inline v0::gateway {
   return static_cast<char>(high * 16 + low);
 }
 
+/// Characters that mean the same if they are encoded (RFC 3986 §2.3).
+[[nodiscard]] constexpr bool is_unreserved(char c) noexcept {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+         c == '.' || c == '_' || c == '~';
+}
+
 }  // namespace weir::inline v0::gateway

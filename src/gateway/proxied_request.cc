@@ -40,6 +40,8 @@ std::optional<std::uint64_t> announced_length(const upstream::ResponseHead& head
 upstream::Call::Start start_for(const Route& route, const Intent& intent, TimePoint deadline) {
   return {.deadline = deadline,
           .overall = route.config.overall_timeout,
+          .first_byte = route.config.first_byte_timeout,
+          .stream = route.config.stream && !intent.upgrade,
           .priority = intent.priority,
           .caller_attempt = intent.attempt,
           .forwards_deadline = intent.time_left.has_value(),
@@ -97,6 +99,7 @@ void ProxiedRequest::begin(const ServerRequest& request, const Route& route, con
   has_body_ = request.body_length != std::optional<std::uint64_t>(0);
   form_ = wanted_form(request);
   upgrade_ = intent.upgrade;
+  stream_route_ = route.config.stream && !upgrade_;  // a tunnel is one from its head on
   if (upgrade_ && request.version == HttpVersion::k2) {
     tunnel_.key = http::WebSocketKey::draw(home_.rng());
   }
@@ -270,11 +273,12 @@ void ProxiedRequest::launch() {
   state_ = State::kActive;
   const Result<void, upstream::UpstreamFailure> started = call_.start(start_);
   if (!started) return fail(started.error());
+  begin_stream();
   reading_since_ = home_.now();
   // Responses that nobody reads may hold the connections.
   if (!call_.under_way() && to_.served->upstream.full()) stream_->make_room();
   if (uploads()) home_.uploads().add(*this);
-  if (grpc()) stream_->expect_silence();
+  if (grpc() || stream_route_) stream_->expect_silence();
   // The body is requested after the head is sent: until then there is only room for the head. What
   // a client sends behind a request for a tunnel is passed on only if there will be one.
   if (upgrade_ || (streams_body() && !call_.send_body({}, false))) {
@@ -283,6 +287,15 @@ void ProxiedRequest::launch() {
     stream_->resume();
   }
   charge();
+}
+
+/// On a route for streams, from when an endpoint has it: it may be silent for as long as it likes,
+/// and occupies a place of streams_max, not one of the limit.
+void ProxiedRequest::begin_stream() noexcept {
+  if (!stream_route_ || !permit_.has_units()) return;  // held: later
+  name_endpoint();
+  permit_.skip_sample();
+  permit_.to_streaming(home_.now());
 }
 
 // ---- the response
@@ -316,7 +329,9 @@ bool ProxiedRequest::on_upstream_head(const upstream::ResponseHead& head) {
     fail(upstream::UpstreamFailure::kBadResponse);
     return true;
   }
-  const bool ended = head.body.empty() && !head.tunnel;
+  // A gRPC call does not end without a status: trailers with one follow.
+  const bool lacks_status = grpc() && !has_grpc_status(head.headers);
+  const bool ended = head.body.empty() && !head.tunnel && !lacks_status;
   const bool in_http2 = !tunnel_.key.empty();
   const auto status = static_cast<std::uint16_t>(head.tunnel && in_http2 ? 200 : head.status);
   const SendResult sent =
@@ -346,9 +361,9 @@ bool ProxiedRequest::on_upstream_head(const upstream::ResponseHead& head) {
 
 void ProxiedRequest::head_taken(const upstream::ResponseHead& head) {
   const TimePoint now = home_.now();
-  outcome_ = grpc() && response_ended_ ? outcome_of_grpc(head.headers) : outcome_of(head);
+  outcome_ = grpc() && head.body.empty() ? outcome_of_grpc(head.headers) : outcome_of(head);
   upstream_time_ = now - permit_.granted_at();
-  to_.counters.latency.observe(to_seconds(upstream_time_));
+  if (!stream_route_) to_.counters.latency.observe(to_seconds(upstream_time_));
   time_sample();
   name_endpoint();
   if (outcome_ == Outcome::kIgnored) permit_.skip_sample();  // its time is not that of the service
@@ -367,13 +382,16 @@ std::size_t ProxiedRequest::on_upstream_body(std::string_view bytes) {
 }
 
 bool ProxiedRequest::on_upstream_trailers(const http::HeaderList& trailers) {
+  const bool lacks_status = grpc() && !has_grpc_status(trailers);
   if (grpc()) outcome_ = outcome_of_grpc(trailers);
   std::size_t count = 0;
   const std::span<ResponseField> fields = home_.field_storage();
   for (const http::HeaderView& field : trailers) {
-    if (may_forward_trailer(field)) fields[count++] = {.name = field.name, .value = field.value};
+    if (!may_forward_trailer(field) || (lacks_status && says_grpc_status(field.id))) continue;
+    fields[count++] = {.name = field.name, .value = field.value};
   }
-  const SendResult sent = stream_->send_trailers(fields.first(count));
+  const SendResult sent = lacks_status ? send_status(note_missing_status(), count)
+                                       : stream_->send_trailers(fields.first(count));
   if (sent == SendResult::kBlocked) return false;
   if (sent == SendResult::kInvalid && grpc()) {
     fail(upstream::UpstreamFailure::kBadResponse);  // an end without a status would be no answer
@@ -384,16 +402,29 @@ bool ProxiedRequest::on_upstream_trailers(const http::HeaderList& trailers) {
   return true;
 }
 
+LocalAnswer ProxiedRequest::note_missing_status() noexcept {
+  outcome_ = Outcome::kError;
+  no_status_ = true;
+  return grpc_answer_without_status();
+}
+
 // The upstream has done its part. What the client does not read stays charged to its actor, but
-// holds no place of the upstream.
+// holds no place of the upstream. The status of a gRPC call is among what was not accepted.
 void ProxiedRequest::on_upstream_received() {
+  if (grpc() && !response_ended_) outcome_ = outcome_of_grpc(call_.kept_trailers());
   end_service(outcome_);
 }
 
 void ProxiedRequest::on_upstream_complete() {
+  const bool lacks_status = grpc() && !response_ended_;
+  if (lacks_status) outcome_ = Outcome::kError;
   end_service(outcome_);
   if (tunnel_.stands && !tunnel_.ended) tunnel_.ended = TunnelEnd::kUpstream;
   if (response_ended_) return;
+  if (lacks_status) {
+    if (!end_with_status(note_missing_status())) stream_->reset();  // on_abort ends it
+    return;
+  }
   response_ended_ = true;
   static_cast<void>(stream_->send_data({}, true));
 }

@@ -68,10 +68,16 @@ class ProxiedRequest final : public Handler, public upstream::CallEvents {
   /// Ends the request for others that find no place. This object is destroyed.
   void yield_place();
   [[nodiscard]] UploadState upload_state() const noexcept;
+  /// Memory that its body needs if it is received first.
+  [[nodiscard]] std::uint64_t received_first_bytes() const noexcept {
+    return received_first_bytes_;
+  }
   /// Its place is held for its client alone: more of the body is awaited, and nothing else.
   [[nodiscard]] bool waits_for_its_client() const noexcept;
-  /// Whether its body is to be read after its admission.
-  [[nodiscard]] bool uploads() const noexcept { return streams_body() && !upgrade_; }
+  /// Whether its body is to be read after its admission, while it holds a place of the limit.
+  [[nodiscard]] bool uploads() const noexcept {
+    return streams_body() && !upgrade_ && !stream_route_;
+  }
   [[nodiscard]] bool grpc() const noexcept { return form_ == AnswerForm::kGrpc; }
   [[nodiscard]] Priority priority() const noexcept { return priority_; }
   [[nodiscard]] std::uint64_t source() const noexcept { return source_; }
@@ -128,6 +134,7 @@ class ProxiedRequest final : public Handler, public upstream::CallEvents {
   void proceed();
   void on_ready();
   void launch();
+  void begin_stream() noexcept;
 
   // A body that is received first.
   [[nodiscard]] bool may_receive_first(const ServerRequest& request,
@@ -147,6 +154,9 @@ class ProxiedRequest final : public Handler, public upstream::CallEvents {
   /// Tells a gRPC client in trailers how a response ended that had begun. False: they cannot be
   /// sent now.
   [[nodiscard]] bool end_with_status(const LocalAnswer& answer);
+  /// Trailers: the first `before` fields in the loop's storage, then those of the answer.
+  [[nodiscard]] SendResult send_status(const LocalAnswer& answer, std::size_t before);
+  LocalAnswer note_missing_status() noexcept;
   /// Answers for an endpoint whose answer is not gRPC.
   void translate(const upstream::ResponseHead& head);
   void leave();
@@ -199,8 +209,9 @@ class ProxiedRequest final : public Handler, public upstream::CallEvents {
   Duration upstream_time_{};
   std::uint64_t max_body_ = 0;
   std::uint64_t reserved_ = 0;  // announced bytes of the request's body
-  std::uint64_t untaken_ = 0;   // response bytes that did not fit the client's connection
-  std::uint16_t status_ = 0;    // of the upstream's response
+  std::uint64_t received_first_bytes_ = 0;
+  std::uint64_t untaken_ = 0;  // response bytes that did not fit the client's connection
+  std::uint16_t status_ = 0;   // of the upstream's response
   State state_ = State::kJudged;
   Priority priority_ = Priority::kNormal;
   Outcome outcome_ = Outcome::kIgnored;
@@ -210,11 +221,13 @@ class ProxiedRequest final : public Handler, public upstream::CallEvents {
   AnswerForm form_ = AnswerForm::kText;
   bool has_body_ = false;
   bool upgrade_ = false;
+  bool stream_route_ = false;    // the route says that it is a stream
   bool received_first_ = false;  // its body, before it asked for a place
   bool takes_interim_ = false;   // the client understands 1xx
   bool announced_ = false;       // the whole body counts, not only the bytes held
   bool request_ended_ = false;
   bool response_ended_ = false;
+  bool no_status_ = false;  // the answer to a gRPC call ended without one
   Tunnel tunnel_;
   bool recorded_ = false;
   bool granted_ = false;  // it had a permit

@@ -25,13 +25,13 @@ Result<void, Reason> resize(Holder& holder, std::uint64_t wanted) noexcept {
 
 // ---- received first
 
-/// gRPC is a conversation, and so is a tunnel: they are forwarded as they come.
+/// gRPC is a conversation, and so are streams and tunnels: they are forwarded as they come.
 bool ProxiedRequest::may_receive_first(const ServerRequest& request,
                                        const Route& route) const noexcept {
   const std::uint64_t length = request.body_length.value_or(0);
   const std::uint64_t most = home_.core().sizes.buffer_request_max;
   return length > 0 && length <= route.config.buffer_request_max.value_or(most) && !upgrade_ &&
-         !grpc();
+         !stream_route_ && !grpc();
 }
 
 Reason ProxiedRequest::take_ticket(const AdmissionRequest& ask) {
@@ -42,8 +42,10 @@ Reason ProxiedRequest::take_ticket(const AdmissionRequest& ask) {
 }
 
 void ProxiedRequest::receive_first(std::uint64_t length) {
+  const std::uint64_t block = to_.dispatcher.memory().buffers.block_bytes();
+  received_first_bytes_ = (length + block - 1) / block * block;  // what it keeps others from using
   while (!call_.buffer_body(length, start_)) {
-    if (!home_.make_room_for_bodies()) return use_ticket();  // forwarded as it comes
+    if (!home_.make_room_for(*this)) return use_ticket();  // forwarded as it comes
   }
   received_first_ = true;
   state_ = State::kReceiving;
@@ -152,11 +154,13 @@ void ProxiedRequest::on_upstream_writable() {
 // A request that waits for an endpoint occupies nothing of the service: others may have its units
 // until there is one. Then all that were held go by the limit.
 void ProxiedRequest::on_upstream_held() {
-  permit_.give_units_back(home_.now());
+  if (!permit_.streaming()) permit_.give_units_back(home_.now());
 }
 
 bool ProxiedRequest::may_leave_hold() {
-  return permit_.try_take_units();
+  if (!permit_.try_take_units()) return false;
+  begin_stream();
+  return true;
 }
 
 // ---- bytes

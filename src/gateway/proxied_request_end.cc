@@ -81,8 +81,12 @@ void ProxiedRequest::fail(upstream::UpstreamFailure failure) {
   if (meaning_of(failure).http == 504) {
     slow_ = call_.waited_for_owner() ? EndedBy::kClient : EndedBy::kUpstream;
   }
-  // A slow client says nothing about the service.
-  finish_permit(slow_ == EndedBy::kClient ? Outcome::kError : meaning_of(failure).outcome);
+  // A slow client says nothing about the service, nor does how long a stream goes on.
+  const bool bound_of_stream =
+      stream_route_ && failure == upstream::UpstreamFailure::kOverallTimeout;
+  finish_permit(slow_ == EndedBy::kClient ? Outcome::kError
+                : bound_of_stream         ? Outcome::kIgnored
+                                          : meaning_of(failure).outcome);
   if (stream_->response_started()) {
     call_.cancel();
     if (grpc() && end_with_status(answer_for(failure))) return;  // on_finished ends it
@@ -119,14 +123,20 @@ void ProxiedRequest::refuse(GatewayReason refusal) {
 
 bool ProxiedRequest::end_with_status(const LocalAnswer& answer) {
   if (response_ended_) return false;
-  const LocalAnswerText text(answer, AnswerForm::kGrpc);
-  std::array<ResponseField, 8> trailers;
-  std::size_t count = 0;
-  for (const ResponseField& field : text.head().fields) {
-    if (field.name != "content-type" && count < trailers.size()) trailers[count++] = field;
-  }
-  response_ended_ = stream_->send_trailers({trailers.data(), count}) == SendResult::kSent;
+  response_ended_ = send_status(answer, 0) == SendResult::kSent;
   return response_ended_;
+}
+
+SendResult ProxiedRequest::send_status(const LocalAnswer& answer, std::size_t before) {
+  const LocalAnswerText text(answer, AnswerForm::kGrpc);
+  const std::span<ResponseField> trailers = home_.field_storage();
+  std::size_t count = before;
+  for (const ResponseField& field : text.head().fields) {
+    if (field.name == "content-type") continue;
+    if (count == trailers.size()) return SendResult::kInvalid;
+    trailers[count++] = field;
+  }
+  return stream_->send_trailers(trailers.first(count));
 }
 
 void ProxiedRequest::translate(const upstream::ResponseHead& head) {
@@ -167,7 +177,10 @@ void ProxiedRequest::on_finished(ServerStream& stream) {
   if (!tunnel_.stands) to_.counters.duration.observe(to_seconds(home_.now() - received_at_));
   finish_permit(outcome_);
   const bool failed = failure_ != upstream::UpstreamFailure::kNone;
-  log({.status = status_, .reason = failed ? name_of(failure_) : std::string_view{}});
+  log({.status = status_,
+       .reason = failed       ? name_of(failure_)
+                 : no_status_ ? grpc_answer_without_status().reason
+                              : std::string_view{}});
   static_cast<void>(stream);
   leave();
 }
@@ -195,8 +208,8 @@ void ProxiedRequest::on_abort(ServerStream& stream, CloseReason reason) {
 // client start the same work again at once.
 bool ProxiedRequest::may_linger(CloseReason reason) const noexcept {
   return ended_by(reason) == EndedBy::kClient && call_.active() && call_.under_way() &&
-         call_.request_sent_at() != TimePoint{} && status_ == 0 && !upgrade_ && !grpc() &&
-         failure_ == upstream::UpstreamFailure::kNone && home_.has_spare_places();
+         call_.request_sent_at() != TimePoint{} && status_ == 0 && !upgrade_ && !stream_route_ &&
+         !grpc() && failure_ == upstream::UpstreamFailure::kNone && home_.has_spare_places();
 }
 
 void ProxiedRequest::linger() noexcept {
@@ -216,6 +229,7 @@ void ProxiedRequest::end_linger(Outcome outcome) noexcept {
 // body, a request that waited for an endpoint and one that was sent again have no such time. A
 // hedged one has: that of the endpoint that answered.
 void ProxiedRequest::time_sample() noexcept {
+  if (stream_route_) return permit_.skip_sample();
   const TimePoint sent = call_.request_sent_at();
   const bool sent_again = call_.attempts() > 1 && !call_.hedged();
   if (sent == TimePoint{} || call_.held_for() > Duration(0) || sent_again) {

@@ -355,6 +355,86 @@ TEST_F(ReceivedFirst, WhileThePoolIsEmptyThoseThatAreTooSlowEndForOthers) {
   expect_nothing_held(gateway);
 }
 
+/// A pool of two bodies, and uploads that send far more than the slow rate, but not all.
+class ReceivedFirstShare : public ReceivedFirst {
+ protected:
+  static config::Config config_for_two(const std::string& address) {
+    config::Config config = with_fixed_limit(config_for(address), 4);
+    config.buffering.buffer_request_pool = 9 * 16'384;  // one block is for critical requests
+    return config;
+  }
+  Client& upload(std::uint32_t from, std::size_t bytes = 60'000) {
+    const server::testkit::From here(from);
+    uploads_.push_back(std::make_unique<Client>(gateway_.port()));
+    EXPECT_TRUE(uploads_.back()->send(upload_head(65'000) + std::string(bytes, 'x')));
+    return *uploads_.back();
+  }
+  [[nodiscard]] bool in_pool(int blocks) const {
+    return eventually([&] { return buffers(gateway_)["used"] == blocks; });
+  }
+  static Answer finish(Client& client) {
+    EXPECT_TRUE(client.send(std::string(5'000, 'x')));
+    return client.read();
+  }
+  /// Longer than the grace within which no body ends.
+  static bool outlive_the_grace() {
+    const TimePoint until = io::monotonic_now() + policy::kUploadGrace;
+    return eventually([&] { return io::monotonic_now() > until; });
+  }
+
+  static constexpr std::uint32_t kGreedy = 0x7f000002;  // 127.0.0.2
+  static constexpr std::uint32_t kOther = 0x7f000003;
+  CountingOrigin origin_;
+  RunningGateway gateway_{config_for_two(origin_.address())};
+  std::vector<std::unique_ptr<Client>> uploads_;
+};
+
+TEST_F(ReceivedFirstShare, OneClientMayHaveTheWholePoolWhileNobodyElseWantsIt) {
+  Client& first = upload(kGreedy);
+  Client& second = upload(kGreedy);
+  ASSERT_TRUE(in_pool(8));
+  ASSERT_TRUE(outlive_the_grace());
+  Client& third = upload(kGreedy);  // its own bodies do not end for it: it is forwarded as it comes
+  EXPECT_TRUE(eventually([&] { return origin_.heads() == 1; }));
+  for (Client* one : {&first, &second, &third}) EXPECT_EQ(finish(*one).status, 200);
+  EXPECT_EQ(gateway_->status().refused, 0U);
+  expect_nothing_held(gateway_);
+}
+
+TEST_F(ReceivedFirstShare, AClientThatHasAllOfItLosesWhatOthersNeed) {
+  Client& first = upload(kGreedy);
+  ASSERT_TRUE(in_pool(4));
+  Client& slower = upload(kGreedy, 50'000);
+  ASSERT_TRUE(in_pool(8));
+  ASSERT_TRUE(outlive_the_grace());
+  {
+    const server::testkit::From here(kOther);
+    const Answer served =
+        Client(gateway_.port()).ask(upload_head(40'000) + std::string(40'000, 'y'));
+    EXPECT_EQ(served.status, 200);
+  }
+  EXPECT_EQ(gateway_->status().refused, 1U);
+  const Answer answer = slower.read();
+  EXPECT_EQ(answer.status, 408);
+  EXPECT_TRUE(answer.has("x-weir-reason: slow_body\r\n"));
+  EXPECT_EQ(finish(first).status, 200);
+  expect_nothing_held(gateway_);
+}
+
+TEST_F(ReceivedFirstShare, TwoThatHaveTheSameEndNothingOfEachOther) {
+  Client& first = upload(kGreedy);
+  ASSERT_TRUE(in_pool(4));
+  Client& second = upload(kOther);
+  ASSERT_TRUE(in_pool(8));
+  ASSERT_TRUE(outlive_the_grace());
+  Client& more = upload(kGreedy);
+  Client& third = upload(kOther + 1);
+  EXPECT_TRUE(eventually([&] { return origin_.heads() == 2; })) << "forwarded as they come";
+  for (Client* one : {&first, &second, &more, &third}) EXPECT_EQ(finish(*one).status, 200);
+  EXPECT_EQ(gateway_->status().refused, 0U);
+  expect_nothing_held(gateway_);
+}
+
 // ---- drain and reload
 
 TEST_F(ReceivedFirst, ADrainLetsItFinish) {

@@ -48,6 +48,13 @@ TEST(RouteConfig, EveryRuleNamesItsKey) {
       {"", [](RouteConfig& r) { r.rewrite.response_add.assign(16, "x: a"); }},
       {"response_headers_remove",
        [](RouteConfig& r) { r.rewrite.response_remove = {"content-length"}; }},
+      {"first_byte_timeout_ms", [](RouteConfig& r) { r.first_byte_timeout = Duration(0); }},
+      {"", [](RouteConfig& r) { r.first_byte_timeout = std::chrono::hours(24); }},
+      {"first_byte_timeout_ms",
+       [](RouteConfig& r) {
+         r.stream = true;
+         r.first_byte_timeout = std::chrono::seconds(1);
+       }},
       {"upstream", [](RouteConfig& r) { r.upstream.clear(); }},
       {"upstream", [](RouteConfig& r) { r.answer.respond = 200; }},
   };

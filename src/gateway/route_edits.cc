@@ -1,11 +1,14 @@
 #include "route_edits.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
+#include <optional>
 
 #include "weir/base/ascii.h"
 
 #include "path_reading.h"
+#include "percent_code.h"
 
 namespace weir::inline v0::gateway {
 namespace {
@@ -33,6 +36,30 @@ std::vector<std::string> names_of(const std::vector<std::string>& texts) {
   return names;
 }
 
+/// One character of a path. A code of a reserved one ("%2F") is not the same as itself.
+struct PathCharacter {
+  char meant = 0;
+  bool reserved_code = false;
+  bool operator==(const PathCharacter&) const = default;
+};
+
+PathCharacter take_character(std::string_view& path) noexcept {
+  const std::optional<char> code = percent_code(path);
+  const char meant = code.value_or(path.front());
+  path.remove_prefix(code ? 3 : 1);
+  return {.meant = meant, .reserved_code = code && !is_unreserved(meant)};
+}
+
+/// How much of `path` spells `prefix`, which ends with a segment there; nullopt: it does not.
+std::optional<std::size_t> size_of_prefix(std::string_view path, std::string_view prefix) noexcept {
+  std::string_view rest = path;
+  while (!prefix.empty()) {
+    if (rest.empty() || take_character(rest) != take_character(prefix)) return std::nullopt;
+  }
+  if (!rest.empty() && rest.front() != '/') return std::nullopt;
+  return path.size() - rest.size();
+}
+
 }  // namespace
 
 RouteEdits::RouteEdits(const RouteConfig& config)
@@ -57,11 +84,12 @@ bool RouteEdits::contains(const std::vector<std::string>& names, std::string_vie
 Result<std::string_view, GatewayRefusal> RouteEdits::path_for(std::string_view path,
                                                               std::span<char> out) const noexcept {
   if (!rewrites_path_ || !path.starts_with('/')) return path;  // "*" of OPTIONS stays
-  const std::string_view plain = path.substr(0, path.find('?'));
-  if (!is_plain_path(plain) || !plain.starts_with(from_)) {
+  const std::string_view named = path.substr(0, path.find('?'));
+  const std::optional<std::size_t> from = size_of_prefix(named, from_);
+  if (!from || !has_one_reading(named.substr(*from))) {
     return unexpected(GatewayRefusal::kAmbiguousPath);
   }
-  const std::string_view rest = path.substr(from_.size());
+  const std::string_view rest = path.substr(*from);
   const bool slash = to_.empty() && !rest.starts_with('/');
   const std::size_t size = to_.size() + (slash ? 1 : 0) + rest.size();
   if (size > out.size()) return unexpected(GatewayRefusal::kHeadTooLarge);

@@ -41,8 +41,8 @@ class RouteEdits {
   [[nodiscard]] std::string_view host() const noexcept { return host_; }
 
   /// The path for the upstream, with its query; it is `path` itself, or is written to `out`.
-  /// Refused: a path that does not fit, or that servers read differently; behind another prefix its
-  /// dot segments could lead out of it.
+  /// Refused: a path that does not fit, or in whose rest servers find different segments
+  /// (has_one_reading()); behind another prefix its dot segments could lead out of it.
   [[nodiscard]] Result<std::string_view, GatewayRefusal> path_for(
       std::string_view path, std::span<char> out) const noexcept;
 

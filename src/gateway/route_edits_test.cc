@@ -43,11 +43,29 @@ TEST(RouteEdits, AnExactPathIsReplacedWhole) {
 }
 
 TEST(RouteEdits, APathThatServersReadDifferentlyIsNotRewritten) {
-  for (const char* path : {"/api/../etc", "/api/%2e%2e/etc", "/api/..%2fetc", "/api/a/../../etc",
-                           "/api/..\\etc", "/api/..;/etc", "/%61pi/x", "//api/x"}) {
+  for (const char* path :
+       {"/api/../etc", "/api/%2e%2e/etc", "/api/..%2fetc", "/api/a/../../etc", "/api/..\\etc",
+        "/api/..;/etc", "//api/x", "/api//x", "/api/.", "/api/..", "/api/a%2Fb", "/api/a%5cb",
+        "/api/a;b", "/api/..%3b/etc", "/api/%2E%2e%3Bx/etc", "/api%2fa", "/api/%3b/x"}) {
     EXPECT_EQ(rewritten(prefix("/api", "/v2"), path), "ambiguous_path") << path;
   }
   EXPECT_EQ(rewritten(prefix("/api", ""), "/api/../etc"), "/api/../etc");
+}
+
+TEST(RouteEdits, APathWithCodesAndDotsInItsNamesIsRewritten) {
+  for (const char* rest : {"/a%20b", "/J%C3%BCrgen", "/.well-known/x", "/...", "/a..b", "/..a",
+                           "/.hidden.", "/100%25", "/%252e%252e/x", "/a%3Bb", "/a%3fb", "/%7Ejo",
+                           "/a%zz", "/%", "/a/", "/a:b@c", "/a%20b?c=%2F&d=..;//"}) {
+    EXPECT_EQ(rewritten(prefix("/api", "/v2"), std::string("/api") + rest),
+              std::string("/v2") + rest);
+  }
+}
+
+TEST(RouteEdits, ThePrefixMayBeSpelledWithCodes) {
+  EXPECT_EQ(rewritten(prefix("/api", "/v2"), "/%61p%69/x"), "/v2/x");
+  EXPECT_EQ(rewritten(prefix("/%7Ejo", "/v2"), "/~jo/x"), "/v2/x");
+  EXPECT_EQ(rewritten(prefix("/J%c3%bcrgen", "/v2"), "/J%C3%BCrgen/x"), "/v2/x");
+  EXPECT_EQ(rewritten(prefix("/a b", "/v2"), "/a%20b/x"), "ambiguous_path");  // reserved: not alike
 }
 
 TEST(RouteEdits, TheTargetOfOptionsStays) {

@@ -75,6 +75,8 @@ class TakeOverServer::Impl final : public io::AcceptSink {
           io::receive_message(socket_.fd(), {.bytes_max = kRequestBytesMax, .descriptors_max = 0});
       if (!message) {
         if (message.error() == io::IoError::kAgain) return;
+        if (message.error() == io::IoError::kInvalid)
+          return refuse("a message that is too large, or that holds descriptors");
         return end("it ended before it was ready");
       }
       const auto decoded = decode_take_over(message->bytes);

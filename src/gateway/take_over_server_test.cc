@@ -81,11 +81,22 @@ TEST(TakeOverServer, AnswersNonsenseWithItsReasonAndGoesOn) {
       {std::string("weir\0\7\1", 7), "this process speaks version 1 of the take-over, not 7"},
       {encode({.kind = TakeOverKind::kReady}), "a message that does not belong here"},
       {encode({.kind = TakeOverKind::kReleased}), "a message that does not belong here"},
-      {std::string(kTakeOverBytesMax, 'x'), "eof"}};
+      {std::string(kTakeOverBytesMax, 'x'), "a message that is too large"}};
   for (const Case& one : cases) EXPECT_THAT(answer_to(old.path, one.bytes), HasSubstr(one.answer));
   EXPECT_TRUE(old.failures().empty()) << "nobody had the sockets";
   EXPECT_FALSE(old.released);
   EXPECT_TRUE(TakeOver::begin(old.path, seconds(10)).has_value());
+}
+
+TEST(TakeOverServer, ASuccessorThatSendsTooMuchIsNamedForIt) {
+  Predecessor old;
+  const auto control = io::dial_for_messages(old.path);
+  ASSERT_TRUE(control.has_value());
+  ASSERT_TRUE(io::send_message(control->get(), encode({.kind = TakeOverKind::kHello})).has_value());
+  EXPECT_TRUE(eventually([&] { return old.begun == 1; }));
+  ASSERT_TRUE(io::send_message(control->get(), std::string(8192, 'x')).has_value());
+  EXPECT_TRUE(eventually([&] { return old.failures().size() == 1; }));
+  EXPECT_THAT(old.failures()[0], HasSubstr("did not take over: a message that is too large"));
 }
 
 TEST(TakeOverServer, WhoSaysItTookOtherSocketsThanItGotIsRefused) {
@@ -104,7 +115,10 @@ TEST(TakeOverServer, DescriptorsThatAreSentToItAreNotKept) {
   const int own[] = {control->get()};
   ASSERT_TRUE(io::send_message(control->get(), encode({.kind = TakeOverKind::kHello}), own));
   ASSERT_TRUE(io::await_message(control->get(), seconds(10)));
-  EXPECT_EQ(io::receive_message(control->get(), kAnswerBounds).error(), io::IoError::kEof);
+  const auto answer = io::receive_message(control->get(), kAnswerBounds);
+  ASSERT_TRUE(answer.has_value());
+  EXPECT_TRUE(answer->descriptors.empty());
+  EXPECT_THAT(decode_take_over(answer->bytes)->reason, HasSubstr("holds descriptors"));
   EXPECT_EQ(old.begun, 0);
 }
 

@@ -36,8 +36,11 @@ bool TokenVerifier::Bucket::take(double rate, TimePoint now) noexcept {
 
 bool TokenVerifier::may_verify(const Asked& asked, std::uint32_t per_second) noexcept {
   const auto rate = static_cast<double>(per_second);
-  return sources_[asked.source % kSources].take(rate, asked.now) &&
-         all_.take(kAllSources * rate, asked.now);
+  Bucket& source = sources_[asked.source % kSources];
+  if (!source.take(rate, asked.now)) return false;
+  if (all_.take(kAllSources * rate, asked.now)) return true;
+  source.give_back();  // that others asked too much is not its fault
+  return false;
 }
 
 std::span<TokenVerifier::Entry> TokenVerifier::set_of(const Hash128& token) noexcept {

@@ -72,6 +72,7 @@ class TokenVerifier {
     double used = 0;
     TimePoint at{};
     bool take(double rate, TimePoint now) noexcept;
+    void give_back() noexcept { used -= 1; }
   };
 
   [[nodiscard]] std::span<Entry> set_of(const Hash128& token) noexcept;

@@ -84,6 +84,17 @@ TEST_F(TokenVerifierTest, AllSourcesTogetherHaveTwentyTimesThat) {
   EXPECT_EQ(verified, 60);
 }
 
+TEST_F(TokenVerifierTest, WhatAllSourcesTogetherUsedUpCostsASourceNothing) {
+  per_second = 2;
+  for (std::uint64_t source = 10; source < 30; ++source) {
+    for (int i = 0; i < 2; ++i) EXPECT_EQ(ask("bad", source).error(), JwtFault::kMalformed);
+  }
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(ask("bad", 1).error(), JwtFault::kThrottled);
+  now += milliseconds(100);  // four for all, a fifth of one for the source
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(ask("bad", 1).error(), JwtFault::kMalformed);
+  EXPECT_EQ(ask("bad", 1).error(), JwtFault::kThrottled);
+}
+
 TEST_F(TokenVerifierTest, ARememberedTokenIsNotThrottled) {
   const std::string text = token("alice");
   ASSERT_TRUE(ask(text));

@@ -28,6 +28,45 @@ TEST(UploadShare, HalfOfALimitRoundedUp) {
   }
 }
 
+TEST(UploadShare, MemoryGoesToASourceThatThenHasNoMoreThanTheOther) {
+  struct Row {
+    std::uint64_t wanted;
+    BodyMemory body;
+    Duration since;
+    bool may;
+  };
+  const Row rows[] = {{10, {.of_source = 20, .own = 10}, seconds(1), true},
+                      {11, {.of_source = 20, .own = 10}, seconds(1), false},
+                      {10, {.of_source = 20, .own = 11}, seconds(1), false},
+                      {10, {.of_source = 10, .own = 10}, seconds(9), false},
+                      {10, {.of_source = 20, .own = 10}, milliseconds(999), false}};
+  for (const Row& row : rows) {
+    EXPECT_EQ(may_take_memory(row.wanted, row.body, {.since = row.since}), row.may) << &row - rows;
+  }
+}
+
+// Sources whose bodies never end ask again and again: the shares become even and stay so.
+TEST(UploadShare, MemoryIsSharedEvenlyAndThenNobodyEndsAnother) {
+  Rng rng(3);
+  constexpr std::uint64_t kBodies = 128;
+  std::vector<std::uint64_t> held = {kBodies, 0, 0, 0};  // one source has all of it
+  int moves = 0;
+  for (int round = 0; round < 2000; ++round) {
+    const std::size_t newcomer = rng.below(held.size());
+    const std::size_t most =
+        static_cast<std::size_t>(std::max_element(held.begin(), held.end()) - held.begin());
+    if (!may_take_memory(held[newcomer] + 1, {.of_source = held[most], .own = 1},
+                         {.since = seconds(2)})) {
+      continue;
+    }
+    --held[most];
+    ++held[newcomer];
+    ++moves;
+  }
+  EXPECT_EQ(held, std::vector<std::uint64_t>(4, kBodies / 4));
+  EXPECT_LE(moves, 100) << "hardly more than are needed";
+}
+
 TEST(UploadShare, TheOneThatIsSlowerThanTheOthersGoesFirst) {
   // A: 4.4 KB/s for 8 s. B: 1 MB/s for 8 s. C: nothing for 300 ms. D: has just begun.
   const UploadProgress a{.since = seconds(8), .received_bytes = 35'200};

@@ -171,7 +171,7 @@ void Attempt::note_sent() noexcept {
   token_.spent();
   if (state_ != State::kSending) return;
   state_ = State::kAwaiting;
-  if (!plan_.check) dispatcher_->add_unanswered(*this);
+  if (!plan_.check && !call_.is_stream()) dispatcher_->add_unanswered(*this);
   rearm();
   call_.on_attempt_sent(*this);
 }
@@ -203,7 +203,7 @@ void Attempt::note_answered(const ResponseHead& head) noexcept {
   endpoint_->counters.answered.add();
   error_answer_ = head.status >= 500 || is_unavailable(head);
   bad_answer_ = is_bad(head);
-  if (request_sent()) teach(now - sent_at_, error_answer_);
+  if (request_sent() && !call_.is_stream()) teach(now - sent_at_, error_answer_);
   const bool later = answer_kind_of(head) == policy::AnswerKind::kTryLater;
   if (later) {
     if (const std::optional<policy::Pushback> asked = pushback_of(head)) {
@@ -252,7 +252,7 @@ void Attempt::teach_score(const policy::LatencySample& sample) noexcept {
 // whose answers are all later than the callers' deadlines would never look slow. A deadline that is
 // shorter than what the endpoint usually takes says nothing; that a hedge was faster does.
 void Attempt::teach_unanswered(bool beaten) noexcept {
-  if (state_ != State::kAwaiting || plan_.check) return;
+  if (state_ != State::kAwaiting || plan_.check || call_.is_stream()) return;
   const Duration passed = dispatcher_->now() - sent_at_;
   const bool news = static_cast<double>(passed.count()) > endpoint_->shared->score().ns;
   if (beaten) teach_score({.latency = passed, .censored = true, .beaten = true});
@@ -395,8 +395,8 @@ bool Attempt::waits_for_owner() const noexcept {
 }
 
 Duration Attempt::silence_allowed() const noexcept {
-  const UpstreamTimeouts limits = dispatcher_->upstream().timeouts();
-  return state_ == State::kAwaiting ? limits.first_byte : limits.inactivity;
+  return state_ == State::kAwaiting ? call_.first_byte_timeout()
+                                    : dispatcher_->upstream().timeouts().inactivity;
 }
 
 void Attempt::rearm() noexcept {

@@ -93,6 +93,8 @@ Result<void, UpstreamFailure> Call::start(const Start& start) noexcept {
   start_ = start;
   const std::uint32_t last = dispatcher_->upstream().read_classes() - 1;
   start_.reads = static_cast<ReadClass>(std::min<std::uint32_t>(start.reads, last));
+  start_.hedge = start.hedge && !start.stream;
+  patient_ = patient_ || start.stream;
   const Upstream& upstream = dispatcher_->upstream();
   const bool buffered = std::exchange(buffering_, false);
   if (!buffered) set_deadline();
@@ -117,9 +119,14 @@ Result<void, UpstreamFailure> Call::start(const Start& start) noexcept {
 }
 
 void Call::set_deadline() noexcept {
-  const Duration overall = start_.overall.value_or(dispatcher_->upstream().timeouts().overall);
+  const Duration usual = start_.stream ? Duration(0) : dispatcher_->upstream().timeouts().overall;
+  const Duration overall = start_.overall.value_or(usual);
   deadline_ = overall > Duration(0) ? dispatcher_->now() + overall : TimePoint::max();
   if (start_.deadline != TimePoint{}) deadline_ = std::min(deadline_, start_.deadline);
+}
+
+Duration Call::first_byte_timeout() const noexcept {
+  return start_.first_byte.value_or(dispatcher_->upstream().timeouts().first_byte);
 }
 
 AttemptFields Call::fields_for(std::uint32_t attempt) const noexcept {

@@ -76,6 +76,11 @@ void Call::drop_kept() noexcept {
   }
 }
 
+http::HeaderList Call::kept_trailers() const noexcept {
+  if (!active() || !kept_.attached() || !kept_.has_trailers()) return {};
+  return kept_.trailers(dispatcher_->pool().field_storage());
+}
+
 std::size_t Call::keep_body(std::string_view bytes) noexcept {
   if (!open_kept()) return 0;
   const std::string_view piece = bytes.substr(0, kept_.room());

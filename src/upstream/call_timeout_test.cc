@@ -51,6 +51,68 @@ TEST_F(CallTimeoutTest, TheFirstByteIsDueFromTheEndOfTheRequestOn) {
   EXPECT_EQ(asked.seen.failure, UpstreamFailure::kFirstByteTimeout);
 }
 
+TEST_F(CallTimeoutTest, TheRequestMayHaveAFirstByteTimeoutOfItsOwn) {
+  FakeOrigin origin;
+  make({origin.name()}, impatient(milliseconds(30), minutes(1)));
+  Asked longer;
+  ASSERT_TRUE(get(longer.call, {.first_byte = minutes(1)}));
+  origin.accept(loop);
+  origin.read_head(loop);
+  let_pass(milliseconds(100));
+  EXPECT_FALSE(longer.seen.ended());
+  Asked shorter;
+  ASSERT_TRUE(get(shorter.call, {.first_byte = milliseconds(10)}));
+  origin.accept_another(loop);
+  origin.read_head(loop);
+  run_until_ended(shorter.seen);
+  EXPECT_EQ(shorter.seen.failure, UpstreamFailure::kFirstByteTimeout);
+  EXPECT_FALSE(longer.seen.ended());
+  longer.call.cancel();
+}
+
+// A service may send the head of a stream with its first message, however late that is.
+TEST_F(CallTimeoutTest, AStreamOutlastsEveryTimeoutAndSaysNothingAboutItsEndpoint) {
+  FakeOrigin origin;
+  UpstreamConfig config = impatient(milliseconds(30), milliseconds(30));
+  config.overall_timeout = milliseconds(60);
+  make({origin.name()}, config);
+  const double score = endpoint().score().ns;
+  Asked asked;
+  ASSERT_TRUE(get(asked.call, {.stream = true}));
+  origin.accept(loop);
+  origin.read_head(loop);
+  let_pass(milliseconds(200));
+  EXPECT_FALSE(asked.seen.ended());
+  EXPECT_EQ(counters().oldest_unanswered_ns.load(), 0) << "nobody takes its silence for a hang";
+  origin.write("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nhi\r\n");
+  run_until([&] { return asked.seen.body == "hi"; });
+  let_pass(milliseconds(100));
+  EXPECT_FALSE(asked.seen.ended()) << "nor within its body";
+  origin.write("0\r\n\r\n");
+  run_until([&] { return asked.seen.complete; });
+  EXPECT_EQ(endpoint().score().ns, score);
+  LatencyCounts::Reading latencies{};
+  counters().latency.read(latencies);
+  EXPECT_EQ(summarize(latencies).samples, 0U);
+  EXPECT_EQ(endpoint().health().state(), policy::EndpointState::kAvailable);
+}
+
+TEST_F(CallTimeoutTest, AStreamThatItsCallerEndsTeachesNothing) {
+  FakeOrigin origin;
+  make({origin.name()});
+  const double score = endpoint().score().ns;
+  Asked asked;
+  ASSERT_TRUE(get(asked.call, {.deadline = loop.now() + milliseconds(50), .stream = true}));
+  origin.accept(loop);
+  run_until_ended(asked.seen);
+  EXPECT_EQ(asked.seen.failure, UpstreamFailure::kDeadline);
+  Asked bounded;
+  ASSERT_TRUE(get(bounded.call, {.overall = milliseconds(50), .stream = true}));
+  run_until_ended(bounded.seen);
+  EXPECT_EQ(bounded.seen.failure, UpstreamFailure::kOverallTimeout);
+  EXPECT_EQ(endpoint().score().ns, score);
+}
+
 TEST_F(CallTimeoutTest, AnUpstreamThatStopsSendingItsBodyIsStalled) {
   FakeOrigin origin;
   make({origin.name()}, impatient(minutes(1), milliseconds(20)));

@@ -1,5 +1,5 @@
 """Four synchronous workers, six uploads at 8 kB/s, fifty requests a second: the uploads must not
-hold the workers.
+hold the workers, neither if their bodies are received first nor if there is no memory for that.
 
 usage: slow_uploads_test.py [seconds [share that must be served]]
 """
@@ -32,6 +32,14 @@ name = "app"
 endpoints = ["127.0.0.1:{port}"]
 """
 
+# What an operator sets who knows the workers: uploads that are forwarded as they come may fill half
+# of it while others wait.
+AS_MANY_AS_WORKERS = f"""
+[admission.limit]
+policy = "fixed"
+initial_limit = {WORKERS}
+"""
+
 Upload = collections.namedtuple("Upload", "began ended length")
 
 
@@ -42,6 +50,7 @@ class SynchronousBackend:
     def __init__(self, workers, seconds=0.005):
         self.uploads = []
         self.served = 0
+        self.heads = 0
         self._seconds = seconds
         self._lock = threading.Lock()
         self._listening = socket.create_server(("127.0.0.1", 0), backlog=256)
@@ -74,6 +83,8 @@ class SynchronousBackend:
             name, _, value = line.partition(b":")
             if name.lower() == b"content-length":
                 length = int(value)
+        with self._lock:
+            self.heads += 1
         body = received.read(length)
         if length > 0:
             with self._lock:
@@ -121,36 +132,57 @@ class SlowUpload(threading.Thread):
 
 
 class SlowUploads(ProcessTest):
-    def run_beside_uploads(self, most):
-        backend = self.started(SynchronousBackend(WORKERS))
-        gateway = self.started(Weir(config=CONFIG.format(port=backend.port, most=most)))
-        uploads = [SlowUpload(gateway.port) for _ in range(UPLOADS)]
-        wait_until(lambda: gateway.stats()["requests"]["received"] >= UPLOADS)
-        load = OpenLoop(gateway.port, {"GET": RATE})
-        load.start()
-        time.sleep(SECONDS)
+    def served_beside_uploads(self, port, begun, seconds=SECONDS):
+        """The share of GETs that are served while the uploads last."""
+        self.uploads = [SlowUpload(port) for _ in range(UPLOADS)]
+        wait_until(begun)
+        load = OpenLoop(port, {"GET": RATE}, patience=1.0).start()
+        time.sleep(seconds)
         outcomes = load.stop()
-        seen_by_then = len(backend.uploads)
-        for upload in uploads:
+        self.seen_by_then = len(self.backend.uploads)
+        for upload in self.uploads:
             upload.finish.set()
-        for upload in uploads:
+        for upload in self.uploads:
             upload.join(30)
         served = sum(one.status == 200 for one in outcomes)
-        print(f"buffer_request_max {most}: served {served} of {len(outcomes)},",
-              "uploads:", [upload.status for upload in uploads], gateway.settled())
-        return served / len(outcomes), seen_by_then, uploads, backend
+        print(f"{self.id()}: served {served} of {len(outcomes)},",
+              "uploads:", [upload.status for upload in self.uploads])
+        return served / len(outcomes)
+
+    def setUp(self):
+        self.backend = self.started(SynchronousBackend(WORKERS))
+
+    def gateway(self, most, extra=""):
+        gateway = self.started(Weir(config=extra + CONFIG.format(port=self.backend.port,
+                                                                 most=most)))
+        return gateway, lambda: gateway.stats()["requests"]["received"] >= UPLOADS
 
     def test_uploads_do_not_hold_the_workers(self):
-        share, seen_by_then, uploads, backend = self.run_beside_uploads("64KiB")
+        gateway, begun = self.gateway("64KiB")
+        share = self.served_beside_uploads(gateway.port, begun)
         self.assertGreaterEqual(share, SERVED)
         # Exact: the backend saw no upload before its body was complete, and then the whole of each.
-        self.assertEqual(seen_by_then, 0)
-        self.assertEqual([upload.status for upload in uploads], [200] * UPLOADS)
-        self.assertEqual([one.length for one in backend.uploads], [LENGTH] * UPLOADS)
-        complete = sorted(upload.completed_at for upload in uploads)
-        began = sorted(one.began for one in backend.uploads)
+        self.assertEqual(self.seen_by_then, 0)
+        self.assertEqual([upload.status for upload in self.uploads], [200] * UPLOADS)
+        self.assertEqual([one.length for one in self.backend.uploads], [LENGTH] * UPLOADS)
+        complete = sorted(upload.completed_at for upload in self.uploads)
+        began = sorted(one.began for one in self.backend.uploads)
         for nth, at in enumerate(began):
             self.assertGreaterEqual(at, complete[nth], f"upload {nth}")
+
+    def test_with_no_memory_for_their_bodies_the_slowest_end_for_others(self):
+        gateway, begun = self.gateway("0", AS_MANY_AS_WORKERS)
+        share = self.served_beside_uploads(gateway.port, begun)
+        self.assertGreaterEqual(share, SERVED)
+        self.assertGreater(gateway.metric(
+            'weir_requests_refused_total{upstream="app",reason="slow_body"}'), 0)
+        gateway.settled()
+
+    def test_without_the_gateway_they_hold_all_workers(self):
+        """What the other two are compared with."""
+        share = self.served_beside_uploads(self.backend.port,
+                                           lambda: self.backend.heads >= WORKERS, 1.0)
+        self.assertLess(share, SERVED / 2)
 
 
 if __name__ == "__main__":

@@ -20,6 +20,18 @@ from tls_test import Certificates
 RATE = 200  # of HTTP/1.1 and HTTP/2 together
 STAY = 0.5  # seconds of that load, at least, between two take-overs
 CROWD = 4  # slow clients of each kind
+HELLO = """
+import socket, sys
+with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as control:
+    control.settimeout(20)
+    control.connect(sys.argv[1])
+    try:
+        control.send(b"weir\\0\\1\\1")
+        data, descriptors, _, _ = socket.recv_fds(control, 65536, 64)
+    except (BrokenPipeError, ConnectionResetError):
+        data, descriptors = b"", []
+    print(len(data), len(descriptors))
+"""
 
 
 class UnderLoad(TakeOverTest):
@@ -114,6 +126,27 @@ servers = ["127.0.0.1:{silent.getsockname()[1]}"]
                 answer += piece
         self.assertTrue(answer.endswith(b"7"), answer)
         new.line_with(r"ended during the take-over")
+
+    def test_a_process_of_another_user_gets_nothing(self):
+        if os.getuid() != 0:
+            self.skipTest("only root can become another user")
+        old = self.first()
+        os.chmod(self.folder, 0o755)
+        os.chmod(self.socket, 0o666)  # so that only the gateway itself can refuse
+
+        def answered(**user):
+            """How many bytes and descriptors a process of this user gets for its hello."""
+            done = subprocess.run([sys.executable, "-c", HELLO, self.socket], capture_output=True,
+                                  text=True, timeout=30, check=True, **user)
+            return tuple(map(int, done.stdout.split()))
+
+        self.assertEqual(answered(user=65534, group=65534, extra_groups=[]), (0, 0))
+        old.line_with(r"a process of user 65534 asked for a take-over and was not answered")
+        size, descriptors = answered()
+        self.assertGreater(size, 0, "the same question by our own user")
+        self.assertEqual(descriptors, 3)
+        old.line_with(r"did not take over: it ended before it was ready; this process serves on")
+        self.assertEqual(get(old.port, "/item?5").body, b"5")
 
     def test_with_nobody_there_it_starts_as_usual(self):
         gateway = self.started(Weir("--take-over", config=self.config()))

@@ -1,5 +1,5 @@
 """WebSocket through the gateway, from clients of HTTP/1.1 and HTTP/2, and answers that last: event
-streams, long polling. `websocket_test.py [messages [seconds]]`."""
+streams, long polling. `websocket_test.py [messages [seconds [Class.test]]]`."""
 
 import contextlib
 import hashlib
@@ -438,7 +438,8 @@ class LongAnswers(ProcessTest):
         self.addCleanup(self.events.end)
         self.weir = self.started(Weir(config=self.app_config(
             [self.events.port], self.LIMITS,
-            "inactivity_timeout_ms = 1000\nfirst_byte_timeout_ms = 10000")))
+            "inactivity_timeout_ms = 1000\nfirst_byte_timeout_ms = 1000\n"
+            '[[route]]\npath = "/poll"\nupstream = "app"\nstream = true')))
 
     def expected(self, text):
         numbers = [line[6:] for line in text.splitlines() if line.startswith("data: ")]

@@ -45,6 +45,9 @@ class [[nodiscard]] Permit {
   /// A second call changes nothing.
   bool to_streaming(TimePoint now) noexcept;
 
+  /// Its units are in streams_max, and not in the limit.
+  [[nodiscard]] bool streaming() const noexcept { return taken_.stream_units > 0; }
+
   /// The service has done all of its work, but the response still waits for its client: records the
   /// outcome and gives every unit back, as finish() does. The actor's count and the bytes stay held
   /// until finish(), whose outcome is then without effect. A second call changes nothing.

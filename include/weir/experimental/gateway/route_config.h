@@ -62,13 +62,15 @@ struct RouteConfig {
   std::optional<std::uint64_t> buffer_request_max;  // unset: the server's, which is also the most
   BytesCharged bytes = BytesCharged::kHeld;
   std::uint64_t bytes_estimate = 1 << 20;  // if announced bytes count and Content-Length is missing
-  std::optional<Duration> overall_timeout;  // unset: the upstream's; 0: none
-  bool idempotent = false;                  // may be sent twice, whatever its method
-  bool hedge = true;                        // its reads may be sent to a second endpoint
-  std::uint32_t cost = 1;                   // units of the limit that one request takes
-  RouteModes modes;                         // of the rules of admission
-  std::vector<IdentityKind> identity;       // empty: as in [actors]
-  bool identity_required = false;           // without an actor: 401
+  std::optional<Duration> overall_timeout;     // unset: the upstream's; 0: none
+  std::optional<Duration> first_byte_timeout;  // unset: the upstream's
+  bool stream = false;                         // its answers may be silent, also before their heads
+  bool idempotent = false;                     // may be sent twice, whatever its method
+  bool hedge = true;                           // its reads may be sent to a second endpoint
+  std::uint32_t cost = 1;                      // units of the limit that one request takes
+  RouteModes modes;                            // of the rules of admission
+  std::vector<IdentityKind> identity;          // empty: as in [actors]
+  bool identity_required = false;              // without an actor: 401
   /// Unset: all of them, if the upstream can.
   std::optional<std::vector<UpgradeProtocol>> upgrade;
 
@@ -78,7 +80,7 @@ struct RouteConfig {
   /// concerns the request alone (timeouts, whether it may be sent twice, or hedged).
   [[nodiscard]] bool treats_as(const RouteConfig& other) const {
     return upstream == other.upstream && priority == other.priority && cost == other.cost &&
-           max_body == other.max_body && bytes == other.bytes &&
+           stream == other.stream && max_body == other.max_body && bytes == other.bytes &&
            bytes_estimate == other.bytes_estimate && identity == other.identity &&
            identity_required == other.identity_required && answer == other.answer &&
            rewrite == other.rewrite && upgrade == other.upgrade && modes == other.modes;
@@ -168,6 +170,14 @@ inline ConfigErrors RouteConfig::validate() const {
   check_range(errors, "bytes_estimate", bytes_estimate, std::uint64_t{0}, kBytesEstimateMax);
   check_range(errors, "overall_timeout_ms", overall_timeout.value_or(Duration(0)), Duration(0),
               Duration(std::chrono::hours(24)));
+  if (first_byte_timeout) {
+    check_range(errors, "first_byte_timeout_ms", *first_byte_timeout,
+                Duration(std::chrono::milliseconds(1)), Duration(std::chrono::hours(24)));
+    if (stream) {
+      add_error(errors, "first_byte_timeout_ms", "given",
+                "left out when stream is true: such a route has none");
+    }
+  }
   check_range(errors, "cost", cost, 1U, kClassUnitsMax);
   return errors;
 }
