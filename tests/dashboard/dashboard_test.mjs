@@ -160,6 +160,22 @@ test("a stream that breaks again and again is opened with growing pauses", async
   assert.deepEqual(pauses, [500, 1000, 2000, 4000, 8000, 15000, 15000]);
 });
 
+test("a gateway that comes back full is told from one that is gone", async (context) => {
+  await visit(f, "idle", "now");
+  const port = f.gateway.port;
+  await f.gateway.stop();
+  context.after(() => { f.gateway.full = false; });
+  await f.page.getByRole("alert").getByText("does not answer").waitFor();
+  await until(() => f.page.evaluate(() => performance.getEntriesByType("resource").filter((e) => e.name.includes("/live") && e.initiatorType === "fetch").length > 0), "asked why");
+  f.gateway.full = true;
+  await f.gateway.start(port);
+  await f.page.getByRole("button", { name: "Try now" }).click();
+  await f.page.getByRole("alert").getByText("eight others watch it").waitFor();
+  f.gateway.full = false;
+  await f.page.getByRole("button", { name: "Try now" }).click();
+  await f.page.locator("#link[data-link=live]").waitFor();
+});
+
 test("the ninth watcher reads why it sees nothing", async () => {
   await f.page.goto("about:blank");
   await until(() => f.gateway.watchers.size === 0, "no stream");
@@ -287,10 +303,15 @@ test("numbers, gaps, axes and settings are as they should be", async () => {
     const at = window.at("a").map(String);
     const causes = runs(window.at("cause"));
     for (let t = 105; t < 2000; ++t) history.push(t, [t, "fine"]);
+    const { Model } = await import("/dashboard/model.js");
     const rows = new ReplicaRows();
-    rows.take({ columns: ["id", "p50_ms", "spark"], rows: [[7, 3, [1, 2]]], order: [7] });
-    rows.take({ columns: ["id", "p50_ms", "spark"], rows: [], order: [7] });
-    rows.take({ columns: ["id", "p50_ms", "spark"], rows: [[7, 9, null]], order: [7] });
+    const sparks = [[[7, 3, false, [0, 3]]], [], [[7, 9, false, null]], [[7, 9, true, null]], []].map((sent) => {
+      rows.take({ columns: ["id", "p50_ms", "quiet", "spark"], rows: sent, order: [7] });
+      return rows.get(7).spark.map(String).join(" ");
+    });
+    const model = new Model();
+    model.on_hello({ now: 100, spark: { app: { offered: [1, 2], refused: [0, 1] } } });
+    for (const now of [100, 101]) model.on_tick({ now, upstreams: [{ name: "app", offered: 2 * (now - 99), refused: 1 }] });
     return {
       num: [0, 0.414, 4.2, 612, 999.6, 1260, 12600, 1.26e6, null, NaN].map(num), ms: [0.41, 23, 1500, 90000].map(ms), bytes: [512, 1536, 532676608].map(bytes),
       duration: [41, 250, 240, 5400, 90000].map(duration), percent: [0.41, 0.004, 1].map(percent), times: [2.17, 12].map(times),
@@ -298,7 +319,7 @@ test("numbers, gaps, axes and settings are as they should be", async () => {
       top: [0, 3, 61, 1330].map(round_up), line: line_path([1, NaN, 2, 3], (i) => i, (v) => v), area: area_path([0, 0], [1, 2], (i) => i, (v) => v),
       diff: diff('[[route]]\nx = 1\n[a]\nb = "c # d" # e\n', [["a.b", "z"], ["a.n", "5"], ["route[0].x", "true"]]), words: [shell_word("a=b"), shell_word("a b'c")],
       literals: ["5", "true", "auto", '"x"', "[1]"].map(literal), settings: settings("a = 1\n[s]\nk = [1] # c").map((s) => [s.section, s.key, s.value]),
-      spark: rows.get(7).spark,
+      sparks, offered: model.spark.get("app").offered,
     };
   });
   assert.deepEqual(found, {
@@ -307,7 +328,9 @@ test("numbers, gaps, axes and settings are as they should be", async () => {
     at: ["NaN", "NaN", "1", "2", "NaN", "NaN", "6"], runs: [[2, 3, "fine"], [6, 6, "demand"]], length: 900,
     top: [1, 3.2, 80, 1600], line: "M0 1M2 2L3 3", area: "M0 1L1 2L1 0L0 0Z",
     diff: ' [a]\n-b = "c # d"\n+b = "z"\n+n = 5\n [route]\n-x = 1\n+x = true', words: ["a=b", "'a b'\\''c'"],
-    literals: ["5", "true", '"auto"', '"x"', "[1]"], settings: [["", "a", "1"], ["s", "k", "[1]"]], spark: [1, 2, 3, 3, 9],
+    literals: ["5", "true", '"auto"', '"x"', "[1]"], settings: [["", "a", "1"], ["s", "k", "[1]"]],
+    // The first line of a replica, and the last minute in hello, end with the second in which they come.
+    sparks: ["NaN 3", "NaN 3 3", "NaN 3 3 9", "NaN 3 3 9 NaN", "NaN 3 3 9 NaN NaN"], offered: [1, 2, 4],
   });
 });
 

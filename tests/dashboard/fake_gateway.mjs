@@ -22,6 +22,7 @@ export class FakeGateway {
     this.opened = 0;        // streams ever opened
     this.bytes = 0;         // sent in streams
     this.posts = [];
+    this.full = false;      // as if there were eight watchers
     this.paused = false;    // streams stay open, nothing comes
     this.base = 1_790_000_900;
     this.now = this.base;
@@ -92,7 +93,7 @@ export class FakeGateway {
   }
 
   open_stream(response, query) {
-    if (this.watchers.size >= WATCHERS_MAX) return response.writeHead(503, { ...HEADERS, "retry-after": "5" }).end("eight watchers\n");
+    if (this.full || this.watchers.size >= WATCHERS_MAX) return response.writeHead(503, { ...HEADERS, "retry-after": "5" }).end("eight watchers\n");
     this.opened += 1;
     const view = query.get("view") ?? "now";
     const asked = { sort: query.get("sort") ?? "worst", filter: query.get("filter") ?? "", bad: query.get("bad") === "1", from: Number(query.get("from") ?? 0), rows: Number(query.get("rows") ?? 50), sent: new Set() };

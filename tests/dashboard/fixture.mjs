@@ -27,7 +27,10 @@ let visits = 0;
 
 export async function open_fixture(options = {}) {
   const gateway = await new FakeGateway({ tick_ms: 60, ...options }).start();
-  const browser = await open_browser();
+  const browser = await open_browser().catch(async (error) => {
+    await gateway.stop();  // which would keep this process running
+    throw error;
+  });
   const f = { gateway, browser, page: browser.page, complaints: [] };
   browser.page.setDefaultTimeout(PATIENCE_MS);
   watch(f, browser.page);
