@@ -312,7 +312,18 @@ test("numbers, gaps, axes and settings are as they should be", async () => {
     const model = new Model();
     model.on_hello({ now: 100, spark: { app: { offered: [1, 2], refused: [0, 1] } } });
     for (const now of [100, 101]) model.on_tick({ now, upstreams: [{ name: "app", offered: 2 * (now - 99), refused: 1 }] });
+    const { TimeRow } = await import("/dashboard/time_row.js");
+    const { move_words } = await import("/dashboard/page_limit.js");
+    const { evidence } = await import("/dashboard/verdict_words.js");
+    const row = new TimeRow([]);
+    const shows = (seconds) => row.update({ rows: { length: seconds }, end: 0, window: (n) => n });
+    const spans = [40, 61, 301].map(shows);
+    row.choose(60);
+    spans.push(shows(900));
+    const replicas_note = (cause, replicas_open) => evidence({ verdict: { cause, upstream: "a" }, upstreams: [{ name: "a", replicas: 3, replicas_open }] })[4].note;
     return {
+      spans, moves: [[4, 8, "grow"], [8, 4, "queueing"], [8, 4, "grow"]].map(([from, to, reason]) => move_words({ from, to, reason })),
+      notes: [replicas_note("demand", 3), replicas_note("sick_replica", 3), replicas_note("sick_replica", 2)],
       num: [0, 0.414, 4.2, 612, 999.6, 1260, 12600, 1.26e6, null, NaN].map(num), ms: [0.41, 23, 1500, 90000].map(ms), bytes: [512, 1536, 532676608].map(bytes),
       duration: [41, 250, 240, 5400, 90000].map(duration), percent: [0.41, 0.004, 1].map(percent), times: [2.17, 12].map(times),
       at, runs: causes, length: history.rows.length,
@@ -323,6 +334,9 @@ test("numbers, gaps, axes and settings are as they should be", async () => {
     };
   });
   assert.deepEqual(found, {
+    spans: [60, 300, 900, 60],  // what is known, until the operator chooses
+    moves: ["↑ no queue, and the limit was used", "↓ latency shows a queue", "↓ in several steps; the last: no queue, and the limit was used"],
+    notes: ["all", "one is slow", "1 out"],
     num: ["0", "0.41", "4.2", "612", "1,000", "1,260", "12.6k", "1.26M", "–", "–"], ms: ["0.41 ms", "23 ms", "1.5 s", "1.5 min"], bytes: ["512 B", "1.5 KiB", "508.0 MiB"],
     duration: ["41 s", "4 min 10 s", "4 min", "1 h 30 min", "1 d 1 h"], percent: ["41 %", "0.4 %", "100 %"], times: ["2.2 ×", "12 ×"],
     at: ["NaN", "NaN", "1", "2", "NaN", "NaN", "6"], runs: [[2, 3, "fine"], [6, 6, "demand"]], length: 900,
