@@ -1,4 +1,5 @@
-// The dashboard in Debian's Chromium, against a gateway that plays each state.
+// The dashboard in Debian's Chromium, against a gateway that plays each state. matrix_test.mjs has
+// every page in every state.
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { request } from "node:http";
@@ -6,36 +7,11 @@ import { after, before, test } from "node:test";
 import { gzipSync } from "node:zlib";
 import { fileURLToPath } from "node:url";
 import { SCRIPT } from "./fake_traffic.mjs";
-import { axe, elements_made, look, no_complaints, open_fixture, PAGES, shown, sideways, STATES, tells_verdict, text_of, ticks, turn_to, until, visit } from "./fixture.mjs";
+import { axe, elements_made, no_complaints, open_fixture, PAGES, shown, sideways, text_of, ticks, turn_to, until, visit } from "./fixture.mjs";
 
 let f;
 before(async () => { f = await open_fixture(); });
 after(async () => { await f?.close(); });
-
-// Each state in one width and scheme; matrix_test.mjs has all of them.
-STATES.forEach((state, i) => {
-  test(`every page tells the verdict: ${state}`, async () => {
-    await look(f, i % 2 === 0 ? 360 : 1280, i % 3 === 0 ? "dark" : "light");
-    await visit(f, state, "now");
-    for (const page of PAGES) {
-      if (page !== "now") await turn_to(f, page);
-      await tells_verdict(f, state, page);
-    }
-    await no_complaints(f);
-  });
-});
-
-test("axe finds nothing wrong with any page, light or dark, wide or narrow", async () => {
-  await visit(f, "overloaded", "now");
-  for (const [i, page] of PAGES.entries()) {
-    if (i === 4) await visit(f, "draining", page);
-    else if (i > 0) await turn_to(f, page);
-    await look(f, i % 2 === 0 ? 1280 : 360, i % 3 === 0 ? "dark" : "light");
-    assert.deepEqual(await axe(f), [], page);
-  }
-  await look(f, 1280, "light");
-  await no_complaints(f);
-});
 
 test("what is wrong, where and what to do stand in one live region that is quiet while the verdict stays", async () => {
   await visit(f, "overloaded", "now");
