@@ -255,6 +255,9 @@ test("a change of settings becomes a command and a diff", async () => {
   const command = await text_of(f, ".copy-box >> nth=0 >> code");
   assert.equal(command, `weir replay ${f.gateway.url} \\\n  --set admission.limit.max_limit=48 \\\n  --workers 24`);
   assert.equal(await text_of(f, ".copy-box >> nth=1 >> code"), " [admission.limit]\n-max_limit = 1024\n+max_limit = 48");
+  await f.page.getByLabel("Setting").first().fill("server.max_connections");
+  assert.ok((await text_of(f, ".change .note >> nth=0")).includes("now 1536; no replay can tell"));
+  assert.ok(!(await text_of(f, ".copy-box >> nth=0 >> code")).includes("--set"));
 });
 
 test("one request is explained by the numbers of its time", async () => {
