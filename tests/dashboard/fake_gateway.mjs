@@ -111,7 +111,7 @@ export class FakeGateway {
     request.on("end", () => {
       const post = { path, authorization: request.headers.authorization, type: request.headers["content-type"], body: JSON.parse(body) };
       this.posts.push(post);
-      if (post.authorization !== "Bearer secret") return response.writeHead(401, HEADERS).end("the token is not right\n");
+      if (post.authorization !== "Bearer secret") return response.writeHead(401, { ...HEADERS, "content-type": "application/json" }).end(JSON.stringify({ error: "the token is not right" }));
       return response.writeHead(200, { ...HEADERS, "content-type": "application/json" })
         .end(JSON.stringify({ preview: post.body.dry_run ? "2 of 3 remain: about 400/s, demand is 380/s" : "done", id: "o2" }));
     });
