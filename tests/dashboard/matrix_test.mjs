@@ -57,9 +57,8 @@ async function every_page_without_gateway(combination) {
     await f.page.getByRole("alert").getByText(/no data for \d+ s/).waitFor();
     for (const page of PAGES) {
       const never_seen = page !== "now" && combination.scheme === "dark";
-      if (never_seen) await f.page.locator(`.tabs a[href="#${page}"]`).click();
+      if (never_seen) await turn_to_nothing(page);
       else await turn_to(f, page);
-      if (never_seen) await f.page.getByText(NOTHING_YET).waitFor();
       assert.match(await text_of(f, "#banners"), /The gateway does not answer: what is below is old/, page);
       assert.match(await text_of(f, "#link"), /No data for \d+ s/, page);
       await tells_verdict(f, "overloaded", page, never_seen ? NOTHING_YET : undefined);
@@ -69,6 +68,12 @@ async function every_page_without_gateway(combination) {
   } finally {
     await f.gateway.start(port);
   }
+}
+
+async function turn_to_nothing(page) {
+  await f.page.locator(`.tabs a[href="#${page}"]`).click();
+  await f.page.locator(`.tabs a[href="#${page}"][aria-current="page"]`).waitFor();
+  await f.page.waitForFunction((words) => document.querySelector("#main").innerText.includes(words), NOTHING_YET);
 }
 
 /** Of what is seen at first; the page is not one colour, and as light or dark as it was asked for. */
