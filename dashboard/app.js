@@ -30,6 +30,8 @@ class App {
   constructor() {
     this.name = "now";
     this.pages = {};
+    this.fed = new WeakSet();  // the pages that have something to show
+    this.waiting = el("p", { class: "waiting" }, "The gateway has not yet told what belongs here.");
     this.model = new Model();
     this.chooser = new Chooser();
     this.actions = new Actions({ upstream: () => this.model.hello?.upstream ?? "", ask: (request) => this.dialog.open(request) });
@@ -73,9 +75,11 @@ class App {
       hello, actions: this.actions, choose: (upstream) => this.choose(upstream), reopen: () => this.open(),
     });
     const main = at("main");
-    if (main.firstChild === this.page.node) return;
+    show(this.page.node, this.fed.has(this.page));
+    show(this.waiting, !this.fed.has(this.page));
+    if (main.lastChild === this.page.node) return;
     clear(main);
-    main.append(this.page.node);
+    main.append(this.waiting, this.page.node);
     attr(main, "aria-label", PAGES[this.name][0]);
     scrollTo(0, 0);
   }
@@ -123,6 +127,10 @@ class App {
     this.actions.overrides = tick.overrides ?? [];
     this.verdict.update(tick, this.name);
     this.banners.tick(tick);
+    if (!this.fed.has(this.page)) {
+      this.fed.add(this.page);
+      this.mount();
+    }
     this.page.tick(tick, this.model);
     this.mark_tab(tick);
     if (this.upstreams_changed(tick)) this.choose("");

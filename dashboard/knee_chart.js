@@ -68,6 +68,7 @@ export class KneeChart {
       const value = (last * i) / TICKS;
       attr(tick, "x", x(value));
       attr(tick, "y", HEIGHT - 6);
+      attr(tick, "visibility", x(value) > right - 72 && i > 0 ? "hidden" : "visible");  // the title is there
       text(tick, num(value));
     });
     const known = this.limit_now > 0;

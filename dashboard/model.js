@@ -25,7 +25,8 @@ export class Model {
 
   on_tick(tick) {
     this.history.push(tick.now, tick.row);
-    for (const { name, offered, refused } of tick.upstreams ?? []) {
+    const sent = tick.now <= this.hello.now;  // the last minute in `hello` ends with its own second
+    for (const { name, offered, refused } of sent ? [] : tick.upstreams ?? []) {
       if (!this.spark.has(name)) this.spark.set(name, { offered: [], refused: [] });
       const spark = this.spark.get(name);
       append(spark.offered, offered);

@@ -25,8 +25,18 @@ const REASONS = {
   configured: "set by configuration",
 };
 
+// Those that can raise the limit, and those that can lower it.
+const RAISES = new Set(["grow", "starting", "probe_ended", "at_ceiling", "configured", "at_floor"]);
+const LOWERS = new Set(["queueing", "overload", "probe", "peak_bound", "at_floor", "configured", "not_used", "at_ceiling"]);
+
 export function reason_words(reason) {
   return REASONS[reason] ?? words(reason);
+}
+
+/** A move is what became of the limit in a second; its reason is that of the last of several steps. */
+export function move_words({ from, to, reason }) {
+  const explains = to > from ? RAISES : LOWERS;
+  return explains.has(reason) ? `${to > from ? "↑" : "↓"} ${reason_words(reason)}` : `${to > from ? "↑" : "↓"} in several steps; the last: ${reason_words(reason)}`;
 }
 
 export class LimitPage {
@@ -64,7 +74,7 @@ export class LimitPage {
     this.facts.set([num(u.limit), reason_words(u.limit_reason), num(u.in_flight), num(limit.demand), `${num(u.limit_min)} to ${num(u.limit_max)}`]);
     this.knee.update(limit.knee ?? [], u.limit, limit.sentence ?? "");
     this.moves.update((limit.moves ?? []).slice(-MOVES).reverse().map((m) =>
-      [clock(m.t), num(m.from), num(m.to), `${m.to > m.from ? "↑" : "↓"} ${reason_words(m.reason)}`]));
+      [clock(m.t), num(m.from), num(m.to), move_words(m)]));
     this.time.update(model.history);
   }
 }

@@ -89,7 +89,7 @@ function party_rows(list = []) {
   const total = list.reduce((a, p) => a + (p.refused_per_s ?? 0), 0);
   return list.slice(0, PARTIES).map((p) => [p.name || p.id, rate(p.refused_per_s),
     { text: total > 0 ? percent(p.refused_per_s / total) : "–", share: p.refused_per_s / total, full: false },
-    num(p.in_flight), bytes(p.bytes), duration(p.since_s)]);
+    num(p.in_flight), bytes(p.bytes), p.refused > 0 ? duration(p.since_s) : "–"]);
 }
 
 function reason_cell(actions) {

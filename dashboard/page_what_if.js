@@ -13,8 +13,21 @@ export const SUGGESTED = [
   ["admission.max_concurrent", "requests at once, all upstreams"],
   ["admission.waiting_max", "requests that may wait"],
   ["actors.inflight_max", "requests at once of one actor"],
-  ["hedge.enabled", "second attempts of late reads"],
+  ["priority.low_limit", "requests of class low at once"],
 ];
+
+// What `weir replay` can change: what decides about admission.
+const REPLAYED = /^(admission|priority|memory|upstream)\.|^actors\.(inflight_max|bytes_max|actor_table_size)$/;
+
+/** The limit must begin between its bounds: a bound that passes it takes it along. */
+function with_first_limit(wanted, known) {
+  const key = (name) => `admission.limit.${name}`;
+  const changed = new Map(wanted);
+  const first = Number(changed.get(key("initial_limit")) ?? known.get(key("initial_limit")));
+  const [low, high] = ["min_limit", "max_limit"].map((name) => Number(changed.get(key(name))));
+  const moved = first > high ? high : first < low ? low : first;
+  return moved === first || !(moved >= 1) ? wanted : [...wanted.filter(([name]) => name !== key("initial_limit")), [key("initial_limit"), String(moved)]];
+}
 
 export class WhatIfPage {
   constructor() {
@@ -65,15 +78,22 @@ export class WhatIfPage {
     this.write();
   }
 
+  note(name, known) {
+    if (name === "" || this.source === "") return "";
+    const now = known.has(name) ? `now ${known.get(name)}` : "not in the configuration in force";
+    return REPLAYED.test(name) ? now : `${now}; no replay can tell what it would do`;
+  }
+
   write() {
     const known = new Map(settings(this.source).map((s) => [full_name(s), s.value]));
-    const wanted = [];
+    let wanted = [];
     for (const { key, value, now } of this.changes) {
       const name = key.value.trim();
-      text(now, name === "" ? "" : known.has(name) ? `now ${known.get(name)}` : this.source === "" ? "" : "not in the configuration in force");
+      text(now, this.note(name, known));
       if (name !== "" && value.value.trim() !== "") wanted.push([name, value.value.trim()]);
     }
-    const sets = wanted.map(([name, value]) => ` \\\n  --set ${shell_word(`${name}=${value}`)}`).join("");
+    wanted = with_first_limit(wanted, known);
+    const sets = wanted.filter(([name]) => REPLAYED.test(name)).map(([name, value]) => ` \\\n  --set ${shell_word(`${name}=${value}`)}`).join("");
     const workers = Number(this.workers.value) >= 1 ? ` \\\n  --workers ${Math.floor(Number(this.workers.value))}` : "";
     this.command.set(`weir replay ${location.origin}${sets}${workers}`);
     this.lines.set(wanted.length === 0 ? "Choose a setting and a value." : diff(this.source, wanted));

@@ -78,11 +78,14 @@ export class Stream {
     const pause = PAUSES_MS[Math.min(this.failures, PAUSES_MS.length - 1)];
     this.failures += 1;
     this.retry = setTimeout(() => this.connect(), pause * (0.8 + 0.4 * this.random()));
-    if (this.failures === 2) this.ask_why();
+    if (this.failures >= 2) this.ask_why();
     this.watch();
   }
 
-  /** A stream cannot tell its status, so it is asked for: no place for one more, or nothing like that. */
+  /**
+   * A stream cannot tell its status, so it is asked for, again after each failure: a gateway that was
+   * gone may be back and have no place for one more, or know nothing of what is asked for.
+   */
   async ask_why() {
     const abort = new AbortController();
     let status = 0;

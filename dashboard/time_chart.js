@@ -7,6 +7,8 @@ import { area_path, largest, line_path, round_up, step_path, sum } from "./scale
 const MARGIN = { top: 8, right: 10, bottom: 22, left: 58 };
 const GRID = 4;
 const TIMES = 4;
+const THIRDS = [1, 2 / 3, 1 / 3, 0];
+const MARKS = new Map([[300, [1, 3 / 5, 2 / 5, 0]]]);  // thirds of five minutes are no round times
 const TABLE_ROWS = 30;
 
 export class TimeChart {
@@ -121,7 +123,7 @@ export class TimeChart {
       text(label, this.format(value));
     });
     this.times.forEach((label, i) => {
-      const seconds = Math.round((this.window.n * (TIMES - 1 - i)) / (TIMES - 1));
+      const seconds = Math.round(this.window.n * (MARKS.get(this.window.n) ?? THIRDS)[i]);
       attr(label, "x", x(Math.max(0, this.window.n - 1 - seconds)));
       attr(label, "y", this.height - 5);
       attr(label, "data-edge", i === 0 ? "start" : i === TIMES - 1 ? "end" : null);

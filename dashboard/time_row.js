@@ -10,9 +10,10 @@ export class TimeRow {
     this.charts = charts;  // TimeCharts
     this.others = [];      // what else follows the span: has update(window)
     this.span = 900;
+    this.chosen = false;   // until then the shortest span that holds all that is known
     this.history = null;
     this.behind = 0;       // seconds before the newest; 0: the newest
-    this.buttons = SPANS.map((span) => el("button", { type: "button", "aria-pressed": String(span === this.span), onclick: () => this.set_span(span) },
+    this.buttons = SPANS.map((span) => el("button", { type: "button", "aria-pressed": String(span === this.span), onclick: () => this.choose(span) },
       duration(span)));
     this.slider = el("input", { type: "range", min: "-899", max: "0", value: "0", "aria-label": "Second that the charts show" });
     this.slider.addEventListener("input", () => this.look_back(-Number(this.slider.value)));
@@ -25,12 +26,18 @@ export class TimeRow {
     this.describe();
   }
 
+  choose(span) {
+    this.chosen = true;
+    this.set_span(span);
+    if (this.history) this.update(this.history);
+  }
+
   set_span(span) {
+    if (span === this.span) return;
     this.span = span;
     this.buttons.forEach((button, i) => button.setAttribute("aria-pressed", String(SPANS[i] === span)));
     this.slider.min = String(1 - span);
     this.look_back(Math.min(this.behind, span - 1));
-    if (this.history) this.update(this.history);
   }
 
   look_back(seconds) {
@@ -58,6 +65,7 @@ export class TimeRow {
 
   update(history) {
     this.history = history;
+    if (!this.chosen) this.set_span(SPANS.find((span) => span >= history.rows.length) ?? SPANS.at(-1));
     const window = history.window(this.span);
     for (const chart of this.charts) chart.update(window);
     for (const other of this.others) other.update(window);

@@ -16,7 +16,7 @@ export class VerdictPanel {
     this.step = el("span");
     this.more = el("a", { class: "verdict-more", hidden: true });
     this.urgent = el("strong", {}, "Do now");
-    this.next = el("p", { class: "verdict-next", hidden: true }, this.urgent, this.step, this.more);
+    this.next = el("p", { class: "verdict-next", hidden: true }, this.urgent, " ", this.step, " ", this.more);
     this.places = PLACES.map((place) => {
       const here = el("span", { class: "here", hidden: true }, "cause");
       return { node: el("li", {}, el("span", {}, place), here), here };

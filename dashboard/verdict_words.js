@@ -55,15 +55,16 @@ export function evidence(tick) {
     { key: "latency", label: "Latency", value: ms(e.latency_ms),
       note: against(e.latency_ms, e.usual_latency_ms, ms) },
     { key: "replicas", label: "Replicas open", value: upstream.replicas ? `${num(upstream.replicas_open)} of ${num(upstream.replicas)}` : "–",
-      note: upstream.replicas ? replicas_note(upstream) : "" },
+      note: upstream.replicas ? replicas_note(upstream, tick.verdict?.cause) : "" },
     { key: "memory", label: "Memory", value: tick.memory?.readable === false ? "–" : percent(tick.memory?.usage),
       note: tick.memory?.readable === false ? "cannot be read" : `pressure ${tick.memory?.pressure ?? "–"}` },
   ];
 }
 
-function replicas_note(u) {
+function replicas_note(u, cause) {
   const out = u.replicas - u.replicas_open;
-  return out > 0 ? `${num(out)} out` : "all";
+  if (out > 0) return `${num(out)} out`;
+  return cause === "sick_replica" ? "one is slow" : "all";
 }
 
 function against(value, usual, format) {

@@ -11,12 +11,14 @@ namespace weir::app {
 namespace {
 
 constexpr const char* kUsualConfig = "/etc/weir/weir.toml";
+constexpr const char* kUsualAdmin = "127.0.0.1:9901";
 
 /// What to ask, and with which token.
 struct Found {
   std::string socket;  // for actions; empty: there is none
   std::string admin;   // empty: there is none
   std::string token;
+  std::string no_token;  // why the token that the configuration names is not there
 };
 
 Result<std::string, std::string> token_in(const std::string& path) {
@@ -46,8 +48,11 @@ Result<Found, std::string> found_by_config(const AdminTarget& target) {
   if (admin.listen) found.admin = reachable(*admin.listen);
   if (admin.actions == gateway::ActionsMode::kToken && target.token_file.empty()) {
     auto token = token_in(admin.token_file);
-    if (!token) return unexpected(token.error());
-    found.token = std::move(*token);
+    if (token) {
+      found.token = std::move(*token);
+    } else {
+      found.no_token = token.error();
+    }
   }
   return found;
 }
@@ -86,6 +91,7 @@ void add_admin_target(CLI::App& command, AdminTarget& target) {
 Result<AdminClient, std::string> client_for(const AdminTarget& target) {
   auto found = find(target);
   if (!found) return unexpected(found.error());
+  if (!found->no_token.empty()) return unexpected(found->no_token);
   const std::string& where = found->socket.empty() ? found->admin : found->socket;
   if (where.empty()) return unexpected(std::string("the configuration has no admin endpoint"));
   auto client = AdminClient::at(where);
@@ -93,9 +99,31 @@ Result<AdminClient, std::string> client_for(const AdminTarget& target) {
   return client;
 }
 
+Result<WatchTarget, std::string> watch_target_for(const AdminTarget& target) {
+  auto found = find(target);
+  const bool named =
+      !target.admin.empty() || !target.config_file.empty() || !target.token_file.empty();
+  if (!found && named) return unexpected(found.error());
+  if (!found) found = Found{};
+  if (found->admin.empty() && found->socket.empty()) found->admin = kUsualAdmin;
+  const std::string& view = found->admin.empty() ? found->socket : found->admin;
+  const std::string& act = found->socket.empty() ? found->admin : found->socket;
+  auto looks = AdminClient::at(view);
+  if (!looks) return unexpected(looks.error());
+  auto acts = AdminClient::at(act);
+  if (!acts) return unexpected(acts.error());
+  const bool has_token = !found->token.empty();
+  acts->set_token(std::move(found->token));
+  return WatchTarget{.view = std::move(*looks),
+                     .act = std::move(*acts),
+                     .has_token = has_token,
+                     .has_socket = act.starts_with("unix:")};
+}
+
 Result<std::string, std::string> dashboard_for(const AdminTarget& target) {
   const auto found = find(target);
   if (!found) return unexpected(found.error());
+  if (!found->no_token.empty()) return unexpected(found->no_token);
   if (found->admin.empty() || found->admin.starts_with("unix:")) {
     return unexpected(
         std::string("a browser needs an admin endpoint with a TCP address: set "

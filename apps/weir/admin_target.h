@@ -25,6 +25,17 @@ void add_admin_target(CLI::App& command, AdminTarget& target);
 /// error is a sentence.
 [[nodiscard]] Result<AdminClient, std::string> client_for(const AdminTarget& target);
 
+/// Where a command looks that may act, too.
+struct WatchTarget {
+  AdminClient view;
+  AdminClient act;  // with the token, if there is one
+  bool has_token = false;
+  bool has_socket = false;  // act asks a Unix socket
+};
+/// As client_for(), but who may not read the configuration or its token can look all the same: at
+/// the usual place, or without the token. The error is a sentence.
+[[nodiscard]] Result<WatchTarget, std::string> watch_target_for(const AdminTarget& target);
+
 /// The address of the dashboard for a browser on this machine, with the token behind it where
 /// actions need one. The error is a sentence.
 [[nodiscard]] Result<std::string, std::string> dashboard_for(const AdminTarget& target);

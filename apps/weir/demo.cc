@@ -12,6 +12,7 @@
 #include "weir/experimental/io/self_signed.h"
 
 #include "config_faults.h"
+#include "dashboard/asset.h"
 #include "demo_replica.h"
 #include "serve.h"
 #include "subcommand.h"
@@ -61,21 +62,23 @@ void welcome(const gateway::Gateway& gateway, const config::Config& config) {
   const std::string at = gateway.listening().front();
   const std::string tls = gateway.tls_listening().front();
   const std::string admin = gateway.admin_listening();
-  std::cout << "weir demo: three replicas, each serves 4 requests at once in 20 ms; the third is "
-               "slow for 5 s out of every 20 s\n"
-            << "gateway  http://" << at << "\n"
-            << "         https://" << tls << "  (a certificate made just now, for this run)\n"
-            << "admin    http://" << admin << "\n"
-            << "ceiling  " << to_human(ByteSize(gateway::gateway_budget(config).total_bytes()))
-            << " of memory at most (weir budget shows what adds up)\n\n"
-            << "Try, in another terminal:\n"
-            << "  curl -i http://" << at << "/\n"
-            << "  curl -k https://" << tls << "/\n"
-            << "  wrk -t1 -c400 -d10s --latency http://" << at << "/ & sleep 2; "
-            << "curl -i -H 'x-weir-priority: high' http://" << at << "/\n"
-            << "  curl 'http://" << admin << "/explain?class=low'\n\n"
-            << "Ctrl-C ends it.\n"
-            << std::flush;
+  if (!dashboard::assets().empty()) std::cout << "dashboard  http://" << admin << "/\n";
+  std::cout
+      << "gateway    http://" << at << "\n"
+      << "           https://" << tls << "  (a certificate made just now, for this run)\n"
+      << "admin      http://" << admin << "\n"
+      << "ceiling    " << to_human(ByteSize(gateway::gateway_budget(config).total_bytes()))
+      << " of memory at most (weir budget shows what adds up)\n"
+      << "service    three replicas, each serves 4 requests at once in 20 ms; the third is slow "
+         "for 5 s out of every 20 s\n\n"
+      << "Try, in another terminal:\n"
+      << "  curl -i http://" << at << "/\n"
+      << "  curl -k https://" << tls << "/\n"
+      << "  wrk -t1 -c400 -d10s --latency http://" << at << "/ & sleep 2; "
+      << "curl -i -H 'x-weir-priority: high' http://" << at << "/\n"
+      << "  curl 'http://" << admin << "/explain?class=low'\n\n"
+      << "Ctrl-C ends it.\n"
+      << std::flush;
 }
 
 /// One line for each second with traffic. Earlier lines are not overwritten: the gateway's own

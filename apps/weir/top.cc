@@ -10,7 +10,7 @@
 
 #include "weir/experimental/io/clock.h"
 
-#include "admin_client.h"
+#include "admin_target.h"
 #include "subcommand.h"
 #include "top/frame_writer.h"
 #include "top/live_stream.h"
@@ -26,7 +26,7 @@ namespace {
 constexpr Duration kAnswerWithin = std::chrono::seconds(5);
 
 struct TopOptions {
-  std::string admin = "http://127.0.0.1:9901";
+  AdminTarget target;
   std::string page = "now";
   std::string upstream;
   bool once = false;
@@ -144,26 +144,30 @@ int show_top(const TopOptions& options) {
     std::cerr << "weir top: this is no terminal that can be drawn on; try --once or --json\n";
     return kUsageError;
   }
-  const auto client = AdminClient::at(options.admin);
-  if (!client) {
-    std::cerr << "weir top: --admin " << client.error() << "\n";
+  const auto target = watch_target_for(options.target);
+  if (!target) {
+    std::cerr << "weir top: " << (options.target.admin.empty() ? "" : "--admin ") << target.error()
+              << "\n";
     return kUsageError;
   }
-  const auto address = parse_net_address(client->name());
+  const AdminClient& client = target->view;
+  ui.has_token = target->has_token;
+  ui.has_socket = target->has_socket;
+  const auto address = parse_net_address(client.name());
   const bool local = address->kind == NetAddressKind::kUnix;
-  top::LiveStream stream(*address, local ? "localhost" : client->name());
+  top::LiveStream stream(*address, local ? "localhost" : client.name());
   top::Snapshot snapshot;
   stream.open(top::live_path(ui));
   const std::vector<std::string> ticks = next_ticks(stream, snapshot);
-  if (ticks.empty()) return unreachable(*client, stream);
+  if (ticks.empty()) return unreachable(client, stream);
   if (options.json) return print_json(options, stream, ticks, snapshot);
-  if (options.once) return print_once(snapshot, ui, client->name());
+  if (options.once) return print_once(snapshot, ui, client.name());
   top::TopScreen screen(stream, ui, snapshot,
-                        {.address = client->name(),
+                        {.address = client.name(),
                          .looks = looks(),
                          .interval_s = options.interval_s,
                          .drain = [&](const top::DrainWish& wish, bool dry_run) {
-                           return drain(*client, wish, dry_run);
+                           return drain(target->act, wish, dry_run);
                          }});
   return screen.run() ? kOk : kFailed;
 }
@@ -173,8 +177,7 @@ int show_top(const TopOptions& options) {
 void add_top(CLI::App& program, int& status) {
   const auto options = std::make_shared<TopOptions>();
   CLI::App* command = program.add_subcommand("top", "What a running gateway does, on a terminal");
-  command->add_option("--admin", options->admin,
-                      "Its admin endpoint: http://HOST:PORT or unix:/path [http://127.0.0.1:9901]");
+  add_admin_target(*command, options->target);
   command->add_option("--page", options->page,
                       "The first page: now, refusals, limit, replicas, memory, events [now]");
   command->add_option("--upstream", options->upstream,
@@ -187,7 +190,8 @@ void add_top(CLI::App& program, int& status) {
   command->add_flag("--read-only", options->read_only, "Offer no actions");
   command->footer(R"(Examples:
   weir top
-  weir top --admin unix:/run/weir/admin.sock
+  weir top --admin unix:/run/weir/actions.sock
+  weir top --admin 127.0.0.1:9901 --token-file /etc/weir/token
   weir top --once --page refusals
   weir top --json | jq -r .verdict.sentence
 Keys: 1 to 6 or tab change the page, ? shows all keys, q ends. NO_COLOR is obeyed.

@@ -1,11 +1,11 @@
 // What one update costs the browser with a thousand replicas: script, style and layout, as the
-// browser's own counters say. Judged as a stress test on a quiet machine.
+// browser's own counters say. Judged as a stress test on a quiet machine. How many bytes an update
+// has, tests/integration/live_bytes_test.py measures at a real gateway.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { open_fixture, ticks, turn_to, visit } from "./fixture.mjs";
 
 const MEDIAN_MS_MAX = 8;
-const TICK_BYTES_MAX = 5_000;
 const UPDATES = 40;
 
 let f;
@@ -26,7 +26,6 @@ for (const page of ["now", "limit", "replicas"]) {
     await session.send("Performance.enable");
     await ticks(f, 4);
     const costs = [];
-    const bytes = f.gateway.bytes;
     let before = await spent_ms(session);
     for (let i = 0; i < UPDATES; ++i) {
       await ticks(f, 1);
@@ -36,9 +35,7 @@ for (const page of ["now", "limit", "replicas"]) {
     }
     costs.sort((a, b) => a - b);
     const median = costs[UPDATES / 2];
-    const each = (f.gateway.bytes - bytes) / UPDATES;
-    context.diagnostic(`${page}: median ${median.toFixed(2)} ms, largest ${costs.at(-1).toFixed(2)} ms, ${Math.round(each)} bytes per update`);
+    context.diagnostic(`${page}: median ${median.toFixed(2)} ms, largest ${costs.at(-1).toFixed(2)} ms per update`);
     assert.ok(median <= MEDIAN_MS_MAX, `${median} ms`);
-    assert.ok(each <= TICK_BYTES_MAX, `${each} bytes`);
   });
 }

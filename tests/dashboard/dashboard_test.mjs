@@ -1,4 +1,5 @@
-// The dashboard in Debian's Chromium, against a gateway that plays each state.
+// The dashboard in Debian's Chromium, against a gateway that plays each state. matrix_test.mjs has
+// every page in every state.
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { request } from "node:http";
@@ -6,36 +7,11 @@ import { after, before, test } from "node:test";
 import { gzipSync } from "node:zlib";
 import { fileURLToPath } from "node:url";
 import { SCRIPT } from "./fake_traffic.mjs";
-import { axe, elements_made, look, no_complaints, open_fixture, PAGES, shown, sideways, STATES, tells_verdict, text_of, ticks, turn_to, until, visit } from "./fixture.mjs";
+import { axe, elements_made, no_complaints, open_fixture, PAGES, shown, sideways, text_of, ticks, turn_to, until, visit } from "./fixture.mjs";
 
 let f;
 before(async () => { f = await open_fixture(); });
 after(async () => { await f?.close(); });
-
-// Each state in one width and scheme; matrix_test.mjs has all of them.
-STATES.forEach((state, i) => {
-  test(`every page tells the verdict: ${state}`, async () => {
-    await look(f, i % 2 === 0 ? 360 : 1280, i % 3 === 0 ? "dark" : "light");
-    await visit(f, state, "now");
-    for (const page of PAGES) {
-      if (page !== "now") await turn_to(f, page);
-      await tells_verdict(f, state, page);
-    }
-    await no_complaints(f);
-  });
-});
-
-test("axe finds nothing wrong with any page, light or dark, wide or narrow", async () => {
-  await visit(f, "overloaded", "now");
-  for (const [i, page] of PAGES.entries()) {
-    if (i === 4) await visit(f, "draining", page);
-    else if (i > 0) await turn_to(f, page);
-    await look(f, i % 2 === 0 ? 1280 : 360, i % 3 === 0 ? "dark" : "light");
-    assert.deepEqual(await axe(f), [], page);
-  }
-  await look(f, 1280, "light");
-  await no_complaints(f);
-});
 
 test("what is wrong, where and what to do stand in one live region that is quiet while the verdict stays", async () => {
   await visit(f, "overloaded", "now");
@@ -160,6 +136,22 @@ test("a stream that breaks again and again is opened with growing pauses", async
   assert.deepEqual(pauses, [500, 1000, 2000, 4000, 8000, 15000, 15000]);
 });
 
+test("a gateway that comes back full is told from one that is gone", async (context) => {
+  await visit(f, "idle", "now");
+  const port = f.gateway.port;
+  await f.gateway.stop();
+  context.after(() => { f.gateway.full = false; });
+  await f.page.getByRole("alert").getByText("does not answer").waitFor();
+  await until(() => f.page.evaluate(() => performance.getEntriesByType("resource").filter((e) => e.name.includes("/live") && e.initiatorType === "fetch").length > 0), "asked why");
+  f.gateway.full = true;
+  await f.gateway.start(port);
+  await f.page.getByRole("button", { name: "Try now" }).click();
+  await f.page.getByRole("alert").getByText("eight others watch it").waitFor();
+  f.gateway.full = false;
+  await f.page.getByRole("button", { name: "Try now" }).click();
+  await f.page.locator("#link[data-link=live]").waitFor();
+});
+
 test("the ninth watcher reads why it sees nothing", async () => {
   await f.page.goto("about:blank");
   await until(() => f.gateway.watchers.size === 0, "no stream");
@@ -263,6 +255,9 @@ test("a change of settings becomes a command and a diff", async () => {
   const command = await text_of(f, ".copy-box >> nth=0 >> code");
   assert.equal(command, `weir replay ${f.gateway.url} \\\n  --set admission.limit.max_limit=48 \\\n  --workers 24`);
   assert.equal(await text_of(f, ".copy-box >> nth=1 >> code"), " [admission.limit]\n-max_limit = 1024\n+max_limit = 48");
+  await f.page.getByLabel("Setting").first().fill("server.max_connections");
+  assert.ok((await text_of(f, ".change .note >> nth=0")).includes("now 1536; no replay can tell"));
+  assert.ok(!(await text_of(f, ".copy-box >> nth=0 >> code")).includes("--set"));
 });
 
 test("one request is explained by the numbers of its time", async () => {
@@ -287,27 +282,48 @@ test("numbers, gaps, axes and settings are as they should be", async () => {
     const at = window.at("a").map(String);
     const causes = runs(window.at("cause"));
     for (let t = 105; t < 2000; ++t) history.push(t, [t, "fine"]);
+    const { Model } = await import("/dashboard/model.js");
     const rows = new ReplicaRows();
-    rows.take({ columns: ["id", "p50_ms", "spark"], rows: [[7, 3, [1, 2]]], order: [7] });
-    rows.take({ columns: ["id", "p50_ms", "spark"], rows: [], order: [7] });
-    rows.take({ columns: ["id", "p50_ms", "spark"], rows: [[7, 9, null]], order: [7] });
+    const sparks = [[[7, 3, false, [0, 3]]], [], [[7, 9, false, null]], [[7, 9, true, null]], []].map((sent) => {
+      rows.take({ columns: ["id", "p50_ms", "quiet", "spark"], rows: sent, order: [7] });
+      return rows.get(7).spark.map(String).join(" ");
+    });
+    const model = new Model();
+    model.on_hello({ now: 100, spark: { app: { offered: [1, 2], refused: [0, 1] } } });
+    for (const now of [100, 101]) model.on_tick({ now, upstreams: [{ name: "app", offered: 2 * (now - 99), refused: 1 }] });
+    const { TimeRow } = await import("/dashboard/time_row.js");
+    const { move_words } = await import("/dashboard/page_limit.js");
+    const { evidence } = await import("/dashboard/verdict_words.js");
+    const row = new TimeRow([]);
+    const shows = (seconds) => row.update({ rows: { length: seconds }, end: 0, window: (n) => n });
+    const spans = [40, 61, 301].map(shows);
+    row.choose(60);
+    spans.push(shows(900));
+    const replicas_note = (cause, replicas_open) => evidence({ verdict: { cause, upstream: "a" }, upstreams: [{ name: "a", replicas: 3, replicas_open }] })[4].note;
     return {
+      spans, moves: [[4, 8, "grow"], [8, 4, "queueing"], [8, 4, "grow"]].map(([from, to, reason]) => move_words({ from, to, reason })),
+      notes: [replicas_note("demand", 3), replicas_note("sick_replica", 3), replicas_note("sick_replica", 2)],
       num: [0, 0.414, 4.2, 612, 999.6, 1260, 12600, 1.26e6, null, NaN].map(num), ms: [0.41, 23, 1500, 90000].map(ms), bytes: [512, 1536, 532676608].map(bytes),
       duration: [41, 250, 240, 5400, 90000].map(duration), percent: [0.41, 0.004, 1].map(percent), times: [2.17, 12].map(times),
       at, runs: causes, length: history.rows.length,
       top: [0, 3, 61, 1330].map(round_up), line: line_path([1, NaN, 2, 3], (i) => i, (v) => v), area: area_path([0, 0], [1, 2], (i) => i, (v) => v),
       diff: diff('[[route]]\nx = 1\n[a]\nb = "c # d" # e\n', [["a.b", "z"], ["a.n", "5"], ["route[0].x", "true"]]), words: [shell_word("a=b"), shell_word("a b'c")],
       literals: ["5", "true", "auto", '"x"', "[1]"].map(literal), settings: settings("a = 1\n[s]\nk = [1] # c").map((s) => [s.section, s.key, s.value]),
-      spark: rows.get(7).spark,
+      sparks, offered: model.spark.get("app").offered,
     };
   });
   assert.deepEqual(found, {
+    spans: [60, 300, 900, 60],  // what is known, until the operator chooses
+    moves: ["↑ no queue, and the limit was used", "↓ latency shows a queue", "↓ in several steps; the last: no queue, and the limit was used"],
+    notes: ["all", "one is slow", "1 out"],
     num: ["0", "0.41", "4.2", "612", "1,000", "1,260", "12.6k", "1.26M", "–", "–"], ms: ["0.41 ms", "23 ms", "1.5 s", "1.5 min"], bytes: ["512 B", "1.5 KiB", "508.0 MiB"],
     duration: ["41 s", "4 min 10 s", "4 min", "1 h 30 min", "1 d 1 h"], percent: ["41 %", "0.4 %", "100 %"], times: ["2.2 ×", "12 ×"],
     at: ["NaN", "NaN", "1", "2", "NaN", "NaN", "6"], runs: [[2, 3, "fine"], [6, 6, "demand"]], length: 900,
     top: [1, 3.2, 80, 1600], line: "M0 1M2 2L3 3", area: "M0 1L1 2L1 0L0 0Z",
     diff: ' [a]\n-b = "c # d"\n+b = "z"\n+n = 5\n [route]\n-x = 1\n+x = true', words: ["a=b", "'a b'\\''c'"],
-    literals: ["5", "true", '"auto"', '"x"', "[1]"], settings: [["", "a", "1"], ["s", "k", "[1]"]], spark: [1, 2, 3, 3, 9],
+    literals: ["5", "true", '"auto"', '"x"', "[1]"], settings: [["", "a", "1"], ["s", "k", "[1]"]],
+    // The first line of a replica, and the last minute in hello, end with the second in which they come.
+    sparks: ["NaN 3", "NaN 3 3", "NaN 3 3 9", "NaN 3 3 9 NaN", "NaN 3 3 9 NaN NaN"], offered: [1, 2, 4],
   });
 });
 

@@ -2,7 +2,8 @@
 import { spawn } from "node:child_process";
 import { Agent, get } from "node:http";
 
-function lines_of(child, pattern) {
+/** The first group of `pattern`, once `child` has said it. */
+export function lines_of(child, pattern) {
   return new Promise((done, failed) => {
     let said = "";
     const read = (part) => {

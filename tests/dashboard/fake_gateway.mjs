@@ -22,6 +22,7 @@ export class FakeGateway {
     this.opened = 0;        // streams ever opened
     this.bytes = 0;         // sent in streams
     this.posts = [];
+    this.full = false;      // as if there were eight watchers
     this.paused = false;    // streams stay open, nothing comes
     this.base = 1_790_000_900;
     this.now = this.base;
@@ -92,7 +93,7 @@ export class FakeGateway {
   }
 
   open_stream(response, query) {
-    if (this.watchers.size >= WATCHERS_MAX) return response.writeHead(503, { ...HEADERS, "retry-after": "5" }).end("eight watchers\n");
+    if (this.full || this.watchers.size >= WATCHERS_MAX) return response.writeHead(503, { ...HEADERS, "retry-after": "5" }).end("eight watchers\n");
     this.opened += 1;
     const view = query.get("view") ?? "now";
     const asked = { sort: query.get("sort") ?? "worst", filter: query.get("filter") ?? "", bad: query.get("bad") === "1", from: Number(query.get("from") ?? 0), rows: Number(query.get("rows") ?? 50), sent: new Set() };
@@ -110,7 +111,7 @@ export class FakeGateway {
     request.on("end", () => {
       const post = { path, authorization: request.headers.authorization, type: request.headers["content-type"], body: JSON.parse(body) };
       this.posts.push(post);
-      if (post.authorization !== "Bearer secret") return response.writeHead(401, HEADERS).end("the token is not right\n");
+      if (post.authorization !== "Bearer secret") return response.writeHead(401, { ...HEADERS, "content-type": "application/json" }).end(JSON.stringify({ error: "the token is not right" }));
       return response.writeHead(200, { ...HEADERS, "content-type": "application/json" })
         .end(JSON.stringify({ preview: post.body.dry_run ? "2 of 3 remain: about 400/s, demand is 380/s" : "done", id: "o2" }));
     });

@@ -3,7 +3,7 @@
 # file), then runs the script with node and Chromium. Nothing is skipped: what is missing fails.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
-modules=$1/dashboard-tests
+modules=$(cd "$1" && pwd)/dashboard-tests
 script=$2
 shift 2
 

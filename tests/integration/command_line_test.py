@@ -2,6 +2,8 @@
 
 import json
 import os
+import pathlib
+import re
 import resource
 import signal
 import subprocess
@@ -265,8 +267,16 @@ class CommandLine(ProcessTest):
         end = time.monotonic() + 20
         while "Ctrl-C" not in shown and time.monotonic() < end:
             shown += demo.child.stdout.readline()
-        self.assertIn("ceiling", shown)
-        port = int(shown.split("gateway  http://127.0.0.1:")[1].split()[0])
+        first = shown.splitlines()[0]
+        self.assertRegex(first, r"^dashboard  http://127\.0\.0\.1:\d+/$")
+        page = get(int(first.rstrip("/").rsplit(":", 1)[1]),
+                   headers={"accept": "text/html"})
+        self.assertIn(b"<!doctype html>", page.body.lower())
+        readme = (pathlib.Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+        printed = readme.split("prints what to try:\n\n```\n")[1].split("```")[0]
+        without_numbers = [re.sub(r":\d+|[\d.]+ MiB", "", text) for text in (shown, printed)]
+        self.assertTrue(without_numbers[0].startswith(without_numbers[1]), shown)
+        port = int(re.search(r"^gateway +http://127\.0\.0\.1:(\d+)$", shown, re.MULTILINE)[1])
         self.assertIn("curl -i http://127.0.0.1:%d/" % port, shown)
         self.assertIn(b"hello from replica", get(port).body)
         secure = shown.split("  curl -k ")[1].split()[0]

@@ -9,7 +9,7 @@ import time
 import unittest
 
 from fake_live import FakeLive
-from processes import WEIR, ProcessTest, Weir, wait_until
+from processes import WEIR, Origin, ProcessTest, Weir, start_traffic, wait_until
 from terminal import Terminal
 
 ESCAPE = "\x1b"
@@ -40,7 +40,7 @@ class TopTest(ProcessTest):
 
     def is_restored(self, shown):
         self.assertEqual(shown.attributes(), shown.before)
-        self.assertIn(LEAVE, shown.sent)
+        wait_until(lambda: LEAVE in shown.sent)  # its last bytes are on their way
         self.assertIn(b"\x1b[?25h", shown.sent[shown.sent.rindex(b"\x1b[?25l"):])
 
 
@@ -264,6 +264,120 @@ class Lines(TopTest):
             self.fake(path=path)
             printed = top("--admin", f"unix:{path}", "--once")
             self.assertEqual(printed.returncode, 0, printed.stderr)
+
+
+class RealGateway(TopTest):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="weir-top-")
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def gateway(self, origins, extra):
+        self.origins = [self.started(origin) for origin in origins]
+        return self.started(Weir(config=self.app_config([one.port for one in self.origins],
+                                                        extra)))
+
+    def top(self, *arguments):
+        return self.started(Terminal(WEIR, "top", *arguments, cols=120))
+
+    def test_an_overload_is_shown(self):
+        gateway = self.gateway([Origin(workers=4, service_ms=20)], """
+[admission.limit]
+policy = "fixed"
+initial_limit = 8
+max_limit = 8
+""")
+        load = start_traffic(gateway.port, 60, ["/:1000"], connections=50)
+        self.addCleanup(load.stdout.close)
+        self.addCleanup(load.wait)
+        self.addCleanup(load.kill)
+        where = ("--admin", f"127.0.0.1:{gateway.admin}")
+
+        def overloaded():
+            once = top(*where, "--once", "--json")
+            self.assertEqual(once.returncode, 0, once.stderr)
+            tick = json.loads(once.stdout)
+            return tick if tick["state"] == "OVERLOADED" else None
+        tick = wait_until(overloaded)
+        self.assertEqual(tick["verdict"]["upstream"], "app")
+        self.assertTrue(tick["verdict"]["sentence"])
+        self.assertGreater(tick["upstreams"][0]["refused"], 0)
+        shown = self.top(*where)
+        self.shows(shown, "[1 Now]")
+        wait_until(lambda: shown.lines()[0].startswith("OVERLOADED"))
+        self.shows(shown, "app        OVERLOADED")
+        shown.type("2")
+        self.shows(shown, "overload")
+
+    def drains(self, shown, gateway, who):
+        """d asks with what the gateway says, n leaves it, y does it."""
+        shown.type("4")
+        self.shows(shown, "[4 Replicas]")
+        self.shows(shown, f"127.0.0.1:{self.origins[2].port}")
+        self.shows(shown, "d drain")
+        shown.type("d")
+        self.shows(shown, "2 of 3 remain")
+        shown.type("n")
+        self.shows(shown, "nothing was drained")
+        shown.type("d")
+        self.shows(shown, "2 of 3 remain")
+        shown.type("y")
+        self.shows(shown, " drains: ")
+        gateway.line_with(rf"action drain app 127.0.0.1:\d+ for 10m by {who}: done, o1")
+        self.shows(shown, "draining")
+        self.assertEqual(gateway.metric('weir_override_active{action="drain"}'), 1)
+
+    def three(self, admin):
+        return self.gateway([Origin(service_ms=1) for _ in range(3)], "[admin]\n" + admin)
+
+    def with_token(self):
+        self.token = os.path.join(self.folder, "token")
+        for path, token in ((self.token, "ab" * 32), (self.token + ".wrong", "cd" * 32)):
+            with open(path, "w", encoding="ascii",
+                      opener=lambda p, f: os.open(p, f, 0o600)) as file:
+                file.write(token + "\n")
+        return self.three(f'actions = "token"\ntoken_file = "{self.token}"\n')
+
+    def test_d_drains_with_the_token(self):
+        gateway = self.with_token()
+        shown = self.top("--admin", f"127.0.0.1:{gateway.admin}", "--token-file", self.token)
+        self.drains(shown, gateway, "token")
+
+    def test_d_says_that_it_needs_the_token_or_another_one(self):
+        gateway = self.with_token()
+        where = ("--admin", f"127.0.0.1:{gateway.admin}")
+        shown = self.top(*where)
+        shown.type("4d")
+        self.shows(shown, "actions need the token: weir top --token-file FILE")
+        self.assertNotIn("d drain", shown.text())
+        wrong = self.top(*where, "--token-file", self.token + ".wrong")
+        self.shows(wrong, "[1 Now]")
+        wrong.type("4")
+        self.shows(wrong, f"127.0.0.1:{self.origins[0].port}")
+        wrong.type("d")
+        self.shows(wrong, "not possible: ")
+        self.shows(wrong, "token")
+        failed = top(*where, "--once", "--token-file", self.token + ".none")
+        self.assertEqual(failed.returncode, 2)
+        self.assertIn(b"cannot read the token", failed.stderr)
+
+    def test_d_drains_over_the_socket(self):
+        path = os.path.join(self.folder, "actions.sock")
+        gateway = self.three(f'actions = "socket"\nactions_socket = "{path}"\n')
+        tcp = self.top("--admin", f"127.0.0.1:{gateway.admin}")
+        self.shows(tcp, "[1 Now]")
+        tcp.type("4d")
+        self.shows(tcp, "actions need the gateway's socket: weir top --admin unix:PATH")
+        shown = self.top("--admin", "unix:" + path)
+        self.drains(shown, gateway, f"uid {os.getuid()}")
+
+    def test_the_configuration_says_where_and_with_which_token(self):
+        gateway = self.with_token()
+        config = os.path.join(self.folder, "top.toml")
+        with open(config, "w", encoding="utf-8") as file:
+            file.write(self.app_config([1], f'[admin]\nlisten = "127.0.0.1:{gateway.admin}"\n'
+                                            f'actions = "token"\ntoken_file = "{self.token}"\n'))
+        self.drains(self.top("--config", config), gateway, "token")
 
 
 if __name__ == "__main__":

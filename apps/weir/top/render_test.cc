@@ -199,6 +199,9 @@ TEST(TopRender, AsksBeforeItDrains) {
   UiState ui;
   ui.page = Page::kReplicas;
   EXPECT_EQ(render(snapshot, ui, good_link(), {80, 24}).lines[23].plain().substr(0, 9),
+            "1-6 page ");
+  ui.has_socket = true;
+  EXPECT_EQ(render(snapshot, ui, good_link(), {80, 24}).lines[23].plain().substr(0, 9),
             "d drain  ");
   ui.drain = {.step = DrainStep::kOffered,
               .upstream = "app",

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include <nlohmann/json.hpp>
 
@@ -208,7 +209,9 @@ LimitPage limit_from(const Json& json) {
   return out;
 }
 
-void take_replica(Replica& to, const std::vector<std::string>& columns, const Json& row) {
+/// True if the row has brought its spark.
+bool take_replica(Replica& to, const std::vector<std::string>& columns, const Json& row) {
+  bool has_spark = false;
   for (std::size_t i = 0; i < columns.size(); ++i) {
     const std::string& name = columns[i];
     const Json& value = item(row, i);
@@ -224,11 +227,14 @@ void take_replica(Replica& to, const std::vector<std::string>& columns, const Js
     if (name == "hedges") to.hedges = number(value);
     if (name == "hedge_wins") to.hedge_wins = number(value);
     if (name == "weight") to.weight = number(value);
+    if (name == "quiet") to.quiet = value == true;
     if (name != "spark" || !value.is_array()) continue;
     to.spark.clear();
     for (const Json& one : value) to.spark.push_back(number(one));
-    keep_last(to.spark, kSparkMax);
+    keep_last(to.spark, kReplicaSparkMax);
+    has_spark = true;
   }
+  return has_spark;
 }
 
 void take_replicas(Snapshot& snapshot, const Json& json) {
@@ -247,17 +253,24 @@ void take_replicas(Snapshot& snapshot, const Json& json) {
   }
   const auto at = std::find(snapshot.replica_columns.begin(), snapshot.replica_columns.end(), "id");
   const auto id_at = static_cast<std::size_t>(at - snapshot.replica_columns.begin());
+  std::set<std::int64_t> begun;  // their sparks end with this second already
   if (const Json& rows = member(json, "rows"); rows.is_array()) {
     for (const Json& row : rows) {
-      Replica& replica = page.known[id_of(item(row, id_at))];
-      replica.id = id_of(item(row, id_at));
-      const bool had_spark = !replica.spark.empty();
-      take_replica(replica, snapshot.replica_columns, row);
-      if (had_spark) replica.spark.push_back(replica.p50_ms);
-      keep_last(replica.spark, 20);
+      const std::int64_t id = id_of(item(row, id_at));
+      Replica& replica = page.known[id];
+      replica.id = id;
+      if (take_replica(replica, snapshot.replica_columns, row)) begun.insert(id);
     }
   }
   page.order = list(member(json, "order"), id_of);
+  for (const std::int64_t id : page.order) {
+    const auto found = page.known.find(id);
+    if (found == page.known.end() || begun.contains(id)) continue;
+    // A row that is not sent is as before; one that is quiet has had no answer, so its p50 is old.
+    Replica& replica = found->second;
+    replica.spark.push_back(replica.quiet ? 0 : replica.p50_ms);
+    keep_last(replica.spark, kReplicaSparkMax);
+  }
   std::erase_if(page.known, [&](const auto& one) {
     return std::find(page.order.begin(), page.order.end(), one.first) == page.order.end();
   });
@@ -314,7 +327,8 @@ void take_hello(Snapshot& to, const Json& json) {
   }
   to.events.clear();
   add_events(to, member(json, "events"));
-  if (!to.has_tick) to.now = number(json, "now");
+  to.hello_now = number(json, "now");
+  if (!to.has_tick) to.now = to.hello_now;
 }
 
 void take_sparks(Snapshot& to) {
@@ -322,6 +336,7 @@ void take_sparks(Snapshot& to) {
   for (const UpstreamNow& upstream : to.now_of) {
     Spark& spark = next[upstream.name];
     spark = std::move(to.spark[upstream.name]);
+    if (to.now <= to.hello_now) continue;  // hello's last minute ends with its own second
     spark.offered.push_back(upstream.now.offered);
     spark.refused.push_back(upstream.now.refused);
     keep_last(spark.offered, kSparkMax);

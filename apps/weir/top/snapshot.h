@@ -132,7 +132,8 @@ struct Replica {
   double hedge_wins = 0;
   double weight = 0;
   std::string zone;
-  std::deque<double> spark;  // p50 of the last 20 s
+  bool quiet = false;        // no answer in the last second: p50_ms is older
+  std::deque<double> spark;  // p50 of the last 20 s; 0: no answer
 };
 
 struct HistogramBin {
@@ -200,6 +201,7 @@ struct Snapshot {
   std::deque<LiveEvent> events;  // oldest first
 
   bool has_tick = false;
+  double hello_now = 0;  // the second in which the stream was opened
   double now = 0;
   std::string state;
   bool draining = false;
@@ -224,6 +226,7 @@ struct Snapshot {
 inline constexpr std::size_t kHistoryMax = 900;
 inline constexpr std::size_t kEventsMax = 256;
 inline constexpr std::size_t kSparkMax = 60;
+inline constexpr std::size_t kReplicaSparkMax = 20;
 
 /// Takes one message of the stream: `hello` begins anew and keeps what only ticks carry, so that
 /// the screen does not go blank; `tick` goes on. False: it is none of ours, nothing changed.

@@ -61,6 +61,37 @@ TEST(TopSnapshot, KeepsWhatASecondTickLeavesOut) {
   EXPECT_EQ(snapshot.memory.hints.size(), 2U);
 }
 
+TEST(TopSnapshot, ReplicasGoOnSecondBySecond) {
+  const nlohmann::json messages = sample("sick_replica");
+  nlohmann::json tick = sample_tick(messages, Page::kReplicas);
+  tick["replicas"]["columns"] = {"id", "p50_ms", "quiet", "spark"};
+  tick["replicas"]["order"] = {7};
+  Snapshot snapshot = snapshot_of(messages, Page::kNow);
+  const auto then = [&](const nlohmann::json& rows) {
+    tick["replicas"]["rows"] = rows;
+    EXPECT_TRUE(apply_message(snapshot, "tick", tick.dump()));
+    return snapshot.replicas.known.at(7).spark;
+  };
+  using Line = std::deque<double>;
+  const nlohmann::json none = nlohmann::json::array();
+  EXPECT_EQ(then({{7, 3, false, {1, 3}}}), (Line{1, 3})) << "the line ends with this second";
+  EXPECT_EQ(then(none), (Line{1, 3, 3})) << "a row that is not sent is as before";
+  EXPECT_EQ(then({{7, 9, false, nullptr}}), (Line{1, 3, 3, 9}));
+  EXPECT_EQ(then({{7, 9, true, nullptr}}), (Line{1, 3, 3, 9, 0})) << "no answer, so no new p50";
+  EXPECT_EQ(then(none), (Line{1, 3, 3, 9, 0, 0}));
+}
+
+TEST(TopSnapshot, TheLastMinuteOfHelloEndsWithItsOwnSecond) {
+  nlohmann::json messages = sample("overloaded");
+  messages["hello"]["spark"]["app"] = {{"offered", {1, 2}}, {"refused", {0, 0}}};
+  messages["tick"]["now"] = messages["hello"]["now"];
+  Snapshot snapshot = snapshot_of(messages, Page::kNow);
+  EXPECT_EQ(snapshot.spark.at("app").offered, (std::deque<double>{1, 2}));
+  messages["tick"]["now"] = messages["hello"]["now"].get<int>() + 1;
+  EXPECT_TRUE(apply_message(snapshot, "tick", messages["tick"].dump()));
+  EXPECT_EQ(snapshot.spark.at("app").offered, (std::deque<double>{1, 2, 1260}));
+}
+
 TEST(TopSnapshot, BeginsAnewWithHello) {
   Snapshot snapshot = sample_snapshot("sick_replica", Page::kReplicas);
   EXPECT_TRUE(apply_message(snapshot, "hello", sample("idle")["hello"].dump()));

@@ -1,6 +1,7 @@
 #include "ui_state.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "text.h"
 
@@ -56,12 +57,22 @@ UiState next_upstream(UiState state, const Snapshot& snapshot) {
   return state;
 }
 
+/// Empty: actions can be asked for.
+std::string why_no_actions(const UiState& state, const Snapshot& snapshot) {
+  if (state.read_only) return "--read-only: no actions";
+  if (snapshot.actions == "token") {
+    return state.has_token ? "" : "actions need the token: weir top --token-file FILE";
+  }
+  if (snapshot.actions == "socket") {
+    return state.has_socket ? "" : "actions need the gateway's socket: weir top --admin unix:PATH";
+  }
+  return "this gateway takes no actions: set admin.actions in its configuration";
+}
+
 UiState ask_for_drain(UiState state, const Snapshot& snapshot) {
   const int at = state.scroll - static_cast<int>(snapshot.replicas.from);
-  if (state.read_only) {
-    state.note = "--read-only: no actions";
-  } else if (!offers_actions(state, snapshot)) {
-    state.note = "this gateway takes no actions: set admin.actions in its configuration";
+  if (std::string why = why_no_actions(state, snapshot); !why.empty()) {
+    state.note = std::move(why);
   } else if (state.page != Page::kReplicas) {
     state.note = "d drains the replica that is chosen on page 4";
   } else if (at >= 0 && at < static_cast<int>(snapshot.replicas.order.size())) {
@@ -218,7 +229,7 @@ UiState on_key(UiState state, const Key& key, const Snapshot& snapshot) {
 }
 
 bool offers_actions(const UiState& state, const Snapshot& snapshot) {
-  return !state.read_only && !snapshot.actions.empty() && snapshot.actions != "off";
+  return why_no_actions(state, snapshot).empty();
 }
 
 UiState with_window(UiState state) {

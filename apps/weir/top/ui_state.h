@@ -53,9 +53,11 @@ struct UiState {
   bool help = false;
   bool typing = false;  // the filter
   std::string typed;
-  int scroll = 0;          // lines of the page, or the chosen replica
-  int replicas_from = 0;   // where the list that is asked for begins
-  bool read_only = false;  // no actions are offered
+  int scroll = 0;           // lines of the page, or the chosen replica
+  int replicas_from = 0;    // where the list that is asked for begins
+  bool read_only = false;   // no actions are offered
+  bool has_token = false;   // for a gateway whose actions need one
+  bool has_socket = false;  // actions are asked for over a Unix socket
   DrainWish drain;
   bool quit = false;
   bool suspend = false;
@@ -71,7 +73,7 @@ struct UiState {
 
 [[nodiscard]] UiState on_key(UiState state, const Key& key, const Snapshot& snapshot);
 
-/// Whether the gateway takes actions, and the user wants to be offered any.
+/// Whether the gateway takes actions, from here, and the user wants to be offered any.
 [[nodiscard]] bool offers_actions(const UiState& state, const Snapshot& snapshot);
 
 /// `state` with the list of replicas asked for around the chosen one.

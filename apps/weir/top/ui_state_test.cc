@@ -82,13 +82,26 @@ TEST_F(UiStateTest, DrainsOnlyAfterAYesToAQuestion) {
   EXPECT_EQ(after("4d").note,
             "this gateway takes no actions: set admin.actions in its configuration");
   snapshot_.actions = "token";
-  EXPECT_EQ(after("1d").note, "d drains the replica that is chosen on page 4");
-  UiState reader;
+  UiState able;
+  EXPECT_EQ(after("4d").note, "actions need the token: weir top --token-file FILE");
+  able.has_socket = true;
+  EXPECT_EQ(after("4d", able).note, "actions need the token: weir top --token-file FILE");
+  snapshot_.actions = "socket";
+  EXPECT_EQ(after("4d").note, "actions need the gateway's socket: weir top --admin unix:PATH");
+  EXPECT_TRUE(offers_actions(able, snapshot_));
+  able = {};
+  able.has_token = true;
+  EXPECT_EQ(after("4d", able).note,
+            "actions need the gateway's socket: weir top --admin unix:PATH");
+  EXPECT_FALSE(offers_actions(able, snapshot_));
+  snapshot_.actions = "token";
+  EXPECT_EQ(after("1d", able).note, "d drains the replica that is chosen on page 4");
+  UiState reader = able;
   reader.read_only = true;
   EXPECT_EQ(after("4d", reader).note, "--read-only: no actions");
   EXPECT_EQ(after("4d", reader).drain.step, DrainStep::kNone);
 
-  UiState asked = after("4");
+  UiState asked = after("4", able);
   asked.scroll_max = 40;
   asked = after("jjd", asked);
   EXPECT_EQ(asked.drain.step, DrainStep::kAsked);
