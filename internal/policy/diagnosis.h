@@ -103,7 +103,7 @@ struct Diagnosis {
 ///
 /// Promises: equal seconds give equal diagnoses; without trouble the cause is `fine`; trouble that
 /// no rule explains is `unclear`. Reads no clock.
-/// Thread-safety: none. Cost: O(1) per second, every five seconds O(calm slots); no allocation;
+/// Thread-safety: none. Cost: O(1) per second, at the end of a slot O(calm slots); no allocation;
 /// about 6 KiB.
 class Diagnoser {
  public:
@@ -111,9 +111,8 @@ class Diagnoser {
   Diagnosis on_second(const ScopeSecond& second) noexcept;
 
  private:
-  static constexpr std::size_t kWindow = 5;       // seconds that are judged
-  static constexpr std::size_t kSlotSeconds = 5;  // one entry of the history
-  static constexpr std::size_t kSlots = 180;      // a quarter of an hour
+  static constexpr std::size_t kWindow = 5;   // seconds that are judged
+  static constexpr std::size_t kSlots = 180;  // a quarter of an hour, longer if little is asked
 
   struct History {
     std::array<float, kSlots> values{};
@@ -136,6 +135,7 @@ class Diagnoser {
   std::array<ScopeSecond, kWindow> last_{};
   std::size_t seconds_ = 0;
   ScopeSecond mean_{};  // of last_
+  bool replica_was_out_ = false;
   double silent_seconds_ = 0;
   ScopeSecond slot_{};  // sums of the slot that is being filled
   std::size_t slot_seconds_ = 0;

@@ -40,6 +40,16 @@ TEST_F(ActionTokenTest, AFileThatOthersMayUseIsRefused) {
   EXPECT_TRUE(with(kHex, 0400).has_value());
 }
 
+TEST_F(ActionTokenTest, ACredentialOfSystemdIsAccepted) {
+  const auto token = with(kHex, 0440);
+  ASSERT_EQ(token.has_value(), ::geteuid() == 0 && ::getegid() == 0) << "of root only";
+  if (!token) return;
+  ASSERT_EQ(::chown(path.c_str(), 0, 1), 0);
+  EXPECT_FALSE(ActionToken::read(path).has_value()) << "a group of others";
+  ASSERT_EQ(::chown(path.c_str(), 1, 0), 0);
+  EXPECT_FALSE(ActionToken::read(path).has_value()) << "of another user";
+}
+
 TEST_F(ActionTokenTest, AShortOrOtherTextIsRefusedAndNotRepeated) {
   for (const std::string& text :
        {std::string(), std::string("secret"), std::string(63, 'a'), std::string(65, 'a'),

@@ -203,13 +203,23 @@ void AdminHandler::watch(Reply& reply, bool head_only) {
   reply.watcher = std::make_unique<AdminWatcher>(*reply.stream, std::move(reply.page.feed),
                                                  bounds_.message_bytes);
   watchers_.add(*reply.watcher);
-  if (!begin(reply) || !reply.watcher->next_message()) cut(*reply.stream);
+  if (!begin(reply) || !reply.watcher->next_message()) cut_watcher(*reply.watcher);
+}
+
+void AdminHandler::cut_watcher(const AdminWatcher& watcher) {
+  if (watcher.too_long() > 0 && work_.say && !std::exchange(said_too_long_, true)) {
+    work_.say("weir: a watcher of the admin endpoint is cut off: its page has " +
+              std::to_string(watcher.too_long()) + " bytes, and there is memory for " +
+              std::to_string(bounds_.message_bytes) +
+              " as the configuration was at the start; a restart lays out more");
+  }
+  cut(watcher.stream());
 }
 
 void AdminHandler::on_second(TimePoint now) {
   if (work_.every_second) work_.every_second(now);
   for (AdminWatcher* slow : watchers_.next_messages()) {
-    if (slow != nullptr) cut(slow->stream());
+    if (slow != nullptr) cut_watcher(*slow);
   }
   next_second_ += work_.interval;
   if (next_second_ <= now) next_second_ = now + work_.interval;  // missed ones are left out

@@ -66,6 +66,7 @@ class AdminHandler final : public Handler {
   [[nodiscard]] bool has_bytes(const Reply& reply);
   bool cut_oldest(const Reply& newcomer, bool same_kind);
   void cut(ServerStream& stream);
+  void cut_watcher(const AdminWatcher& watcher);
   static void send(ServerStream& stream);
   static bool begin(Reply& reply);
   void drop(ServerStream& stream);
@@ -75,8 +76,9 @@ class AdminHandler final : public Handler {
   io::Loop& loop_;
   io::Timer second_;
   TimePoint next_second_{};
-  std::uint64_t bytes_ = 0;                   // of all pages not sent yet
-  std::size_t bodies_ = 0;                    // requests whose body is not complete
+  std::uint64_t bytes_ = 0;  // of all pages not sent yet
+  std::size_t bodies_ = 0;   // requests whose body is not complete
+  bool said_too_long_ = false;
   std::array<std::uint32_t, 4> unsent_of_{};  // by kind
   AdminWatchers watchers_;
   struct Unsent;

@@ -429,6 +429,11 @@ constexpr std::string_view kIndex =
     "                        how a request was decided, with the numbers of that moment\n"
     "  /recording?seconds=60 the newest decisions as a file for `weir replay`\n";
 
+/// A probe may ask by any name: these pages say nothing that another site may not know.
+bool is_health(std::string_view path) noexcept {
+  return path == "/healthz" || path == "/readyz";
+}
+
 AdminPage no_page() {
   return text_page("no such page; / lists them\n", 404);
 }
@@ -442,7 +447,7 @@ bool is_of_actions(std::string_view path) noexcept {
 
 AdminPage admin_page(const GatewayView& view, const AdminRequest& request, TimePoint now) {
   const AdminConfig config = view.admin_config();
-  if (!admin_host_allowed(request.host, config.hosts)) {
+  if (!is_health(request.path) && !admin_host_allowed(request.host, config.hosts)) {
     return text_page("the host " + std::string(request.host) +
                          " is not accepted here: use an IP address or localhost, or add the name "
                          "to admin.hosts\n",

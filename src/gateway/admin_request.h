@@ -99,6 +99,7 @@ struct AdminWork {
   AdminPages pages;
   std::function<void(TimePoint)> every_second{};  // before the messages for the watchers
   Duration interval = std::chrono::seconds(1);    // tests have shorter ones
+  std::function<void(const std::string&)> say{};  // a line for the operator
 };
 
 }  // namespace weir::inline v0::gateway

@@ -88,9 +88,16 @@ std::uint64_t admin_pages_bytes_max(const config::Config& config) noexcept {
   return 3072 * kKilo + largest_page(config);
 }
 
-std::uint64_t admin_message_bytes_max(const config::Config& config) noexcept {
+std::uint64_t admin_message_bytes_max(const config::Config& config) {
   const std::uint64_t upstreams = config.upstreams.size() + config.reload.upstreams_spare;
-  return (192 + 2 * upstreams + config.routes.size()) * kKilo;
+  std::uint64_t endpoints = 0;  // in the text of the configuration; a reload may add as many
+  for (const upstream::UpstreamConfig& upstream : config.upstreams) {
+    for (const upstream::SourceSpec& spec : upstream.endpoints) {
+      constexpr std::uint64_t kBeside = 12;  // quotes with their backslashes, a comma, a line end
+      endpoints += 2 * (spec.to_string().size() + kBeside);
+    }
+  }
+  return (192 + 2 * upstreams + config.routes.size()) * kKilo + endpoints;
 }
 
 std::uint64_t admin_worst_case_bytes(const config::Config& config) {

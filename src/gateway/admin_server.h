@@ -38,7 +38,7 @@ class AdminServer {
 /// The most bytes of pages that were made and not sent yet.
 [[nodiscard]] std::uint64_t admin_pages_bytes_max(const config::Config& config) noexcept;
 /// The most bytes of one message for a watcher.
-[[nodiscard]] std::uint64_t admin_message_bytes_max(const config::Config& config) noexcept;
+[[nodiscard]] std::uint64_t admin_message_bytes_max(const config::Config& config);
 /// The most memory it uses, in addition to what the process uses anyway.
 [[nodiscard]] std::uint64_t admin_worst_case_bytes(const config::Config& config);
 

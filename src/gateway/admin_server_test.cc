@@ -6,7 +6,10 @@
 
 #include <gtest/gtest.h>
 
+#include "weir/experimental/config/print.h"
+
 #include "gateway_testing.h"
+#include "live/live_json.h"
 
 namespace weir::gateway {
 namespace {
@@ -39,6 +42,19 @@ TEST(AdminServer, SendsPagesLargerThanItsBuffers) {
   EXPECT_EQ(client.get("/large?a=b").body, large);
   EXPECT_EQ(client.get("/large?a=b").body, large);
   server.stop();
+}
+
+TEST(AdminServer, AMessageMayHoldTheTextOfThousandsOfEndpoints) {
+  config::Config config;
+  config.upstreams.resize(1);
+  config.upstreams[0].name = "app";
+  for (int i = 0; i < 5000; ++i) {
+    config.upstreams[0].endpoints.push_back(*upstream::parse_source(
+        "replica-" + std::to_string(i) + ".example:443 weight=50 zone=eu-1"));
+  }
+  constexpr std::size_t kBeside = 64UL * 1024;
+  const std::string text = json_text({{"text", config::print_config(config)}});
+  EXPECT_LE(text.size() + kBeside, admin_message_bytes_max(config));
 }
 
 TEST(AdminServer, PagesThatNobodyReadsDoNotAddUp) {

@@ -8,7 +8,10 @@ bool AdminWatcher::next_message() {
   forget_taken();
   if (waiting_ == kWaitingMax) return false;
   std::string message = feed_->next();
-  if (message.size() > message_max_) return false;
+  if (message.size() > message_max_) {
+    too_long_ = message.size();
+    return false;
+  }
   unsent_ += message;
   ends_[waiting_++] = accepted_ + unsent_.size();
   send();

@@ -31,6 +31,8 @@ class AdminWatcher {
   /// Sends what the stream takes now.
   void send();
   [[nodiscard]] ServerStream& stream() const noexcept { return stream_; }
+  /// The length of the message that there is no memory for; 0 if there was none.
+  [[nodiscard]] std::size_t too_long() const noexcept { return too_long_; }
 
   ListHook<AdminWatcher> hook;
 
@@ -46,6 +48,7 @@ class AdminWatcher {
   std::uint64_t accepted_ = 0;                     // bytes, by the stream
   std::array<std::uint64_t, kWaitingMax> ends_{};  // of the messages that the kernel has not taken
   std::size_t waiting_ = 0;                        // how many
+  std::size_t too_long_ = 0;
 };
 
 /// All of them, at most kMost.

@@ -56,7 +56,12 @@ struct WatchedServer {
                                 return page;
                               },
                           .every_second = [this](TimePoint) { ++seconds; },
-                          .interval = interval}) {
+                          .interval = interval,
+                          .say =
+                              [this](const std::string& line) {
+                                said = line;
+                                ++said_lines;
+                              }}) {
     EXPECT_TRUE(server.start().has_value());
     port = parse_net_address(server.address())->port;
   }
@@ -78,6 +83,8 @@ struct WatchedServer {
 
   Tally tally;
   std::atomic<int> seconds{0};
+  std::string said;  // of the server's thread, until said_lines says that it is there
+  std::atomic<int> said_lines{0};
   AdminServer server;
   std::uint16_t port = 0;
 };
@@ -140,11 +147,18 @@ TEST(AdminWatchers, HealthAndMetricsAreAnsweredBesideAHundredThatNeverRead) {
   EXPECT_LE(admin.tally.most_of_one, 2);
 }
 
-TEST(AdminWatchers, AMessageAboveTheBoundEndsTheWatcher) {
-  WatchedServer admin(admin_message_bytes_max(WatchedServer::config()) + 1);
-  const std::unique_ptr<Client> client = admin.watcher();
-  EXPECT_TRUE(eventually([&] { return admin.tally.messages == 1; }));
-  EXPECT_TRUE(eventually([&] { return admin.tally.alive == 0; }));
+TEST(AdminWatchers, AMessageAboveTheBoundEndsTheWatcherAndIsSaidOnce) {
+  const std::uint64_t most = admin_message_bytes_max(WatchedServer::config());
+  WatchedServer admin(most + 1);
+  for (int i = 1; i <= 3; ++i) {
+    const std::unique_ptr<Client> client = admin.watcher();
+    EXPECT_TRUE(eventually([&] { return admin.tally.messages == i; }));
+    EXPECT_TRUE(eventually([&] { return admin.tally.alive == 0; }));
+  }
+  admin.server.stop();
+  EXPECT_EQ(admin.said_lines, 1);
+  EXPECT_THAT(admin.said, HasSubstr(std::to_string(most + 1) + " bytes"));
+  EXPECT_THAT(admin.said, HasSubstr("memory for " + std::to_string(most)));
 }
 
 TEST(AdminWatchers, HeadIsAnsweredWithoutAStream) {

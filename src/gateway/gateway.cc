@@ -266,7 +266,8 @@ Result<void, GatewayError> Gateway::Impl::listen(PassedSockets passed) {
                               [this](TimePoint now) {
                                 if (actions) actions->expire(now);
                                 history->second(now, io::unix_seconds());
-                              }});
+                              },
+                          .say = [this](const std::string& line) { operators->say(line); }});
     if (auto started_admin = admin->start(std::move(given->admin)); !started_admin) {
       admin.reset();
       return unexpected(cannot_listen(About::kAdmin, started_admin.error()));

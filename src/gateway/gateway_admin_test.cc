@@ -153,6 +153,29 @@ TEST_F(AdminTest, OnlyKnownHostsAreAnsweredAndAReloadAddsOne) {
   EXPECT_EQ(ask("evil.example").status, 200);
 }
 
+TEST_F(AdminTest, AProbeMayAskByAnyNameAndNobodyElseMay) {
+  config.admin.actions = ActionsMode::kSocket;
+  config.admin.actions_socket = ::testing::TempDir() + "/any_name_" + std::to_string(::getpid());
+  RunningGateway gateway(config);
+  const std::uint16_t port = parse_net_address(gateway->admin_listening())->port;
+  const auto ask = [&](const std::string& method, const std::string& path) {
+    return Client(port)
+        .ask(method + " " + path + " HTTP/1.1\r\nhost: evil.example\r\ncontent-length: 0\r\n\r\n")
+        .status;
+  };
+  EXPECT_EQ(ask("GET", "/healthz"), 200);
+  EXPECT_EQ(ask("GET", "/readyz"), 200);
+  for (const char* path : {"/",          "/metrics",   "/stats",    "/pools",
+                           "/actors",    "/endpoints", "/diagnose", "/live",
+                           "/config",    "/overrides", "/explain",  "/explain?id=x",
+                           "/recording", "/nothing",   "/healthz/", "/healthz/../stats",
+                           "//healthz",  "/readyz%2f", "/Healthz",  "/app.js"}) {
+    EXPECT_EQ(ask("GET", path), 421) << path;
+  }
+  EXPECT_EQ(ask("POST", "/actions/reload"), 421);
+  EXPECT_EQ(ask("POST", "/healthz"), 405);
+}
+
 TEST_F(AdminTest, EveryPageTellsBrowsersToKeepToIt) {
   RunningGateway gateway(config);
   const std::uint16_t port = parse_net_address(gateway->admin_listening())->port;

@@ -6,9 +6,11 @@
 #include <vector>
 
 #include "weir/experimental/gateway/version.h"
+#include "weir/experimental/io/memory_reader.h"
 #include "weir/policy/retry_hint.h"
 
 #include "admin_pages.h"
+#include "io/process_stats.h"
 #include "live/live_sampler.h"
 #include "metrics/metric.h"
 #include "upstream_metrics.h"
@@ -469,6 +471,12 @@ void Scrape::process() {
   overrides();
   page_.single(kDraining, view_.draining.load() ? 1U : 0U);
   page_.single(kStartTime, static_cast<double>(view_.started_unix_seconds));
+  const io::ProcessStats own = io::process_stats();
+  page_.single(kProcessStartTime, static_cast<double>(view_.started_unix_seconds));
+  page_.single(kProcessResidentMemory, io::own_resident_bytes());
+  page_.single(kProcessCpu, own.cpu_seconds);
+  page_.single(kProcessOpenFds, own.open_fds);
+  page_.single(kProcessMaxFds, own.max_fds);
   page_.family(kBuildInfo);
   page_.sample({version()}, 1U);
 }

@@ -47,6 +47,25 @@ TEST(OperatorLog, AScopeThatGoesAndComesBackCountsFromZero) {
   EXPECT_EQ(log.moves("a").up, 0U);
 }
 
+TEST(OperatorLog, AVerdictIsSaidWithWhatItRestsOnAndWhatToDo) {
+  const std::string path =
+      (std::filesystem::temp_directory_path() / ("weir_verdict_" + std::to_string(::getpid())))
+          .string();
+  auto writer = io::LineWriter::open({.path = path});
+  ASSERT_TRUE(writer.has_value());
+  OperatorLog log({"app"}, writer->get());
+  log.on_verdict("app", policy::Cause::kServiceSlower, "p50 80 ms, usually 20 ms");
+  log.on_verdict("app", policy::Cause::kFine, "p50 20 ms");
+  (*writer)->stop();
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  EXPECT_THAT(text.str(),
+              HasSubstr("weir: app: service_slower: the service is slower than it was at the same "
+                        "demand (p50 80 ms, usually 20 ms); look for what changed in the service"));
+  EXPECT_THAT(text.str(), HasSubstr("as fast as usual (p50 20 ms)\n")) << "nothing to do";
+  std::filesystem::remove(path);
+}
+
 TEST(OperatorLog, SaysWhatHappenedInWords) {
   const std::string path =
       (std::filesystem::temp_directory_path() / ("weir_log_" + std::to_string(::getpid())))

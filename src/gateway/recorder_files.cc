@@ -4,6 +4,8 @@
 #include <filesystem>
 #include <utility>
 
+#include <sys/stat.h>
+
 #include "weir/base/errno_text.h"
 #include "weir/base/number_text.h"
 
@@ -12,15 +14,37 @@ namespace {
 
 constexpr std::string_view kSuffix = ".weirrec";
 constexpr std::string_view kRunning = "running.weirrec";
+constexpr std::string_view kOverload = "overload-";
+constexpr std::string_view kEnded = "ended-";
 constexpr Duration kTryAgain = std::chrono::seconds(60);
 
-/// The seconds in the name of a file that is kept; nothing for other files.
-std::optional<std::int64_t> kept_since(std::string_view name) {
-  const bool kept = name.starts_with("overload-") || name.starts_with("ended-");
-  if (!kept || !name.ends_with(kSuffix)) return std::nullopt;
+/// The seconds and the number in the name of a file of that kind, "overload-1790000000.2.weirrec";
+/// nothing for other files.
+using Age = std::pair<std::int64_t, std::int64_t>;
+std::optional<Age> age_of(std::string_view name, std::string_view kind) {
+  if (!name.starts_with(kind) || !name.ends_with(kSuffix)) return std::nullopt;
   name.remove_suffix(kSuffix.size());
-  name.remove_prefix(name.find('-') + 1);
-  return parse_number<std::int64_t>(name.substr(0, name.find('.')));
+  name.remove_prefix(kind.size());
+  const std::size_t dot = std::min(name.find('.'), name.size());
+  const auto seconds = parse_number<std::int64_t>(name.substr(0, dot));
+  if (!seconds) return std::nullopt;
+  std::optional<std::int64_t> number = 1;
+  if (dot < name.size()) number = parse_number<std::int64_t>(name.substr(dot + 1));
+  return number ? std::optional(Age{*seconds, *number}) : std::nullopt;
+}
+
+/// The files of that kind, the oldest first.
+std::vector<std::pair<Age, std::string>> files_of(const std::string& folder,
+                                                  std::string_view kind) {
+  std::vector<std::pair<Age, std::string>> found;
+  std::error_code error;
+  for (std::filesystem::directory_iterator it(folder, error), end; !error && it != end;
+       it.increment(error)) {
+    const std::string name = it->path().filename().string();
+    if (const auto age = age_of(name, kind)) found.emplace_back(*age, name);
+  }
+  std::sort(found.begin(), found.end());
+  return found;
 }
 
 }  // namespace
@@ -55,13 +79,20 @@ bool RecorderFiles::ready(Duration now) {
 }
 
 Result<void, std::errc> RecorderFiles::open() {
-  move_away(path(std::string(kRunning)), "ended");
+  constexpr mode_t kOwnerOnly = 0700;
+  static_cast<void>(::mkdir(setup_.config.folder.c_str(), kOwnerOnly));  // if it is not there
+  const std::string running = path(std::string(kRunning));
+  std::error_code ignored;
+  if (std::filesystem::exists(running, ignored)) {
+    std::filesystem::rename(running, new_path(kEnded), ignored);
+    remove_oldest(kEnded, kEndedMax);
+  }
   policy::RecordingHeader header = setup_.header(0);
   const std::uint64_t bytes = setup_.config.file_bytes;
   first_ = policy::encode_header(header).size();
   header.capacity = places_ = (bytes - std::min(bytes, first_)) / policy::kDecisionBytes;
   if (places_ == 0) return unexpected(std::errc::file_too_large);
-  auto file = io::RecordFile::create(path(std::string(kRunning)), bytes);
+  auto file = io::RecordFile::create(running, bytes);
   if (!file) return unexpected(file.error());
   if (auto done = file->write(0, policy::encode_header(header)); !done) return done;
   file_ = std::move(*file);
@@ -79,9 +110,11 @@ Result<void, std::errc> RecorderFiles::put(std::span<const policy::DecisionWords
     std::string bytes;
     bytes.reserve(count * policy::kDecisionBytes);
     for (const policy::DecisionWords& words : decisions.first(count)) {
-      const auto decision = policy::unpack(words);
-      policy::append_decision(bytes,
-                              decision ? policy::pack(policy::with_tags(*decision, key_)) : words);
+      auto decision = policy::unpack(words);
+      if (decision) decision = policy::with_tags(*decision, key_);
+      policy::append_decision(bytes, decision ? policy::pack(*decision) : words);
+      if (!decision || !overload_) continue;
+      if (const auto taken = overload_->take(*decision); !taken) freeze_failed(taken.error());
     }
     auto done = file_->write(first_ + next_ * policy::kDecisionBytes, bytes);
     if (!done) return done;
@@ -93,6 +126,7 @@ Result<void, std::errc> RecorderFiles::put(std::span<const policy::DecisionWords
 
 void RecorderFiles::failed(std::errc why, Duration now) {
   file_.reset();
+  overload_.reset();  // its tags are made of those of the running file
   try_again_ = now + kTryAgain;
   if (failing_.exchange(true)) return;
   setup_.say("the decision recorder cannot write in " + setup_.config.folder + ": " +
@@ -101,15 +135,37 @@ void RecorderFiles::failed(std::errc why, Duration now) {
 
 void RecorderFiles::watch_overload(bool overloaded, Duration now) {
   const bool begins = !std::exchange(overloaded_, overloaded) && overloaded;
-  if (began_ && now >= *began_ + kAround) {
-    freeze(now);
+  const bool over = began_ && now >= *began_ + OverloadFile::kAround;
+  if (overload_) {
+    const auto done = over ? overload_->finish() : overload_->flush();
+    if (!done) freeze_failed(done.error());
+  }
+  if (over) {
+    overload_.reset();
     began_.reset();
   }
-  if (begins && !began_) began_ = now;
+  if (begins && !began_) {
+    began_ = now;
+    if (file_) freeze(now);
+  }
 }
 
-/// The decisions of the running file that ended around the beginning of the overload.
-Result<void, std::errc> RecorderFiles::each_around(const Visit& visit) {
+void RecorderFiles::freeze(Duration begin) {
+  const std::uint64_t most = 2 * places_;
+  auto made = OverloadFile::create({.path = new_path(kOverload),
+                                    .header = setup_.header(0),
+                                    .key = new_key(),
+                                    .begin = begin,
+                                    .records_max = most});
+  if (!made) return freeze_failed(made.error());
+  overload_ = std::move(*made);
+  ++frozen_;
+  remove_oldest(kOverload, setup_.config.files_max);
+  if (const auto done = copy_running(); !done) freeze_failed(done.error());
+}
+
+/// Gives the decisions of the running file to that of the overload.
+Result<void, std::errc> RecorderFiles::copy_running() {
   constexpr std::uint64_t kPerChunk = kChunkBytes / policy::kDecisionBytes;
   std::string chunk;
   for (std::uint64_t at = 0; at < places_; at += kPerChunk) {
@@ -122,67 +178,34 @@ Result<void, std::errc> RecorderFiles::each_around(const Visit& visit) {
          i += policy::kDecisionBytes) {
       const auto one = policy::unpack(policy::words_at(bytes.subspan(i, policy::kDecisionBytes)));
       if (!one) continue;
-      const Duration from_begin = one->ended_at() - *began_;
-      if (from_begin >= -kAround && from_begin <= kAround) visit(*one);
+      if (auto taken = overload_->take(*one); !taken) return taken;
     }
   }
-  return {};
+  return overload_->flush();
 }
 
-void RecorderFiles::freeze(Duration now) {
-  if (!file_) return;
-  std::uint64_t count = 0;
-  auto done = each_around([&](const policy::RecordedDecision&) { ++count; });
-  if (!done) return failed(done.error(), now);
-  const std::string part = path("overload.part");
-  std::error_code ignored;
-  std::filesystem::remove(part, ignored);
-  const std::string head = policy::encode_header(setup_.header(count));
-  auto copy = io::RecordFile::create(part, head.size() + count * policy::kDecisionBytes);
-  if (!copy) return failed(copy.error(), now);
-  done = copy->write(0, head);
-  const SipKey key = new_key();
-  std::uint64_t offset = head.size();
-  std::string bytes;
-  const auto flush = [&] {
-    if (done) done = copy->write(offset, bytes);
-    offset += bytes.size();
-    bytes.clear();
-  };
-  const auto read = each_around([&](const policy::RecordedDecision& one) {
-    policy::append_decision(bytes, policy::pack(policy::with_tags(one, key)));
-    if (bytes.size() >= kChunkBytes / 2) flush();
-  });
-  flush();
-  if (!read || !done) return failed(!read ? read.error() : done.error(), now);
-  move_away(part, "overload");
-  ++frozen_;
+void RecorderFiles::freeze_failed(std::errc why) {
+  overload_.reset();
+  setup_.say("the decision recorder cannot keep this overload in " + setup_.config.folder + ": " +
+             errno_text(why) + "; check the space on that disk");
 }
 
-/// Gives a finished file its name, which no other has, and makes room for it.
-void RecorderFiles::move_away(const std::string& from, const std::string& kind) {
-  std::error_code ignored;
-  if (!std::filesystem::exists(from, ignored)) return;
-  const std::string stem = path(kind + "-" + std::to_string(setup_.unix_seconds()));
-  std::string to = stem + std::string(kSuffix);
-  for (int n = 2; std::filesystem::exists(to, ignored) && n < 100; ++n) {
-    to = stem + "." + std::to_string(n) + std::string(kSuffix);
+/// A name that no other file has; of one second, a later file has a higher number.
+std::string RecorderFiles::new_path(std::string_view kind) const {
+  const std::int64_t now = setup_.unix_seconds();
+  std::int64_t number = 1;
+  for (const auto& [age, name] : files_of(setup_.config.folder, kind)) {
+    if (age.first == now) number = age.second + 1;
   }
-  std::filesystem::rename(from, to, ignored);
-  remove_oldest();
+  const std::string stem = path(std::string(kind) + std::to_string(now));
+  return stem + (number > 1 ? "." + std::to_string(number) : "") + std::string(kSuffix);
 }
 
-void RecorderFiles::remove_oldest() {
-  std::vector<std::pair<std::int64_t, std::string>> kept;
-  std::error_code error;
-  for (std::filesystem::directory_iterator it(setup_.config.folder, error), end;
-       !error && it != end; it.increment(error)) {
-    const std::string name = it->path().filename().string();
-    if (const auto since = kept_since(name)) kept.emplace_back(*since, name);
-  }
-  std::sort(kept.begin(), kept.end());
-  for (std::size_t i = 0; i + setup_.config.files_max < kept.size(); ++i) {
-    std::filesystem::remove(path(kept[i].second), error);
+void RecorderFiles::remove_oldest(std::string_view kind, std::size_t most) {
+  const auto kept = files_of(setup_.config.folder, kind);
+  std::error_code ignored;
+  for (std::size_t i = 0; i + most < kept.size(); ++i) {
+    std::filesystem::remove(path(kept[i].second), ignored);
   }
 }
 

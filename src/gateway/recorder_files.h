@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "weir/base/rng.h"
@@ -14,6 +15,7 @@
 #include "weir/experimental/gateway/gateway_config.h"
 
 #include "io/record_file.h"
+#include "overload_file.h"
 #include "policy/recording.h"
 
 namespace weir::inline v0::gateway {
@@ -25,14 +27,19 @@ namespace weir::inline v0::gateway {
 ///                                begin; SECONDS is Unix time
 ///   ended-SECONDS.weirrec        the running file of a process before this one
 ///
-/// Of the last two at most files_max are kept; the oldest is removed. The tags of two files cannot
-/// be compared: each file has a key of its own, which is forgotten.
+/// At most files_max of overloads are kept, and kEndedMax of earlier processes, so that a process
+/// that is restarted over and over does not remove what was kept of an overload; the oldest is
+/// removed. The tags of two files cannot be compared: each file has a key of its own, which is
+/// forgotten.
+/// When an overload begins, the minute before it is copied at once: a minute later, the running
+/// file may have other decisions in its place. What comes after is added while it comes.
 /// Promises: whatever the disk does, decisions are lost and counted, and the reason is said once;
-/// it is tried again after a minute. Thread-safety: one thread; stats() any.
-/// Cost: blocks on the disk; 1 MiB while an overload is copied.
+/// it is tried again after a minute. A file of an overload is at most twice as large as the running
+/// one. Thread-safety: one thread; stats() any.
+/// Cost: blocks on the disk; 2 MiB while an overload is copied.
 class RecorderFiles {
  public:
-  static constexpr Duration kAround = std::chrono::seconds(60);
+  static constexpr std::size_t kEndedMax = 2;
   static constexpr std::size_t kChunkBytes = std::size_t{1} << 20U;
 
   struct Setup {
@@ -63,11 +70,11 @@ class RecorderFiles {
   [[nodiscard]] Result<void, std::errc> open();
   [[nodiscard]] Result<void, std::errc> put(std::span<const policy::DecisionWords> decisions);
   void failed(std::errc why, Duration now);
-  void freeze(Duration now);
-  using Visit = std::function<void(const policy::RecordedDecision&)>;
-  [[nodiscard]] Result<void, std::errc> each_around(const Visit& visit);
-  void move_away(const std::string& from, const std::string& kind);
-  void remove_oldest();
+  void freeze(Duration begin);
+  [[nodiscard]] Result<void, std::errc> copy_running();
+  void freeze_failed(std::errc why);
+  [[nodiscard]] std::string new_path(std::string_view kind) const;
+  void remove_oldest(std::string_view kind, std::size_t most);
   [[nodiscard]] SipKey new_key() noexcept {
     return {.k0 = setup_.rng.next_u64(), .k1 = setup_.rng.next_u64()};
   }
@@ -80,7 +87,8 @@ class RecorderFiles {
   SipKey key_;
   Duration try_again_{};
   bool overloaded_ = false;
-  std::optional<Duration> began_;  // an overload whose minute after is not over
+  std::optional<Duration> began_;         // an overload whose minute after is not over
+  std::optional<OverloadFile> overload_;  // its file
   std::atomic<std::uint64_t> written_{0};
   std::atomic<std::uint64_t> lost_{0};
   std::atomic<std::uint64_t> frozen_{0};

@@ -104,6 +104,73 @@ TEST_F(RecorderFilesTest, AnOverloadIsKeptFromAMinuteBeforeToAMinuteAfter) {
   EXPECT_EQ(kept.decisions[0].actor, kept.decisions[1].actor);
 }
 
+TEST_F(RecorderFilesTest, TheMinuteBeforeIsKeptAlthoughTheRunningFileHoldsLess) {
+  // The running file has places for 52,000 decisions, 75 s of them.
+  constexpr std::size_t kEachSecond = 700;
+  RecorderFiles files = made();
+  for (int second = 0; second < 200; ++second) {
+    const Duration now = seconds(second);
+    files.write(std::vector<policy::DecisionWords>(kEachSecond, at(now)), 0, now);
+    files.watch_overload(second >= 100, now);
+  }
+  EXPECT_GT(read("running.weirrec").decisions.front().at, Duration(seconds(120)));
+  const policy::Recording kept = read("overload-1001.weirrec");
+  EXPECT_EQ(kept.decisions.size(), 121 * kEachSecond) << "each once";
+  EXPECT_EQ(kept.decisions.front().at, Duration(seconds(40)));
+  EXPECT_EQ(kept.decisions.back().at, Duration(seconds(160)));
+  EXPECT_EQ(kept.header.capacity, kept.decisions.size());
+  EXPECT_EQ(kept.decisions.front().actor, kept.decisions.back().actor)
+      << "an actor has one tag before the begin and after it";
+}
+
+TEST_F(RecorderFilesTest, AProcessThatEndsInTheMinuteAfterLeavesWhatCameUntilThen) {
+  {
+    RecorderFiles files = made();
+    for (int second = 0; second <= 130; ++second) {
+      const Duration now = seconds(second);
+      files.write(std::vector<policy::DecisionWords>{at(now)}, 0, now);
+      files.watch_overload(second >= 100, now);
+      if (second != 100) continue;
+      EXPECT_EQ(read("overload-1001.weirrec").decisions.size(), 61U) << "at once";
+    }
+  }
+  const policy::Recording kept = read("overload-1001.weirrec");
+  ASSERT_EQ(kept.decisions.size(), 91U);
+  EXPECT_EQ(kept.decisions.front().at, Duration(seconds(40)));
+  EXPECT_EQ(kept.decisions.back().at, Duration(seconds(130)));
+  EXPECT_EQ(kept.torn, 0U);
+  EXPECT_FALSE(kept.cut);
+}
+
+TEST_F(RecorderFilesTest, AFileOfAnOverloadIsAtMostTwiceAsLargeAsTheRunningOne) {
+  RecorderFiles files = made();
+  for (int second = 0; second < 200; ++second) {
+    const Duration now = seconds(second);
+    files.write(std::vector<policy::DecisionWords>(3000, at(now)), 0, now);
+    files.watch_overload(second >= 100, now);
+  }
+  EXPECT_LE(std::filesystem::file_size(folder + "/overload-1001.weirrec"), 4 * kMega);
+  const policy::Recording kept = read("overload-1001.weirrec");
+  EXPECT_LT(kept.decisions.front().at, Duration(seconds(84)));
+  EXPECT_GT(kept.decisions.back().at, Duration(seconds(116)));
+}
+
+TEST_F(RecorderFilesTest, AnOverloadThatCannotBeKeptDoesNotStopTheRunningFile) {
+  RecorderFiles files = made();
+  const std::vector<policy::DecisionWords> one = {at(seconds(1))};
+  files.write(one, 0, seconds(1));
+  std::filesystem::remove_all(folder);
+  for (int second = 2; second < 50; ++second) {
+    files.write(one, 0, seconds(second));
+    files.watch_overload(second % 2 == 0, seconds(second));
+  }
+  ASSERT_EQ(said.size(), 1U);
+  EXPECT_NE(said[0].find("cannot keep this overload"), std::string::npos) << said[0];
+  EXPECT_FALSE(files.stats().failing);
+  EXPECT_EQ(files.stats().written, 49U);
+  EXPECT_EQ(files.stats().frozen, 0U);
+}
+
 TEST_F(RecorderFilesTest, TheOldestFilesAreRemovedAndNoOthers) {
   std::ofstream(folder + "/notes-1.weirrec") << "of somebody else";
   RecorderFiles files = made();
@@ -129,8 +196,28 @@ TEST_F(RecorderFilesTest, TheFileOfTheProcessBeforeIsKept) {
   EXPECT_EQ(read("running.weirrec").decisions.size(), 0U);
 }
 
+TEST_F(RecorderFilesTest, AProcessThatIsRestartedOverAndOverDoesNotRemoveTheOverloads) {
+  for (int start = 0; start < 5; ++start) {
+    RecorderFiles files = made();
+    files.write(std::vector<policy::DecisionWords>{at(seconds(1))}, 0, seconds(1));
+    files.watch_overload(start == 0, seconds(1));
+  }
+  EXPECT_EQ(names(), (std::set<std::string>{"running.weirrec", "overload-1001.weirrec",
+                                            "ended-1004.weirrec", "ended-1005.weirrec"}));
+}
+
+TEST_F(RecorderFilesTest, OfTheFilesOfOneSecondTheFirstIsRemovedFirst) {
+  for (int start = 0; start < 12; ++start) {
+    RecorderFiles files = made();
+    unix_seconds = 1000;  // the next file is of 1001 again
+    files.write({}, 0, seconds(1));
+  }
+  EXPECT_EQ(names(), (std::set<std::string>{"running.weirrec", "ended-1001.10.weirrec",
+                                            "ended-1001.11.weirrec"}));
+}
+
 TEST_F(RecorderFilesTest, ADiskThatFailsIsSaidOnceAndTriedAgainAfterAMinute) {
-  config.folder = folder + "/later";
+  config.folder = folder + "/later/decisions";
   RecorderFiles files = made();
   const std::vector<policy::DecisionWords> one = {at(seconds(1))};
   for (int i = 0; i < 10; ++i) files.write(one, 0, seconds(i));
@@ -141,13 +228,23 @@ TEST_F(RecorderFilesTest, ADiskThatFailsIsSaidOnceAndTriedAgainAfterAMinute) {
   EXPECT_EQ(files.stats().lost, 10U);
   files.watch_overload(true, seconds(10));
   files.watch_overload(true, seconds(100));
-  std::filesystem::create_directory(config.folder);
+  std::filesystem::create_directory(folder + "/later");
   files.write(one, 0, seconds(59));
   EXPECT_TRUE(files.stats().failing) << "not yet";
   files.write(one, 0, seconds(61));
   EXPECT_FALSE(files.stats().failing);
   EXPECT_EQ(said.size(), 2U);
   EXPECT_EQ(files.stats().written, 1U);
+}
+
+TEST_F(RecorderFilesTest, TheLastFolderOfThePathIsMadeForItsOwnerOnly) {
+  config.folder = folder + "/decisions";
+  RecorderFiles files = made();
+  files.write({}, 0, seconds(1));
+  struct stat facts {};
+  ASSERT_EQ(::stat(config.folder.c_str(), &facts), 0);
+  EXPECT_EQ(facts.st_mode & 0777U, 0700U);
+  EXPECT_FALSE(files.stats().failing);
 }
 
 TEST_F(RecorderFilesTest, AFullDiskIsAnErrorBeforeAnythingIsWritten) {

@@ -31,17 +31,12 @@ std::string seconds_text(Duration time) {
   return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " s";
 }
 
-/// Since when every decision is there: the loop that overwrote most lately decides.
 std::string reach_of(const GatewayCore& core, TimePoint now) {
-  const std::vector<policy::DecisionWords> all = core.recorder.all();
-  if (all.empty()) return "the recorder is empty";
-  Duration oldest = Duration::max();
-  for (const policy::DecisionWords& words : all) {
-    if (const auto one = policy::unpack(words)) oldest = std::min(oldest, one->ended_at());
-  }
-  const Duration back = core.recorder.since_start(now) - oldest;
-  return "the recorder has the last " + std::to_string(all.size()) + " decisions and reaches " +
-         seconds_text(back) + " back";
+  const std::size_t count = core.recorder.all().size();
+  if (count == 0) return "the recorder is empty";
+  const Duration back = core.recorder.since_start(now) - core.recorder.complete_since();
+  return "the recorder has the last " + std::to_string(count) + " decisions and reaches " +
+         seconds_text(std::max(back, Duration(0))) + " back";
 }
 
 Json decision_json(const RecordedDecision& decision, const GatewayCore& core, TimePoint now) {

@@ -19,6 +19,9 @@ constexpr double kAtMaximum = 0.8;           // × the maximum: probes lower the
 constexpr double kSilentSeconds = 2;         // without any answer
 constexpr double kSilentLatencies = 4;       // or this × the usual latency
 constexpr std::uint32_t kClientsForOne = 4;  // fewer cannot say that one of them dominates
+constexpr std::size_t kSlotSeconds = 5;      // one entry of the history: at least so long,
+constexpr double kSlotRequests = 400;        // and until so much was asked, because fewer scatter
+constexpr std::size_t kSlotSecondsMax = 60;  // but no longer
 
 double all_refused(const ScopeSecond& s) noexcept {
   return s.refused_limit + s.refused_client + s.refused_memory + s.refused_own;
@@ -94,8 +97,10 @@ void Diagnoser::average() noexcept {
     double sum = 0;
     double count = 0;
   } worst;
+  replica_was_out_ = false;
   for (std::size_t i = 0; i < count; ++i) {
     add(sum, last_[i]);
+    replica_was_out_ = replica_was_out_ || last_[i].replicas_open < last_[i].replicas;
     worst.sum += last_[i].worst_replica;
     worst.count += last_[i].worst_replica > 0 ? 1 : 0;
   }
@@ -152,7 +157,10 @@ Cause Diagnoser::judge() const noexcept {
   if (silent()) return Cause::kUnreachable;
   const bool some_out = mean_.replicas_open < mean_.replicas;
   if (mean_.replicas > 0 && mean_.replicas_open == 0) return Cause::kUnreachable;
-  if (mean_.replicas > 1 && (some_out || mean_.worst_replica > kSickReplica)) {
+  // What a replica held while it was out is in the latencies of these seconds.
+  const bool of_one_that_was_out = replica_was_out_ && (refuses || slower());
+  if (mean_.replicas > 1 &&
+      (some_out || of_one_that_was_out || mean_.worst_replica > kSickReplica)) {
     return Cause::kSickReplica;
   }
   if (refuses && mean_.refused_client >= refused / 2) return Cause::kClient;
@@ -183,6 +191,7 @@ void Diagnoser::learn(const ScopeSecond& second) noexcept {
   add(slot_, second);
   slot_calm_ = slot_calm_ && calm(second);
   if (++slot_seconds_ < kSlotSeconds) return;
+  if (slot_.offered < kSlotRequests && slot_seconds_ < kSlotSecondsMax) return;
   const auto seconds = static_cast<double>(slot_seconds_);
   if (slot_.answered > 0) {
     throughput_.push(slot_.answered / seconds);

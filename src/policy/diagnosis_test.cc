@@ -77,6 +77,48 @@ TEST(Diagnosis, SilenceOfASlowServiceIsJudgedByItsOwnLatency) {
   EXPECT_EQ(diagnoser.on_second(s).cause, Cause::kUnreachable);
 }
 
+TEST(Diagnosis, AServiceThatFillsUpSlowlyDoesNotBecomeTheUsual) {
+  // 12 a second are asked of a service that answers 8, with room for many: nothing is refused until
+  // it is full. In five seconds, chance hides the difference.
+  for (const std::uint64_t seed : {1U, 2U, 3U, 4U, 5U}) {
+    Rng rng(seed);
+    const auto about = [&](int mean) {  // nearly as random arrivals are
+      double count = 0;
+      for (int i = 0; i < 8 * mean; ++i) count += rng.below(8) == 0 ? 1 : 0;
+      return count;
+    };
+    Diagnoser diagnoser;
+    int right = 0;
+    for (int i = 0; i < 300; ++i) {
+      ScopeSecond s;
+      s.offered = about(12);
+      s.answered = about(8);
+      s.latency_ms = i < 30 ? 2000 : 4000;
+      s.limit = s.in_flight = 30;
+      s.limit_max = 1024;
+      s.refused_limit = i < 30 ? 0 : 4;
+      const Cause cause = diagnoser.on_second(s).cause;
+      if (i >= 60 && cause == Cause::kDemand) ++right;
+    }
+    EXPECT_GE(right, 216) << "nine of ten; seed " << seed;
+  }
+}
+
+TEST(Diagnosis, WhatAReplicaHeldWhileItWasOutIsItsFault) {
+  Diagnoser diagnoser;
+  ScopeSecond s = usual_second();
+  s.replicas = s.replicas_open = 3;
+  for (int i = 0; i < 60; ++i) static_cast<void>(diagnoser.on_second(s));
+  s.replicas_open = 2;
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(diagnoser.on_second(s).cause, Cause::kSickReplica);
+  s.replicas_open = 3;
+  s.latency_ms = 100;
+  EXPECT_EQ(diagnoser.on_second(s).cause, Cause::kSickReplica) << "its answers come now";
+  s.latency_ms = 10;
+  for (int i = 0; i < 5; ++i) static_cast<void>(diagnoser.on_second(s));
+  EXPECT_EQ(diagnoser.on_second(s).cause, Cause::kFine);
+}
+
 TEST(Diagnosis, NothingAskedIsFine) {
   ScopeSecond s = usual_second();
   s.offered = s.answered = s.in_flight = s.latency_ms = 0;

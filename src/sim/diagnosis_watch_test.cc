@@ -1,5 +1,10 @@
 #include "diagnosis_watch.h"
 
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
 #include <gtest/gtest.h>
 
 #include "scenario_test_support.h"
@@ -8,6 +13,13 @@ namespace weir::sim {
 namespace {
 
 using policy::Cause;
+
+/// A file of the folder of scenarios.
+std::optional<std::string> in_scenarios(const std::string& name) {
+  std::ostringstream out;
+  out << std::ifstream(std::filesystem::path(WEIR_SCENARIO_DIR) / name).rdbuf();
+  return out.str();
+}
 
 TEST(DiagnosisWatch, EverySecondOfAServiceWithAdmissionIsDiagnosed) {
   const RunResult result = run_scenario(scenario_of(kPlain));  // 1200/s of 800 that it can do
@@ -21,6 +33,35 @@ TEST(DiagnosisWatch, AServiceWithoutAdmissionIsNot) {
   const std::size_t at = text.find("[service.admission]\n");
   const RunResult result = run_scenario(scenario_of(std::string(text).erase(at, 20)));
   EXPECT_TRUE(result.recorder.causes(0).empty());
+}
+
+TEST(DiagnosisWatch, AVerdictAboutAServiceWithoutAdmissionIsRefused) {
+  std::string text(kPlain);
+  text.erase(text.find("[service.admission]\n"), 20);
+  const FileSource none = [](const std::string&) { return std::optional<std::string>(); };
+  const auto read = read_scenario_text(
+      text + "[[verdict]]\nmeasure = \"diagnosed\"\ncause = \"fine\"\nmin = 0.9\n", "test.toml", {},
+      none);
+  ASSERT_FALSE(read.has_value());
+  EXPECT_NE(printed(read.error()).find("no admission"), std::string::npos) << printed(read.error());
+}
+
+TEST(DiagnosisWatch, EveryScenarioWithAdmissionSaysWhatIsDiagnosedOrWhyNot) {
+  std::size_t diagnosed = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(WEIR_SCENARIO_DIR)) {
+    if (entry.path().extension() != ".toml") continue;
+    const std::string name = entry.path().filename().string();
+    const auto read = read_scenario_text(*in_scenarios(name), name, {}, in_scenarios);
+    ASSERT_TRUE(read.has_value()) << printed(read.error());
+    const auto admits = [](const ServiceSpec& one) { return one.admission.has_value(); };
+    if (std::ranges::none_of(read->services, admits)) continue;
+    const bool judged = std::ranges::any_of(
+        read->verdicts, [](const VerdictSpec& one) { return one.measure == Measure::kDiagnosed; });
+    EXPECT_TRUE(judged || read->undiagnosed.size() >= 20)
+        << name << ": a verdict with measure = \"diagnosed\", or undiagnosed = \"why not\"";
+    diagnosed += judged ? 1 : 0;
+  }
+  EXPECT_GE(diagnosed, 40U);
 }
 
 TEST(DiagnosisWatch, AVerdictCountsTheSecondsOfItsSpan) {

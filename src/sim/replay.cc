@@ -40,6 +40,7 @@ class Assigner {
 
   /// Empty, or what is wrong.
   std::string set(std::string_view assignment) {
+    keys_.emplace_back(assignment.substr(0, assignment.find('=')));
     const std::size_t equals = assignment.find('=');
     const std::string_view key = assignment.substr(0, equals);
     if (equals == std::string_view::npos || key.empty()) {
@@ -56,7 +57,47 @@ class Assigner {
     return in(config_, config::config_options(), key, key, "admission.");
   }
 
+  /// Lets initial_limit follow the bounds that were set, unless it was set too: max_limit=64 asks
+  /// what a limit of at most 64 would have done, whatever the recorded initial_limit is. Returns
+  /// what that changed for the upstream.
+  std::vector<std::string> follow_bounds(std::string_view replayed) {
+    std::vector<std::string> changed;
+    const auto follow = [&](const std::string& owner, const LimitConfig& limit) {
+      const std::uint32_t initial = followed(limit, owner);
+      if (initial == limit.initial_limit) return std::optional<std::uint32_t>();
+      if (owner == kCommon || owner == "upstream." + std::string(replayed) + ".") {
+        changed.push_back(owner + "initial_limit=" + std::to_string(initial) +
+                          (initial < limit.initial_limit ? " (lowered with max_limit)"
+                                                         : " (raised with min_limit)"));
+      }
+      return std::optional(initial);
+    };
+    LimitConfig& common = config_.admission.limit;
+    common.initial_limit = follow(kCommon, common).value_or(common.initial_limit);
+    for (upstream::UpstreamConfig& upstream : config_.upstreams) {
+      const auto initial = follow("upstream." + upstream.name + ".", config_.limit_of(upstream));
+      if (initial) upstream.limit.initial_limit = initial;
+    }
+    return changed;
+  }
+
  private:
+  static constexpr const char* kCommon = "admission.limit.";
+
+  [[nodiscard]] bool was_set(const std::string& owner, std::string_view name) const {
+    return std::any_of(keys_.begin(), keys_.end(), [&](const std::string& key) {
+      return key == owner + std::string(name) || key == kCommon + std::string(name);
+    });
+  }
+
+  [[nodiscard]] std::uint32_t followed(const LimitConfig& limit, const std::string& owner) const {
+    std::uint32_t initial = limit.initial_limit;
+    if (was_set(owner, "initial_limit")) return initial;
+    if (was_set(owner, "min_limit")) initial = std::max(initial, limit.min_limit);
+    if (was_set(owner, "max_limit")) initial = std::min(initial, limit.max_limit);
+    return initial;
+  }
+
   template <class Owner>
   std::string in(Owner& owner, std::span<const config::Option<Owner>> options, std::string_view key,
                  std::string_view wanted, std::string_view fields) {
@@ -81,6 +122,7 @@ class Assigner {
 
   config::Config& config_;
   std::string_view value_;
+  std::vector<std::string> keys_;  // that were set
 };
 
 /// Admission for one upstream of a configuration, as the simulator has it: one scope.
@@ -179,12 +221,14 @@ class Replay {
     for (const std::string& assignment : options_.assignments) {
       if (std::string wrong = assigner.set(assignment); !wrong.empty()) return wrong;
     }
+    const std::vector<std::string> followed = assigner.follow_bounds(title_.upstream);
     for (const ConfigError& error : next->validate()) return config::to_text(error);
     const auto admission = admission_of(*next, title_.upstream);
     if (!admission) return nowhere(options_.config);
-    if (!options_.config.empty()) title_.changes.push_back(options_.config);
-    title_.changes.insert(title_.changes.end(), options_.assignments.begin(),
-                          options_.assignments.end());
+    std::vector<std::string>& changes = title_.changes;
+    if (!options_.config.empty()) changes.push_back(options_.config);
+    changes.insert(changes.end(), options_.assignments.begin(), options_.assignments.end());
+    changes.insert(changes.end(), followed.begin(), followed.end());
     other = ReplayCase{.admission = *admission, .workers = options_.workers};
     return {};
   }

@@ -67,6 +67,40 @@ TEST(Replay, JsonHasTheSameNumbers) {
   EXPECT_FALSE(page["forecast"].is_null());
 }
 
+TEST(Replay, TheInitialLimitFollowsABoundThatIsSet) {
+  // The recorded initial_limit is 40.
+  using Lines = std::vector<std::string>;
+  const auto added = [](const Lines& assignments) {
+    const Ran ran = replayed({.assignments = assignments, .json = true});
+    EXPECT_EQ(ran.status, 0) << ran.err;
+    if (ran.status != 0) return Lines();
+    Lines changes = nlohmann::json::parse(ran.out)["changes"].get<Lines>();
+    changes.erase(changes.begin(), changes.begin() + static_cast<int>(assignments.size()));
+    return changes;
+  };
+  EXPECT_EQ(added({"admission.limit.max_limit=10"}),
+            Lines{"admission.limit.initial_limit=10 (lowered with max_limit)"});
+  EXPECT_EQ(added({"upstream.app.max_limit=10"}),
+            Lines{"upstream.app.initial_limit=10 (lowered with max_limit)"});
+  EXPECT_EQ(added({"admission.limit.max_limit=80", "admission.limit.min_limit=50"}),
+            Lines{"admission.limit.initial_limit=50 (raised with min_limit)"});
+  EXPECT_EQ(added({"admission.limit.max_limit=64"}), Lines());
+  EXPECT_EQ(added({"upstream.app.max_limit=10", "admission.limit.initial_limit=5"}), Lines());
+  const Ran both = replayed(
+      {.assignments = {"admission.limit.max_limit=10", "admission.limit.initial_limit=20"}});
+  EXPECT_THAT(both.err, HasSubstr("admission.limit.initial_limit"))
+      << "what was set is not changed";
+}
+
+TEST(Replay, ALowerMaximumAloneGivesTheSameForecastAsWithTheInitialLimit) {
+  const auto forecast = [](std::vector<std::string> assignments) {
+    const Ran ran = replayed({.assignments = std::move(assignments), .json = true});
+    return ran.status == 0 ? nlohmann::json::parse(ran.out)["forecast"].dump() : ran.err;
+  };
+  EXPECT_EQ(forecast({"admission.limit.max_limit=10"}),
+            forecast({"admission.limit.max_limit=10", "admission.limit.initial_limit=10"}));
+}
+
 TEST(Replay, WhatDoesNotFitIsNotForecast) {
   policy::Recording other = past();
   for (policy::RecordedDecision& one : other.decisions) {

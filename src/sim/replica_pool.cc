@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <utility>
 
 namespace weir::inline v0::sim {
 namespace {
@@ -10,7 +11,6 @@ using policy::HealthEvent;
 
 constexpr Duration kWindow = std::chrono::seconds(1);
 constexpr std::uint32_t kWindowsPerHistogram = 5;
-constexpr std::uint32_t kSamplesToCompare = 4;
 
 std::vector<policy::HashRing::Member> ring_members(const ReplicasSpec& spec) {
   std::vector<policy::HashRing::Member> members;
@@ -18,18 +18,6 @@ std::vector<policy::HashRing::Member> ring_members(const ReplicasSpec& spec) {
     members.push_back({.key = i + 1, .weight = spec.each[i].weight});
   }
   return members;
-}
-
-// The slowest replica compared with the median of all; 0 if fewer than two have answered enough.
-double worst_of(const std::vector<policy::LatencyWindow>& windows) {
-  std::vector<Duration> latencies;
-  for (const policy::LatencyWindow& window : windows) {
-    if (window.samples >= kSamplesToCompare) latencies.push_back(window.p50);
-  }
-  if (latencies.size() < 2) return 0;
-  std::ranges::sort(latencies);
-  const Duration median = latencies[(latencies.size() - 1) / 2];
-  return to_millis(latencies.back()) / std::max(to_millis(median), 1e-3);
 }
 
 }  // namespace
@@ -152,6 +140,7 @@ void ReplicaPool::learn(Replica& replica, ReplicaEnd end, TimePoint sent_at, Tim
   replica.score = policy::with_sample(replica.score, sample, latency_, {}, now);
   if (end != ReplicaEnd::kOk) return;
   replica.window.add(latency);
+  replica.compared_window.add(latency);
   recent_.add(latency);
 }
 
@@ -299,12 +288,18 @@ control::ReplicaSpread ReplicaPool::spread() const noexcept {
 void ReplicaPool::close_window(TimePoint now) {
   window_ends_ = now + kWindow;
   std::vector<policy::LatencyWindow> windows;
+  std::vector<Duration> compared;
   for (Replica& replica : replicas_) {
+    const LatencyHistogram& seen = replica.compared_window;
+    if (replica.compared.on_second(seen.count(), seen.quantile(0.5))) {
+      replica.compared_window.clear();
+    }
+    compared.push_back(replica.compared.median());
     windows.push_back({.samples = static_cast<std::uint32_t>(replica.window.count()),
                        .p50 = replica.window.quantile(0.5)});
     replica.window.clear();
   }
-  worst_ = worst_of(windows);
+  worst_ = control::worst_of(std::move(compared));
   std::vector<Duration> scratch(windows.size());
   policy::close_latency_window(windows, slow_, scratch, {});
   std::vector<std::uint32_t> outliers;

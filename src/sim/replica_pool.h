@@ -11,6 +11,7 @@
 #include "weir/base/rng.h"
 #include "weir/base/time.h"
 
+#include "control/compared_latency.h"
 #include "control/hedge_executor.h"
 #include "control/redundancy_budget.h"
 #include "control/scope_seconds.h"
@@ -109,6 +110,8 @@ class ReplicaPool {
     TimePoint probe_sent{};
     TimePoint suspected_until{};
     LatencyHistogram window{};
+    LatencyHistogram compared_window{};
+    control::ComparedLatency compared{};
   };
   /// What choose_replica() sees.
   struct View {
@@ -149,7 +152,7 @@ class ReplicaPool {
   std::uint32_t limit_ = 0;
   std::uint32_t windows_ = 0;
   TimePoint window_ends_{};
-  double worst_ = 0;  // p50 of the slowest replica in the last window, divided by the median
+  double worst_ = 0;  // of control::worst_of()
   ReplicaCounts counts_{};
 };
 

@@ -248,7 +248,8 @@ struct Scenario {
   Duration drain = std::chrono::seconds(10);  // afterwards, without new calls
   Duration settle{};                          // the summary omits this much of the start
   Duration bucket{};                          // of the time series; zero: chosen automatically
-  bool stationary = false;  // the load and the service do not change: compared with a fixed limit
+  bool stationary = false;    // the load and the service do not change: compared with a fixed limit
+  std::string undiagnosed{};  // why no verdict says what the diagnosis should be
   std::vector<ServiceSpec> services{};
   std::vector<LoadSpec> loads{};
   std::vector<SenderSpec> senders{};

@@ -99,6 +99,21 @@ void read_bound(NodeReader& reader, std::string_view key, MeasureUnit unit,
   out = node->number;
 }
 
+/// What the diagnosis of a service should say.
+void read_cause(NodeReader& reader, const Scenario& scenario, VerdictSpec& out) {
+  std::vector<std::string_view> causes;
+  causes.reserve(policy::kCauseCount);
+  for (const policy::CauseFacts& cause : policy::kCauseFacts) causes.push_back(cause.name);
+  std::size_t index = 0;
+  reader.require("cause", "what the diagnosis should say");
+  reader.choice("cause", index, causes);
+  out.reason = static_cast<std::uint32_t>(index);
+  if (out.service < scenario.services.size() && !scenario.services[out.service].admission) {
+    reader.fault("measure", "the service has no admission, so nothing diagnoses it",
+                 "diagnosed, for a service with admission");
+  }
+}
+
 }  // namespace
 
 Duration Scenario::bucket_width() const noexcept {
@@ -152,15 +167,7 @@ void read_verdict(NodeReader& reader, const ScenarioNames& names, const Scenario
     reader.choice("reason", index, reasons);
     out.reason = static_cast<std::uint32_t>(index);
   }
-  if (out.measure == Measure::kDiagnosed) {
-    std::vector<std::string_view> causes;
-    causes.reserve(policy::kCauseCount);
-    for (const policy::CauseFacts& cause : policy::kCauseFacts) causes.push_back(cause.name);
-    std::size_t index = 0;
-    reader.require("cause", "what the diagnosis should say");
-    reader.choice("cause", index, causes);
-    out.reason = static_cast<std::uint32_t>(index);
-  }
+  if (out.measure == Measure::kDiagnosed) read_cause(reader, scenario, out);
   if (out.measure == Measure::kNoHedge) {
     auto reason = policy::NoHedge::kBudget;
     reader.choice("reason", reason, policy::kNoHedgeNames);
@@ -203,6 +210,7 @@ Result<Scenario, ConfigErrors> read_scenario(const ConfigNode& root, const std::
   reader.duration("settle", scenario.settle);
   reader.duration("bucket", scenario.bucket);
   reader.boolean("stationary", scenario.stationary);
+  reader.text("undiagnosed", scenario.undiagnosed);
   ScenarioNames names{names_in(root, "service"), names_in(root, "load"), names_in(root, "sender")};
   check_names(reader, "service", names.services);
   check_names(reader, "load", names.loads);

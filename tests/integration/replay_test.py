@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 import unittest
 
+from bars import bar
 from processes import WEIR, Origin, ProcessTest, Weir, get, result_of, start_traffic, wait_until
 
 WORKERS = 16
@@ -38,8 +39,10 @@ class Replay(ProcessTest):
         self.gateway = self.started(Weir(config=self.app_config(
             [self.origin.port], CONFIG.format(folder=self.folder))))
 
-    def test_an_overload_is_recorded_replayed_and_survives_a_kill(self):
-        for rate, seconds in ((50, 3), (300, 5), (50, 2)):
+    def test_an_overload_is_recorded_and_replayed(self):
+        # A steady overload: and quiet before it, for the service times.
+        steady = bar(25, 5)
+        for rate, seconds in ((50, bar(10, 3)), (300, steady), (50, 2)):
             result_of(start_traffic(self.gateway.port, seconds, [f"/:{rate}"], connections=200))
         answer = get(self.gateway.port, headers={"x-request-id": "the-one"})
         self.gateway.settled()
@@ -52,15 +55,32 @@ class Replay(ProcessTest):
 
         self.judge(f"http://127.0.0.1:{self.gateway.admin}", recorded)
         wait_until(lambda: self.gateway.metric("weir_recorder_written_total") == recorded)
-        self.gateway.signal(signal.SIGKILL)
-        self.gateway.wait()
         self.judge(os.path.join(self.folder, "running.weirrec"), recorded)
 
+    def test_a_kill_in_the_middle_of_writing_loses_little(self):
+        traffic = start_traffic(self.gateway.port, 30, ["/:1500"], connections=200)
+        self.addCleanup(traffic.wait)
+        self.addCleanup(traffic.kill)
+        wait_until(lambda: self.gateway.metric("weir_recorder_written_total") > 4000)
+        recorded = self.gateway.metric("weir_recorder_decisions_total")
+        self.gateway.signal(signal.SIGKILL)
+        self.gateway.wait()
+        traffic.kill()
+        # The overload goes on, and is in its file until the end, too.
+        overload, = (name for name in os.listdir(self.folder) if name.startswith("overload-"))
+        for name in ("running.weirrec", overload):
+            done = replay(os.path.join(self.folder, name), "--json")
+            self.assertIn(done.returncode, (0, 1), done.stderr)
+            page = json.loads(done.stdout)
+            # Lost is what came since the last write, which is at most a tenth of a second ago if
+            # the writing thread gets its turn.
+            self.assertGreater(page["decisions"], recorded - bar(400, 2000), name)
+            self.assertLessEqual(page["torn"], 1, name)
+
     def judge(self, source, recorded):
-        """It fits, or says plainly that it does not; on a quiet machine it fits."""
-        done = replay(source, "--json", "--set", "admission.limit.max_limit=20",
-                      "--set", "admission.limit.initial_limit=20")
-        self.assertIn(done.returncode, (0, 1), done.stderr)
+        """On a quiet machine it fits; on a busy one it may say plainly that it does not."""
+        done = replay(source, "--json", "--set", "admission.limit.max_limit=20")
+        self.assertIn(done.returncode, bar((0,), (0, 1)), done.stdout + done.stderr)
         page = json.loads(done.stdout)
         print(json.dumps({key: page[key] for key in ("service", "deviations", "fits")}))
         self.assertEqual(page["decisions"], recorded)

@@ -5,6 +5,7 @@ import glob
 import os
 import pathlib
 import re
+import struct
 import subprocess
 import sys
 import tempfile
@@ -14,7 +15,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("WEIR_BUILD", "build/release")).resolve()
 sys.path.insert(0, str(ROOT / "tests/integration"))
 
-from processes import SIGTERM, Process, free_port, get  # noqa: E402
+from processes import SIGTERM, Process, free_port, get, wait_until  # noqa: E402
 
 # Stands before systemctl: what needs a running service manager is written down only.
 RECORDER = """#!/bin/sh
@@ -113,6 +114,8 @@ class CleanSystem(unittest.TestCase):
             self.assertEqual(self.enabled(), ["weir.service"])
         with self.subTest("what the unit starts runs, and is well"):
             self.run_as_the_unit_says()
+        with self.subTest("the recorder and the token of the guides work for the service's user"):
+            self.record_and_act_as_the_guides_say()
         with self.subTest("an upgrade keeps the configuration and restarts the service"):
             edited = config.read_text().replace("3000", "3001")
             config.write_text(edited)
@@ -127,9 +130,13 @@ class CleanSystem(unittest.TestCase):
             self.assertEqual(config.read_text(), edited)
             self.assertFalse((self.root / "usr/bin/weir").exists())
         with self.subTest("a purge leaves nothing"):
+            for folder in ("var/lib/private/weir/decisions", "var/log/private/weir"):
+                (self.root / folder).mkdir(parents=True, exist_ok=True)
+            (self.root / "var/log/weir").symlink_to("private/weir")
             self.dpkg("--purge", "weir")
             left = output("chroot", str(self.root), "find", "/etc", "/usr", "/lib/systemd",
-                          "/var/lib", "-name", "*weir*", "-not", "-path", "/var/lib/dpkg/*")
+                          "/var/lib", "/var/log", "-name", "*weir*",
+                          "-not", "-path", "/var/lib/dpkg/*")
             self.assertEqual(left, "")
 
     def run_as_the_unit_says(self):
@@ -147,6 +154,41 @@ class CleanSystem(unittest.TestCase):
         self.assertIn(": 200 ", output(*chroot, "weir", "probe", "--ready", "--admin", str(admin)))
         answer = get(port)
         self.assertEqual((answer.status, answer.reason), (503, "connect_refused"))
+        gateway.signal(SIGTERM)
+        self.assertEqual(gateway.wait(), 0)
+
+    def record_and_act_as_the_guides_say(self):
+        """A recording in the state folder, and the token as systemd gives it to the service."""
+        state, credentials = self.root / "var/lib/weir", self.root / "run/credentials/weir.service"
+        state.mkdir(mode=0o750)
+        os.chown(state, 65534, 65534)
+        credentials.mkdir(parents=True)
+        token = credentials / "weir.token"
+        token.write_text("a" * 64)
+        os.chmod(token, 0o440)
+        entries = ((1, 4, -1), (2, 4, 65534), (4, 0, -1), (0x10, 4, -1), (0x20, 0, -1))
+        acl = struct.pack("<I", 2) + b"".join(
+            struct.pack("<HHi", *entry) for entry in entries)
+        os.setxattr(token, "system.posix_acl_access", acl)
+        self.assertEqual(token.stat().st_mode & 0o777, 0o440)
+        self.write("tmp/guides.toml", """
+[admin]
+actions = "token"
+token_file = "/run/credentials/weir.service/weir.token"
+[recorder]
+folder = "/var/lib/weir/decisions"
+[[upstream]]
+name = "app"
+endpoints = ["127.0.0.1:1"]
+""")
+        chroot = ("chroot", "--userspec=65534:65534", str(self.root))
+        self.assertIn(": good; ", output(*chroot, "weir", "check", "/tmp/guides.toml"))
+        gateway = Process(*chroot, "weir", "run", "--config", "/tmp/guides.toml", "--listen",
+                          "127.0.0.1:0", "--admin", f"127.0.0.1:{free_port()}",
+                          stdout=subprocess.DEVNULL)
+        self.addCleanup(gateway.end)
+        gateway.line_with("^weir: ready")
+        wait_until((state / "decisions/running.weirrec").exists)
         gateway.signal(SIGTERM)
         self.assertEqual(gateway.wait(), 0)
 

@@ -1,5 +1,6 @@
 """The Debian package, made of the program that was just built: its judges, its files, its units,
-and that what it installs works together."""
+and that what it installs works together. With WEIR_COMPILED=1 debhelper compiles it, as
+`./dev package` does."""
 
 import glob
 import os
@@ -16,8 +17,8 @@ SERVICE = "lib/systemd/system/weir.service"
 
 
 def run(*command, **options):
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False,
-                          **options)
+    return subprocess.run(command, capture_output=True, text=True, check=False,
+                          **{"timeout": 120, **options})
 
 
 def output(*command, **options):
@@ -36,8 +37,10 @@ def bytes_of(text):
 class DebianPackage(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        made = BUILD / "package"
-        output("sh", str(ROOT / "packaging/package.sh"), str(made), str(BUILD))
+        compiled = os.environ.get("WEIR_COMPILED") == "1"
+        made = BUILD / ("package-compiled" if compiled else "package")
+        prebuilt = [] if compiled else [str(BUILD)]
+        output("sh", str(ROOT / "packaging/package.sh"), str(made), *prebuilt, timeout=1700)
         cls.deb, = glob.glob(str(made / "weir_*.deb"))
         cls.folder = tempfile.TemporaryDirectory(prefix="weir-deb-")
         cls.addClassCleanup(cls.folder.cleanup)
@@ -117,6 +120,26 @@ class DebianPackage(unittest.TestCase):
         self.assertRegex(text, r"(?m)^LimitNOFILE=\d+$", "the process may not raise it")
         self.assertRegex(text, r"(?m)^Type=notify$", "systemd 252 has no notify-reload")
         self.assertRegex(text, r"(?m)^ExecReload=")
+
+    def test_the_service_may_write_and_read_what_the_guides_say(self):
+        text = (self.tree / SERVICE).read_text()
+        guide = {name: (ROOT / "docs/guide" / name).read_text() for name in
+                 ("replay.md", "actions.md", "install.md")}
+        state, = re.findall(r"(?m)^StateDirectory=(.*)$", text)
+        self.assertRegex(text, r"(?m)^StateDirectoryMode=0750$")
+        for name in ("replay.md", "install.md"):
+            folder = re.search(r'folder = "(.*?)"', guide[name])[1]
+            self.assertEqual(os.path.dirname(folder), "/var/lib/" + state, name)
+        credential, = re.findall(r"(?m)^LoadCredential=(.*)$", text)
+        self.assertNotIn(":", credential, "with a path, the service needs the file to start")
+        self.assertIn(f'token_file = "/run/credentials/weir.service/{credential}"',
+                      guide["actions.md"])
+        self.assertIn(f"> /etc/credstore/{credential}", guide["actions.md"])
+
+    def test_a_purge_removes_what_the_service_wrote(self):
+        script = (self.tree / "DEBIAN/postrm").read_text()
+        for folder in ("/var/lib/private/weir", "/var/lib/weir", "/var/log/weir"):
+            self.assertIn(folder, script)
 
     def test_the_memory_limit_holds_the_ceiling_on_large_machines(self):
         limit = bytes_of(re.search(r"(?m)^MemoryMax=(\w+)$",

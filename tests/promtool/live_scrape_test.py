@@ -10,7 +10,7 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/integration"))
 
-from processes import Origin, ProcessTest, Weir, get  # noqa: E402
+from processes import Origin, ProcessTest, Weir, get, wait_until  # noqa: E402
 
 
 def rule_expressions():
@@ -34,7 +34,8 @@ def metrics_in(expression):
 
 
 def table():
-    return set(re.findall(r'"(weir_\w+)"', (ROOT / "internal/metrics/metrics.def").read_text()))
+    return set(re.findall(r'"((?:weir|process)_\w+)"',
+                          (ROOT / "internal/metrics/metrics.def").read_text()))
 
 
 class LiveScrape(ProcessTest):
@@ -44,6 +45,8 @@ class LiveScrape(ProcessTest):
             "WEIR_MEMORY_PRESSURE_THRESHOLD": "0.5", "WEIR_MEMORY_CRITICAL_THRESHOLD": "0.625",
             "WEIR_PRIORITY_WARN_THRESHOLD": "0.75"}))
         self.assertEqual(get(weir.port).status, 200)  # what is measured has no series before
+        # The latency of an endpoint is there when its first window is over.
+        wait_until(lambda: b"\nweir_endpoint_latency_seconds{" in weir.page("/metrics").body)
         self.page = weir.page("/metrics").body.decode()
         self.families = set(re.findall(r"^# TYPE (\w+)", self.page, re.MULTILINE))
 

@@ -19,7 +19,7 @@ def _metrics(text):
 def _shown_metrics(page):
     for number, line in enumerate(page.lines, 1):
         row = _ROW.match(line)
-        if row and row.group(1).startswith("weir_"):
+        if row and row.group(1).startswith(("weir_", "process_")):
             yield row.group(1), number
 
 

@@ -86,7 +86,12 @@ std::vector<EndpointChange> EndpointLines::read(const upstream::EndpointSet& set
     const Reading news = upstream::difference(counts, line.counts);
     line.counts = counts;
     line.second = upstream::summarize(news);
-    for (std::size_t b = 0; b < all.size(); ++b) all[b] += news[b];
+    for (std::size_t b = 0; b < all.size(); ++b) {
+      all[b] += news[b];
+      line.compared_counts[b] += news[b];
+    }
+    const upstream::LatencySummary compared = upstream::summarize(line.compared_counts);
+    if (line.compared.on_second(compared.samples, compared.p50)) line.compared_counts = {};
     line.spark_ms.push(static_cast<float>(to_millis(line.second.p50)));
     if (line.second.samples > 0) {
       line.p50 = line.second.p50;
@@ -104,7 +109,6 @@ std::vector<EndpointChange> EndpointLines::read(const upstream::EndpointSet& set
 }
 
 control::ReplicaSpread EndpointLines::spread() const {
-  constexpr std::uint32_t kSamplesToCompare = 4;
   control::ReplicaSpread spread;
   std::vector<Duration> latencies;
   for (const auto& line : lines_) {
@@ -113,12 +117,9 @@ control::ReplicaSpread EndpointLines::spread() const {
     if (by_operator) continue;
     ++spread.replicas;
     if (line->open) ++spread.open;
-    if (line->second.samples >= kSamplesToCompare) latencies.push_back(line->second.p50);
+    latencies.push_back(line->compared.median());
   }
-  if (latencies.size() < 2) return spread;
-  std::sort(latencies.begin(), latencies.end());
-  const Duration median = latencies[(latencies.size() - 1) / 2];
-  spread.worst = to_millis(latencies.back()) / std::max(to_millis(median), 1e-3);
+  spread.worst = control::worst_of(std::move(latencies));
   return spread;
 }
 

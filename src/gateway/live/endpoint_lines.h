@@ -7,6 +7,7 @@
 
 #include "weir/base/time.h"
 
+#include "control/compared_latency.h"
 #include "control/scope_seconds.h"
 #include "live/latest.h"
 #include "policy/endpoint_health.h"
@@ -37,6 +38,8 @@ struct EndpointLine {
   upstream::LatencySummary second{};          // of the last second
   Latest<float, kSparkSeconds> spark_ms{};    // 0: no answer
   upstream::LatencyCounts::Reading counts{};  // as they were
+  upstream::LatencyCounts::Reading compared_counts{};
+  control::ComparedLatency compared{};
 };
 
 /// A change of an endpoint since the second before.
