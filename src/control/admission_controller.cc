@@ -150,7 +150,7 @@ Result<Permit, Reason> AdmissionController::collect(Waiter& waiter, TimePoint no
   const bool granted = waiter.state() == Waiter::State::kGranted;
   waiter.state_.store(Waiter::State::kIdle, std::memory_order_relaxed);
   if (!granted) {
-    waiter.permit_.drop_holdings();
+    waiter.permit_.refuse_holdings();
     impl_->count_refusal(scope, waiter.priority_, waiter.reason_, now);
     return unexpected(waiter.reason_);
   }
@@ -186,7 +186,7 @@ Result<Permit, Reason> AdmissionController::admit(const AdmissionRequest& reques
     Scope& scope = impl_->scope_at(request.scope);
     Permit holdings;
     if (!scope.room.leave(waiter, holdings, woke)) return collect(waiter, woke);
-    holdings.drop_holdings();
+    holdings.refuse_holdings();
     const bool late = waiter.deadline_ != TimePoint{} && waiter.deadline_ <= woke;
     const Reason reason = late ? Reason::kDeadline : Reason::kOverload;
     impl_->count_refusal(scope, request.priority, reason, woke, request.peer.label);

@@ -159,7 +159,7 @@ Reason Impl::take_total_bytes(const Run& run, const RuleModes& modes) noexcept {
   taken.total_bytes = true;
   if (request.bytes != 0 && !total_bytes.try_add(request.bytes, total_max)) [[unlikely]] {
     taken.total_bytes = false;
-    give_back_holdings(taken);
+    refuse_holdings(taken);
     return Reason::kBytes;
   }
   return Reason::kAdmitted;
@@ -177,7 +177,7 @@ Reason Impl::take_holdings_by_rule(const Run& run) noexcept {
     if (first == Reason::kAdmitted) first = found;
     if (first != Reason::kAdmitted && !run.dry()) break;
   }
-  if (first != Reason::kAdmitted && !run.dry()) give_back_holdings(run.taken);
+  if (first != Reason::kAdmitted && !run.dry()) refuse_holdings(run.taken);
   return first;
 }
 
@@ -215,6 +215,12 @@ inline void Impl::give_back_holdings(Taken& taken) noexcept {
   taken.bytes = 0;
   taken.actor_entry = Permit::kNoEntry;
   taken.peer_entry = Permit::kNoEntry;
+}
+
+void Impl::refuse_holdings(Taken& taken) noexcept {
+  if (taken.actor_entry != Permit::kNoEntry) actors.note_refused(taken.actor_entry);
+  if (taken.peer_entry != Permit::kNoEntry) peers.note_refused(taken.peer_entry);
+  give_back_holdings(taken);
 }
 
 inline void Impl::give_back_seat(Taken& taken, TimePoint now) noexcept {
@@ -282,7 +288,7 @@ Result<Permit, Reason> AdmissionController::try_admit(const AdmissionRequest& re
       impl_->count_admitted(request, scope);
       return result;
     }
-    impl_->give_back_holdings(taken);
+    impl_->refuse_holdings(taken);
     reason = take == Take::kClassCap ? Reason::kClassLimit : Reason::kOverload;
   }
   impl_->count_refusal(scope, request.priority, reason, now, request.peer.label);
@@ -300,7 +306,7 @@ Result<Permit, Reason> AdmissionController::try_admit(const AdmissionRequest& re
     return {.kind = Entered::Kind::kAdmitted, .permit = Permit(taken)};
   }
   if (take == Take::kLimit) return wait(request, waiter, scope, taken, now);
-  give_back_holdings(taken);
+  refuse_holdings(taken);
   return refused(request, scope, take == Take::kClassCap ? Reason::kClassLimit : Reason::kOverload,
                  now);
 }
@@ -337,7 +343,7 @@ Result<Ticket, Reason> AdmissionController::take_ticket(const AdmissionRequest& 
   taken.modes = request.modes;
   Reason reason = impl_->take_holdings(request, scope, now, taken);
   if (reason == Reason::kAdmitted && impl_->over_class_cap(request, scope)) {
-    impl_->give_back_holdings(taken);
+    impl_->refuse_holdings(taken);
     reason = Reason::kClassLimit;
   }
   if (reason != Reason::kAdmitted) {
@@ -366,7 +372,7 @@ Entered AdmissionController::enter(Ticket&& ticket, Waiter& waiter, TimePoint no
                                  .modes = taken.modes};
   const TimePoint since = std::exchange(taken.granted_at, now);
   if (impl_->deadline_passed(request, scope, {.since = since, .now = now})) {
-    impl_->give_back_holdings(taken);
+    impl_->refuse_holdings(taken);
     return impl_->refused(request, scope, Reason::kDeadline, now);
   }
   return impl_->take_place(request, waiter, scope, taken, now);
@@ -401,32 +407,13 @@ Entered Impl::wait(const AdmissionRequest& request, Waiter& waiter, Scope& scope
     if (result) return {.kind = Entered::Kind::kAdmitted, .permit = std::move(result).value()};
     return {.kind = Entered::Kind::kRefused, .reason = result.error()};
   }
-  give_back_holdings(taken);
+  refuse_holdings(taken);
   return refused(request, scope, Reason::kOverload, now);
 }
 
 void Impl::step_limiter(Scope& scope, TimePoint now) noexcept {
   LimitChange change;
   if (scope.step_limiter(now, change) && events != nullptr) events->on_limit_change(change);
-}
-
-// Counts an answer in total and by its sources. The place of an actor's entry in its table stands
-// for the actor: it comes from the keyed hash, and is the same while the actor has requests in
-// flight.
-[[gnu::noinline]] void Impl::count_answer(const Taken& taken, bool overloaded) noexcept {
-  using Dimension = policy::OutcomeSources::Dimension;
-  ScopeCounterSlots& counters = scope_at(taken.scope).counters;
-  counters.add(overloaded ? &ScopeCounters::overloads : &ScopeCounters::answered);
-  const auto member = overloaded ? &ScopeCounters::overloads_from : &ScopeCounters::answered_from;
-  if (taken.actor_entry != Permit::kNoEntry) {
-    // Entries are grouped by buckets of the table: spread neighbours over the sources.
-    constexpr std::uint32_t kGolden = 0x9E3779B9U;
-    counters.add_from(member, source_index(Dimension::kActor, taken.actor_entry * kGolden >> 16U));
-  }
-  if (taken.route != 0) counters.add_from(member, source_index(Dimension::kRoute, taken.route));
-  if (taken.endpoint != 0) {
-    counters.add_from(member, source_index(Dimension::kEndpoint, taken.endpoint));
-  }
 }
 
 // Records at most one sample per permit: at the response headers, or at the end if none were sent.
@@ -514,6 +501,12 @@ void Permit::reset() noexcept {
 void Permit::drop_holdings() noexcept {
   if (taken_.owner == nullptr) return;
   taken_.owner->impl_->give_back_holdings(taken_);
+  taken_ = Taken{};
+}
+
+void Permit::refuse_holdings() noexcept {
+  if (taken_.owner == nullptr) return;
+  taken_.owner->impl_->refuse_holdings(taken_);
   taken_ = Taken{};
 }
 

@@ -10,6 +10,25 @@ namespace weir::inline v0::inline control {
 
 using Impl = AdmissionController::Impl;
 
+// Counts an answer in total and by its sources. The place of an actor's entry in its table stands
+// for the actor: it comes from the keyed hash, and is the same while the actor has requests in
+// flight.
+[[gnu::noinline]] void Impl::count_answer(const Taken& taken, bool overloaded) noexcept {
+  using Dimension = policy::OutcomeSources::Dimension;
+  ScopeCounterSlots& counters = scope_at(taken.scope).counters;
+  counters.add(overloaded ? &ScopeCounters::overloads : &ScopeCounters::answered);
+  const auto member = overloaded ? &ScopeCounters::overloads_from : &ScopeCounters::answered_from;
+  if (taken.actor_entry != Permit::kNoEntry) {
+    // Entries are grouped by buckets of the table: spread neighbours over the sources.
+    constexpr std::uint32_t kGolden = 0x9E3779B9U;
+    counters.add_from(member, source_index(Dimension::kActor, taken.actor_entry * kGolden >> 16U));
+  }
+  if (taken.route != 0) counters.add_from(member, source_index(Dimension::kRoute, taken.route));
+  if (taken.endpoint != 0) {
+    counters.add_from(member, source_index(Dimension::kEndpoint, taken.endpoint));
+  }
+}
+
 void Impl::count_refusal(Scope& scope, Priority priority, Reason reason, TimePoint now,
                          std::string_view peer) noexcept {
   scope.counters.add_at(&ScopeCounters::refused, refused_index(reason, priority));

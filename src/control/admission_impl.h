@@ -126,6 +126,8 @@ class AdmissionController::Impl {
                                                   TimePoint now) const noexcept;
 
   void give_back_holdings(Taken& taken) noexcept;
+  /// Gives them back for a request that is refused, and counts that for its actor and its peer.
+  void refuse_holdings(Taken& taken) noexcept;
   void give_back_seat(Taken& taken, TimePoint now) noexcept;
   [[nodiscard]] bool take_seat_again(Taken& taken) noexcept;
   void count_finished(const Taken& taken) noexcept;

@@ -67,6 +67,11 @@ class BudgetTable {
   [[nodiscard]] Look look(const Identity& who, std::uint64_t bytes,
                           const BudgetCaps& caps) const noexcept;
   void give_back(std::uint32_t entry, std::uint64_t bytes) noexcept;
+  /// The request of this entry was refused for another reason than its caps: counts that, too.
+  /// Call before give_back(), while the entry cannot be replaced.
+  void note_refused(std::uint32_t entry) noexcept {
+    entries_[entry].refused.fetch_add(1, std::memory_order_relaxed);
+  }
 
   /// Charges more bytes to a request that is already charged.
   [[nodiscard]] bool grow(std::uint32_t entry, std::uint64_t bytes,

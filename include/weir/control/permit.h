@@ -121,6 +121,7 @@ class [[nodiscard]] Permit {
   explicit Permit(const Taken& taken) noexcept : taken_(taken) {}
   void reset() noexcept;
   void drop_holdings() noexcept;
+  void refuse_holdings() noexcept;  // the same, for a request that is refused
 
   Taken taken_;
 };

@@ -60,7 +60,7 @@ LiveJson row_of_line(const EndpointLine& line, TimePoint now) {
                           static_cast<std::int64_t>(to_seconds(now - line.since)),
                           number(to_millis(line.p50)), number(to_millis(line.p99)), line.in_flight,
                           number(line.failures_per_s), line.hedges, line.hedge_wins, line.weight,
-                          line.zone});
+                          line.zone, line.second.samples == 0});
 }
 
 /// What decides whether a row has changed: that time passes is no change.
@@ -126,7 +126,8 @@ LiveJson ReplicasView::next(const LiveUpstream& upstream, TimePoint now) {
       if (before == sent_.end()) {
         spark = LiveJson::array();
         for (std::size_t s = 0; s < line.spark_ms.size(); ++s) {
-          spark.push_back(number(static_cast<double>(line.spark_ms[s])));
+          const LiveJson ms = number(static_cast<double>(line.spark_ms[s]));
+          if (!spark.empty() || ms != 0) spark.push_back(ms);  // a page of idle ones stays short
         }
       }
       row.push_back(std::move(spark));
@@ -145,7 +146,7 @@ LiveJson ReplicasView::next(const LiveUpstream& upstream, TimePoint now) {
           {"order", std::move(order)},
           {"columns",
            {"id", "endpoint", "state", "reason", "since_s", "p50_ms", "p99_ms", "in_flight",
-            "failures_per_s", "hedges", "hedge_wins", "weight", "zone", "spark"}},
+            "failures_per_s", "hedges", "hedge_wins", "weight", "zone", "quiet", "spark"}},
           {"rows", std::move(rows)}};
 }
 

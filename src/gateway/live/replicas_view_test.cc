@@ -25,7 +25,8 @@ enum Column : std::size_t {
   kP50,
   kP99,
   kInFlight,
-  kSpark = 13
+  kQuiet = 13,
+  kSpark
 };
 
 /// Five replicas; the third is slow, the fourth cannot be reached.
@@ -92,6 +93,11 @@ TEST_F(ReplicasViewTest, ARowIsSentAgainOnlyWhenItChanges) {
   EXPECT_EQ(all["rows"].size(), 5U);
   EXPECT_TRUE(all["rows"][0][kSpark].is_array());
   second();
+  const LiveJson silent = view.next(upstream, fake.now);
+  EXPECT_THAT(ports(silent), ElementsAre(1, 2, 3, 5)) << "their p50 is old now";
+  EXPECT_EQ(silent["rows"][0][kQuiet], true);
+  EXPECT_EQ(all["rows"][0][kQuiet], false);
+  second();
   const LiveJson quiet = view.next(upstream, fake.now);
   EXPECT_TRUE(quiet["rows"].empty()) << "that a second passed is no change: " << quiet.dump();
   EXPECT_EQ(quiet["order"], all["order"]);
@@ -112,6 +118,12 @@ TEST_F(ReplicasViewTest, ARowThatEntersThePageComesWhole) {
   const LiveJson page = view.next(upstream, fake.now);
   EXPECT_THAT(ports(page), ElementsAre(1));
   EXPECT_TRUE(page["rows"][0][kSpark].is_array());
+}
+
+TEST_F(ReplicasViewTest, ASparkBeginsWithTheFirstAnswer) {
+  const LiveJson page = first({.sort = ReplicaSort::kName});
+  EXPECT_EQ(page["rows"][0][kSpark].size(), 1U) << "nothing in its first second";
+  EXPECT_TRUE(page["rows"][3][kSpark].empty()) << "never an answer: " << page["rows"][3].dump();
 }
 
 TEST_F(ReplicasViewTest, TheHistogramCountsEveryReplicaThatAnsweredOnce) {
