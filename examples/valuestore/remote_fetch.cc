@@ -6,6 +6,8 @@
 
 #include "weir/base/assert.h"
 
+#include "node_service.h"
+
 namespace valuestore {
 namespace {
 
@@ -19,7 +21,7 @@ RemoteFetch::RemoteFetch(const NodeOptions& options, std::function<bool()> overl
   for (std::size_t node = 0; node < options.names.size(); ++node) {
     if (node != options.self) config.replicas.push_back({.target = options.addresses[node]});
   }
-  config.methods.push_back({.path = kFetch, .kind = weir::grpc::MethodKind::kRead});
+  config.methods = weir::grpc::hedged_methods(NodeService::methods());
   config.hedge.enabled = options.hedging;
   config.overloaded = std::move(overloaded);
   config.timeout = std::chrono::seconds(1);

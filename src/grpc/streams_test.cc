@@ -6,6 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include "weir/embed/clock.h"
+
 #include "testing/store_testing.h"
 
 namespace weir::grpc {
@@ -139,6 +141,31 @@ TEST_P(Streams, AnOpenStreamHoldsItsActorAndNotTheLimit) {
   EXPECT_TRUE(server_.wait_until_idle());
   EXPECT_EQ(server_.stats().samples, 0U) << "its time is that of its client";
   EXPECT_TRUE(ask_value(*stub_).status.ok());
+}
+
+TEST_P(Streams, BeyondStreamsMaxAStreamKeepsItsUnitInTheLimitUntilItEnds) {
+  AdmissionConfig config = limit_of(8);
+  config.streams_max = 1;
+  TestServer server(config, {}, *store_);
+  stub_ = server.stub();
+  behaviour_.desk.hold();
+  const auto first = open();
+  const auto second = open();
+  const TimePoint give_up = embed::now() + std::chrono::seconds(20);
+  while (server.controller().stats().streaming + server.stats().in_flight < 2 &&
+         embed::now() < give_up) {
+    std::this_thread::yield();
+  }
+  EXPECT_EQ(server.controller().stats().streaming, 1U);
+  EXPECT_EQ(server.stats().in_flight, 1U);
+  first->send_all();
+  second->send_all();
+  ASSERT_TRUE(behaviour_.desk.wait_until_inside(2));
+  behaviour_.desk.release();
+  EXPECT_TRUE(first->finish().ok());
+  EXPECT_TRUE(second->finish().ok());
+  EXPECT_TRUE(server.wait_until_idle());
+  EXPECT_EQ(server.stats().samples, 0U) << "its time is that of its client";
 }
 
 TEST_P(Streams, AStreamThatItsClientCancelsGivesEverythingBack) {
