@@ -1,6 +1,7 @@
 #include "remote_fetch.h"
 
 #include <chrono>
+#include <future>
 #include <string>
 #include <utility>
 
@@ -31,8 +32,9 @@ RemoteFetch::RemoteFetch(const NodeOptions& options, std::function<bool()> overl
 }
 
 grpc::Status RemoteFetch::fetch(const std::vector<std::size_t>& nodes, const ValueKey& key,
-                                StoredRecord& record) {
+                                const Caller& caller, StoredRecord& record) {
   weir::grpc::HedgedCallOptions call;
+  call.deadline = caller.deadline;
   call.priority = weir::Priority::kHigh;
   call.metadata.emplace_back("x-weir-peer", options_.name);
   for (const std::size_t node : nodes) {
@@ -41,7 +43,18 @@ grpc::Status RemoteFetch::fetch(const std::vector<std::size_t>& nodes, const Val
   }
   FetchValueRequest request;
   request.set_key(std::string(key.view()));
-  return channel_->call(kFetch, request, record, call);
+  std::promise<grpc::Status> promise;
+  std::future<grpc::Status> end = promise.get_future();
+  const auto id = channel_->send<StoredRecord>(
+      kFetch, request,
+      [&](grpc::Status status, StoredRecord reply) {
+        record = std::move(reply);
+        promise.set_value(std::move(status));
+      },
+      call);
+  if (!id) return id.error();
+  if (!wait_for(end, caller)) channel_->cancel(*id);
+  return end.get();  // soon, if it was cancelled
 }
 
 }  // namespace valuestore

@@ -145,7 +145,10 @@ class Node {
       [this](const valuestore::Parcel& parcel, std::function<void(bool)> done) {
         peers_.send(parcel, done);
       },
-      [this](std::size_t node) { return peers_.state().takes_writes(node); }};
+      [this](std::size_t node) { return peers_.state().takes_writes(node); },
+      [this](const valuestore::ValueKey& key, std::size_t not_from) {
+        valuestore::fetch_again(key, not_from, options_, placement_, peers_, writer_);
+      }};
   const valuestore::Coordinator::Parts parts_{options_, placement_, *storage_, reader_, writer_,
                                               cache_,   peers_,     remote_,   hints_};
   valuestore::Coordinator coordinator_{parts_};
