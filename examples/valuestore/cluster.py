@@ -77,8 +77,9 @@ def wait_until(what, seconds=PATIENCE, every=0.02):
 class Node:
     """One node: its process, and a connection to it."""
 
-    def __init__(self, name, addresses, folder, arguments, command=()):
+    def __init__(self, name, addresses, folder, arguments, command=(), program="valuestore_node"):
         self.name = name
+        self.program = program
         self.folder = folder
         self.arguments = list(arguments)
         self.command = list(command)
@@ -98,7 +99,7 @@ class Node:
         self.ready()
 
     def begin(self, *more):
-        command = [*self.command, str(BUILD / "valuestore_node"), "--name", self.name, "--nodes",
+        command = [*self.command, str(BUILD / self.program), "--name", self.name, "--nodes",
                    self._nodes, "--data", self.folder, *self.arguments, *more]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
@@ -110,6 +111,11 @@ class Node:
     def kill(self):
         self.process.kill()
         self._ended()
+
+    def lose_power(self):
+        """Of a node with a forgetful disk: what was not synced is lost."""
+        self.process.send_signal(signal.SIGUSR1)
+        assert self._ended() == 1, "it did not end by itself"
 
     def drain(self):
         """SIGTERM; returns its exit status."""
@@ -156,14 +162,15 @@ class Cluster:
     """Three nodes on addresses of their own in 127/8, so that a node keeps its address when it is
     started again and clusters never meet."""
 
-    def __init__(self, *arguments, start=True, commands=None):
+    def __init__(self, *arguments, start=True, commands=None, program="valuestore_node"):
         self.folder = tempfile.mkdtemp(prefix="valuestore-")
         pid = os.getpid()
         net = f"127.{64 + (pid >> 8) % 128}.{pid % 256}"
         base = int.from_bytes(os.urandom(1), "little") % 60 * 4
         addresses = {name: f"{net}.{base + i + 1}:7070" for i, name in enumerate(NAMES)}
         self.nodes = {name: Node(name, addresses, os.path.join(self.folder, name), arguments,
-                                 (commands or {}).get(name, ())) for name in NAMES}
+                                 (commands or {}).get(name, ()), program)
+                      for name in NAMES}
         if start:
             try:
                 self.start()

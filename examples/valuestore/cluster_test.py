@@ -28,6 +28,11 @@ def setUpModule():
     print(f"WEIR_SEED={SEED}", file=sys.stderr)
 
 
+def wait_for_more(load, writes):
+    count = len(load.acknowledged)
+    wait_until(lambda: len(load.acknowledged) > count + writes)
+
+
 class Faults(unittest.TestCase):
     """One cluster; each fault comes under load, and all is checked at the owners afterwards."""
 
@@ -61,8 +66,7 @@ class Faults(unittest.TestCase):
 
         def fault(load):
             node.kill()
-            count = len(load.acknowledged)
-            wait_until(lambda: len(load.acknowledged) > count + 30)
+            wait_for_more(load, 30)
             time.sleep(LONG)
             others = [each for each in self.cluster.nodes.values() if each is not node]
             self.assertGreater(sum(each.numbers()["hints"] for each in others), 0)
@@ -76,8 +80,7 @@ class Faults(unittest.TestCase):
         def fault(load):
             node.pause()
             time.sleep(5 if STRICT else 2.5)
-            count = len(load.acknowledged)
-            wait_until(lambda: len(load.acknowledged) > count + 10)  # it is not waited for any more
+            wait_for_more(load, 10)  # it is not waited for any more
             node.resume()
         self.under_load(fault, node)
 
@@ -106,6 +109,34 @@ class Faults(unittest.TestCase):
         fetched = [owner.stub.FetchValue(pb.FetchValueRequest(key=recipe), timeout=5).kind
                    for owner in (self.cluster[name] for name in order_of(recipe)[:2])]
         self.assertEqual(fetched, [1, 1])
+
+
+class PowerLoss(unittest.TestCase):
+    """Nodes whose disks forget what was not synced: a process that is killed cannot show that."""
+
+    def test_no_acknowledged_write_is_lost_when_nodes_lose_their_power(self):
+        with Cluster(program="valuestore_forgetful_node") as cluster:
+            acknowledged = []
+            for _ in range(5 if STRICT else 2):
+                with Load(cluster, seed=SEED, writers=6) as load:
+                    for node in cluster.nodes.values():  # one after the other
+                        wait_for_more(load, 40)
+                        node.lose_power()
+                        wait_for_more(load, 40)
+                        node.start()
+                    cluster.connected()
+                    wait_for_more(load, 40)
+                    for node in cluster.nodes.values():  # and all at once
+                        node.lose_power()
+                for node in cluster.nodes.values():
+                    node.begin()
+                for node in cluster.nodes.values():
+                    node.ready()
+                cluster.connected()
+                acknowledged += load.acknowledged
+            cluster.hints_delivered()
+            print(f"{len(acknowledged)} writes", file=sys.stderr)
+            self.assertEqual(len(cluster.missing(acknowledged)), 0)
 
 
 class Writes(unittest.TestCase):
@@ -426,8 +457,7 @@ class FullDisk(unittest.TestCase):
                 if hinted == 10:
                     break
             self.assertEqual(hinted, 10, "what the full node cannot store gets a hint elsewhere")
-            count = len(load.acknowledged)
-            wait_until(lambda: len(load.acknowledged) > count + 50)
+            wait_for_more(load, 50)
             self.assertEqual([node.holds(value) for value in before], [True] * 30, "reads go on")
             for value in during:
                 self.assertEqual(client.get(key_of(value)), value)
