@@ -43,6 +43,7 @@ class Call {
 
   void start() {
     const TimePoint now = embed::now();
+    core_.on_call(now);
     if (core_.closed()) return end(End::kClosed);
     Entered entered = core_.controller().enter({.priority = Priority::kHigh}, waiter_, now);
     if (entered.kind == Entered::Kind::kAdmitted) return serve(std::move(entered.permit));

@@ -8,6 +8,7 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/generic/generic_stub.h>
@@ -218,6 +219,37 @@ TEST(AdmissionInterceptor, AGenericCallbackServiceIsAdmittedRefusedAndWaits) {
   EXPECT_TRUE(third.get().status.ok());
   EXPECT_EQ(behaviour.desk.most_inside(), 1);
   EXPECT_TRUE(server.wait_until_idle());
+}
+
+TEST(AdmissionInterceptor, AGenericServerThatIsClosedAnswersAllThatWait) {
+  Behaviour behaviour;
+  Admitted<GenericEcho> service(behaviour);
+  AdmissionConfig config = limit_of(1);
+  config.high_wait_max = std::chrono::seconds(20);
+  TestServer server(
+      config, {.methods = {{kGetValue, {.priority = Priority::kHigh}}}},
+      [&](::grpc::ServerBuilder& builder) { builder.RegisterCallbackGenericService(&service); });
+  const auto stub = server.stub();
+  behaviour.desk.hold();
+  auto first = get_value(*stub);
+  ASSERT_TRUE(behaviour.desk.wait_until_inside(1));
+  std::vector<std::future<Answer>> waiting;
+  for (int i = 0; i < 10; ++i) waiting.push_back(get_value(*stub));
+  while (server.stats().waiting < 10) std::this_thread::yield();
+  std::jthread closer([&] { server.admission().close(); });
+  while (ask_value(*stub, {.timeout = std::chrono::milliseconds(50)}).status.error_code() !=
+         StatusCode::UNAVAILABLE) {
+  }
+  behaviour.desk.release();
+  EXPECT_TRUE(first.get().status.ok());
+  for (auto& one : waiting) {
+    EXPECT_EQ(one.get().status.error_code(), StatusCode::UNAVAILABLE);
+  }
+  closer.join();
+  EXPECT_EQ(server.admission().waiting(), 0);
+  EXPECT_EQ(behaviour.desk.entered(), 1);
+  server.server().Shutdown();
+  EXPECT_EQ(server.controller().stats().in_flight, 0U);
 }
 
 TEST(AdmissionInterceptor, AGenericAsyncServiceIsAdmittedAndRefused) {
