@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <barrier>
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -115,9 +116,12 @@ class Threads {
   }
 
  private:
+  /// At the same time as the others, call by call.
   void start_all(int starter) {
-    for (int i = 0; i < kCalls; ++i)
+    for (int i = 0; i < kCalls; ++i) {
+      together_.arrive_and_wait();
       calls_[static_cast<std::size_t>(starter * kCalls + i)]->start();
+    }
   }
   void wake_all() {
     const TimePoint give_up = embed::now() + seconds(60);
@@ -132,14 +136,24 @@ class Threads {
   }
 
   std::atomic<int> inside_{0};
+  std::barrier<> together_{kStarters};
   std::vector<std::unique_ptr<Call>> calls_;
   std::vector<std::jthread> threads_;
 };
 
+void wait_until_many_wait(const AdmissionCore& core) {
+  const TimePoint give_up = embed::now() + seconds(60);
+  while (core.waiting() < Threads::kCalls && embed::now() < give_up) std::this_thread::yield();
+}
+
 TEST(AdmissionCore, EveryCallThatWaitsEndsOnce) {
   AdmissionController controller(one_place(seconds(20)), Rng(1));
   const auto core = std::make_shared<AdmissionCore>(controller, ServerOptions{});
+  auto held = controller.try_admit({.priority = Priority::kHigh}, embed::now());
+  ASSERT_TRUE(held.has_value());
   Threads threads(*core);
+  wait_until_many_wait(*core);
+  std::move(*held).finish(Outcome::kOk, embed::now());
   EXPECT_EQ(threads.join(Call::End::kServed), Threads::kStarters * Threads::kCalls);
   EXPECT_EQ(core->waiting(), 0);
   EXPECT_EQ(controller.stats().in_flight, 0U);
@@ -160,8 +174,14 @@ TEST(AdmissionCore, CallsThatWaitTooLongAreExpiredByAnAlarm) {
 TEST(AdmissionCore, AfterCloseNoCallWaits) {
   AdmissionController controller(one_place(seconds(20)), Rng(1));
   const auto core = std::make_shared<AdmissionCore>(controller, ServerOptions{});
+  auto held = controller.try_admit({.priority = Priority::kHigh}, embed::now());
+  ASSERT_TRUE(held.has_value());
   Threads threads(*core);
-  core->close();
+  wait_until_many_wait(*core);
+  std::jthread closer([&] { core->close(); });
+  while (!core->closed()) std::this_thread::yield();
+  std::move(*held).finish(Outcome::kOk, embed::now());
+  closer.join();
   const int served = threads.join(Call::End::kServed);
   EXPECT_EQ(served + threads.join(Call::End::kClosed), Threads::kStarters * Threads::kCalls);
   EXPECT_EQ(core->waiting(), 0);

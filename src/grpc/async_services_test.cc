@@ -4,6 +4,7 @@
 #include <future>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 #include <utility>
@@ -285,11 +286,14 @@ TEST(AsyncServices, AServerThatIsClosedAnswersAllThatWait) {
   EXPECT_TRUE(first->end());
   ASSERT_EQ(server.next(), &*first);
   first.reset();
-  for (int i = 0; i < kWaiting; ++i) {
+  std::set<void*> ending;  // each tag comes with its request and with its end, in any order
+  for (int i = 0; i < 2 * kWaiting; ++i) {
     auto* const call = static_cast<QueueCall*>(server.next());
-    EXPECT_FALSE(call->end());
-    EXPECT_EQ(server.next(), call);
+    if (ending.insert(call).second) {
+      EXPECT_FALSE(call->end());
+    }
   }
+  EXPECT_EQ(ending.size(), std::size_t{kWaiting});
   for (auto& answer : answers) {
     EXPECT_EQ(answer.get().status.error_code(), StatusCode::UNAVAILABLE);
   }

@@ -1,8 +1,8 @@
 // The first call after a pause, with the heartbeat and without: on a machine that is otherwise
 // idle.
 #include <chrono>
+#include <future>
 #include <memory>
-#include <thread>
 
 #include <gtest/gtest.h>
 
@@ -26,7 +26,8 @@ int late_calls(Duration heartbeat) {
   int late = 0;
   for (int i = 0; i < kCalls; ++i) {
     EXPECT_TRUE(ask_value(*stub).status.ok());
-    std::this_thread::sleep_for(milliseconds(1010 + 4 * i));
+    std::promise<void> nothing;
+    nothing.get_future().wait_for(milliseconds(1010 + 4 * i));
     const Answer answer = ask_value(*stub);
     EXPECT_TRUE(answer.status.ok());
     late += answer.took >= milliseconds(10) ? 1 : 0;
