@@ -43,6 +43,7 @@ int serve(std::string_view kind) {
   weir::AdmissionConfig config;
   config.limit.policy = weir::LimitKind::kFixed;
   config.limit.initial_limit = 1024;
+  config.inflight_max = 64;  // an actor's place is free just after its answer
   weir::AdmissionController controller(config, weir::Rng(7));
   std::unique_ptr<::grpc::ServerBuilder> builder;
   if (with_weir) {
