@@ -223,7 +223,8 @@ def peers(_, __):
         ended = {call.code() for call in calls}
     need(refused.code() == grpc.StatusCode.RESOURCE_EXHAUSTED, f"the 65th: {refused.code()}")
     need({served} | ended == {grpc.StatusCode.NOT_FOUND}, "the others are served")
-    return [f"64 calls of one peer are served, the 65th: {refused.details()}; another peer's: served"]
+    return [f"64 calls of one peer are served, the 65th: {refused.details()}; another peer's: "
+            "served"]
 
 
 STEPS = (("placement and writes", placement), ("the way of a read", reads),
