@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
 """A gRPC server with weir_grpc beside the same server without: CPU and instructions per unary call.
 
-The callback API, one small message each way, 16 calls at a time. CPU time is what the scheduler
+The callback API, one small message each way, 16 calls at a time, each with a deadline and a
+tenant in its metadata. `weir` has neither heartbeat nor actor, `defaults` has the heartbeat and
+bills each call to its tenant. CPU time is what the scheduler
 charged to the server, in interleaved rounds; instructions are what valgrind counts in the server,
 as the difference of two loads, so that starting is left out. They do not depend on how busy the
 machine is.
 """
 
 import argparse
+import contextlib
 import pathlib
 import re
 import subprocess
@@ -17,7 +20,7 @@ import harness
 from harness import BUILD, CLIENT_CORE, SERVER_CORE
 
 PROGRAM = BUILD / "src" / "grpc" / "weir_grpc_server_cost"
-KINDS = ("bare", "weir")
+KINDS = ("bare", "weir", "defaults")
 
 
 class Server:
@@ -45,8 +48,8 @@ class Server:
 
 
 def cpu(rounds, calls):
-    with Server("bare") as bare, Server("weir") as weir:
-        servers = {"bare": bare, "weir": weir}
+    with contextlib.ExitStack() as running:
+        servers = {kind: running.enter_context(Server(kind)) for kind in KINDS}
         for server in servers.values():
             server.load(calls)  # warm-up
 
@@ -83,12 +86,13 @@ def main():
     medians = {kind: harness.median(runs[kind]) for kind in KINDS}
     for kind in KINDS:
         print(f"{kind}: {medians[kind]:.1f} us CPU per call, {harness.spread(runs[kind])}")
-    ratios = [ours / theirs for ours, theirs in zip(runs["weir"], runs["bare"])]
-    print(f"weir / bare: {harness.median(ratios):.3f} (median of {len(ratios)} pairs)")
+    for kind in KINDS[1:]:
+        ratios = [ours / theirs for ours, theirs in zip(runs[kind], runs["bare"])]
+        print(f"{kind} / bare: {harness.median(ratios):.3f} (median of {len(ratios)} pairs)")
     if options.counted:
         counts = {kind: instructions(kind, options.counted) for kind in KINDS}
-        print(f"instructions per call: bare {counts['bare']:.0f}, weir {counts['weir']:.0f}, "
-              f"weir / bare {counts['weir'] / counts['bare']:.3f}")
+        for kind, count in counts.items():
+            print(f"{kind}: {count:.0f} instructions per call, {count / counts['bare']:.3f} x bare")
 
 
 if __name__ == "__main__":

@@ -1,19 +1,23 @@
 # The optional layer grpc: admission and hedging for programs that use gRPC C++.
 #   -DWEIR_GRPC=AUTO  build it if a gRPC that it is verified with is installed (the default)
-#   -DWEIR_GRPC=ON    demand it; a newer gRPC is tried, and the compiler says whether it fits
+#   -DWEIR_GRPC=ON    demand it
+#   -DWEIR_GRPC=TRY   demand it, also with a newer gRPC: build and run its tests before you use it
 #   -DWEIR_GRPC=OFF   leave it out; everything else builds without gRPC
 # Sets WEIR_HAS_GRPC, and WEIR_HAS_PROTOC if .proto files can be compiled too: tests and examples
 # need that, the library does not.
-set(WEIR_GRPC AUTO CACHE STRING "The layer grpc: AUTO, ON or OFF")
-set_property(CACHE WEIR_GRPC PROPERTY STRINGS AUTO ON OFF)
+set(WEIR_GRPC AUTO CACHE STRING "The layer grpc: AUTO, ON, TRY or OFF")
+set_property(CACHE WEIR_GRPC PROPERTY STRINGS AUTO ON TRY OFF)
 set(WEIR_HAS_GRPC OFF)
 set(WEIR_HAS_PROTOC OFF)
 
 if(NOT WEIR_GRPC STREQUAL "OFF")
   if(WEIR_GRPC STREQUAL "AUTO")
     pkg_check_modules(GRPCPP QUIET IMPORTED_TARGET grpc++>=1.51 grpc++<1.52)
-  else()
+  elseif(WEIR_GRPC STREQUAL "TRY")
     pkg_check_modules(GRPCPP REQUIRED QUIET IMPORTED_TARGET grpc++>=1.51)
+    add_compile_definitions(WEIR_GRPC_TRY)
+  else()
+    pkg_check_modules(GRPCPP REQUIRED QUIET IMPORTED_TARGET grpc++>=1.51 grpc++<1.52)
   endif()
   if(GRPCPP_FOUND)
     set(WEIR_HAS_GRPC ON)

@@ -77,8 +77,9 @@ def wait_until(what, seconds=PATIENCE, every=0.02):
 class Node:
     """One node: its process, and a connection to it."""
 
-    def __init__(self, name, addresses, folder, arguments, command=()):
+    def __init__(self, name, addresses, folder, arguments, command=(), program="valuestore_node"):
         self.name = name
+        self.program = program
         self.folder = folder
         self.arguments = list(arguments)
         self.command = list(command)
@@ -98,7 +99,7 @@ class Node:
         self.ready()
 
     def begin(self, *more):
-        command = [*self.command, str(BUILD / "valuestore_node"), "--name", self.name, "--nodes",
+        command = [*self.command, str(BUILD / self.program), "--name", self.name, "--nodes",
                    self._nodes, "--data", self.folder, *self.arguments, *more]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
@@ -110,6 +111,11 @@ class Node:
     def kill(self):
         self.process.kill()
         self._ended()
+
+    def lose_power(self):
+        """Of a node with a forgetful disk: what was not synced is lost."""
+        self.process.send_signal(signal.SIGUSR1)
+        assert self._ended() == 1, "it did not end by itself"
 
     def drain(self):
         """SIGTERM; returns its exit status."""
@@ -156,14 +162,15 @@ class Cluster:
     """Three nodes on addresses of their own in 127/8, so that a node keeps its address when it is
     started again and clusters never meet."""
 
-    def __init__(self, *arguments, start=True, commands=None):
+    def __init__(self, *arguments, start=True, commands=None, program="valuestore_node"):
         self.folder = tempfile.mkdtemp(prefix="valuestore-")
         pid = os.getpid()
         net = f"127.{64 + (pid >> 8) % 128}.{pid % 256}"
         base = int.from_bytes(os.urandom(1), "little") % 60 * 4
         addresses = {name: f"{net}.{base + i + 1}:7070" for i, name in enumerate(NAMES)}
         self.nodes = {name: Node(name, addresses, os.path.join(self.folder, name), arguments,
-                                 (commands or {}).get(name, ())) for name in NAMES}
+                                 (commands or {}).get(name, ()), program)
+                      for name in NAMES}
         if start:
             try:
                 self.start()
@@ -237,17 +244,25 @@ def _tried(what):
 
 
 class Client:
-    """Calls any node, and another one if that does not answer."""
+    """Calls any node, and another one if that does not answer.
+
+    `last_try`: the name of the node that answered, and how long that try took."""
+
+    last_try = ("", 0.0)
 
     def __init__(self, cluster, seed=1):
         self.nodes = list(cluster.nodes.values())
         self.rng = random.Random(seed)
 
     def call(self, method, request, tries=8, timeout=5.0, metadata=None):
+        node = None
         for left in reversed(range(tries)):
-            node = self.rng.choice(self.nodes)
+            node = self.rng.choice([each for each in self.nodes if each is not node])
+            begin = time.monotonic()
             try:
-                return getattr(node.stub, method)(request, timeout=timeout, metadata=metadata)
+                reply = getattr(node.stub, method)(request, timeout=timeout, metadata=metadata)
+                self.last_try = (node.name, time.monotonic() - begin)
+                return reply
             except grpc.RpcError as error:
                 if left == 0 or error.code() not in RETRIED:
                     raise
@@ -268,7 +283,10 @@ class Client:
 
 
 class Load:
-    """Threads that put and get until they are stopped. What was acknowledged is remembered."""
+    """Threads that put and get until they are stopped. What was acknowledged is remembered.
+
+    A read has two tries, at two nodes: one of them may be the node that is gone. `read_times` has
+    the node and the time of each try that was answered."""
 
     def __init__(self, cluster, writers=3, readers=3, seed=1):
         self.acknowledged = []
@@ -313,27 +331,36 @@ class Load:
             if value is None:
                 time.sleep(0.01)
                 continue
-            begin = time.monotonic()
             failure = None
             try:
-                if client.get(key_of(value), timeout=2.0) != value:
+                if client.get(key_of(value), tries=2, timeout=4.0) != value:
                     failure = "other bytes"
             except grpc.RpcError as error:
                 failure = f"{error.code()}: {error.details()}"
             with self._lock:
                 self.reads += 1
-                self.read_times.append(time.monotonic() - begin)
                 if failure:
                     self.failed_reads.append(failure)
+                else:
+                    self.read_times.append(client.last_try)
 
     def read_share(self):
         return 1 - len(self.failed_reads) / max(1, self.reads)
 
 
+def sweep_of(epoch, live, page=10000):
+    """The messages of a sweep."""
+    keys = list(live)
+    for at in range(0, len(keys), page):
+        yield pb.GcSweepRequest(epoch=epoch, live=keys[at:at + page])
+    yield pb.GcSweepRequest(epoch=epoch, last=True)
+
+
 def collect_garbage(cluster, epoch, unroot=()):
     """A round: every node names its roots, then every node sweeps. Returns (removed, kept)."""
     request = pb.GcCollectRootsRequest(epoch=epoch, unroot=unroot)
-    collected = [node.stub.GcCollectRoots(request, timeout=20) for node in cluster.nodes.values()]
+    collected = [page for node in cluster.nodes.values()
+                 for page in node.stub.GcCollectRoots(request, timeout=20)]
     inputs = {edge.recipe: edge.inputs for reply in collected for edge in reply.edges}
     alive = set()
     todo = [root for reply in collected for root in reply.roots]
@@ -342,6 +369,6 @@ def collect_garbage(cluster, epoch, unroot=()):
         if key not in alive:
             alive.add(key)
             todo.extend(inputs.get(key, ()))
-    sweep = pb.GcSweepRequest(epoch=epoch, live=alive)
-    swept = [node.stub.GcSweep(sweep, timeout=60) for node in cluster.nodes.values()]
+    swept = [node.stub.GcSweep(sweep_of(epoch, alive), timeout=60)
+             for node in cluster.nodes.values()]
     return sum(reply.removed for reply in swept), sum(reply.kept for reply in swept)

@@ -1,6 +1,7 @@
 """The value store as three processes: what was acknowledged is never lost, and reads go on, while
 nodes are killed, paused, drained, rebuilt, or run out of disk."""
 
+import contextlib
 import os
 import pathlib
 import random
@@ -11,17 +12,25 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from cluster import (Client, Cluster, Load, NAMES, collect_garbage, grpc, key_of,  # noqa: E402
-                     order_of, pb, values_of, wait_until)
+                     order_of, pb, sweep_of, values_of, wait_until)
 
 STRICT = os.environ.get("WEIR_BARS") == "strict"
 SEED = int(os.environ.get("WEIR_SEED", random.SystemRandom().randrange(1 << 30)))
-# In a usual run other tests may take the machine for a while.
-READS = 0.999 if STRICT else 0.98
+READS = 0.999 if STRICT else 0.99
+# Of a read at a node that is well, whatever happens to another one. A node that does not answer is
+# given up after a second: what is not hedged takes longer than that. In a usual run other tests may
+# take the machine for a while.
+READ_MAX = 0.5 if STRICT else 1.0
 LONG = 3.0 if STRICT else 1.0
 
 
 def setUpModule():
     print(f"WEIR_SEED={SEED}", file=sys.stderr)
+
+
+def wait_for_more(load, writes):
+    count = len(load.acknowledged)
+    wait_until(lambda: len(load.acknowledged) > count + writes)
 
 
 class Faults(unittest.TestCase):
@@ -36,7 +45,7 @@ class Faults(unittest.TestCase):
     def tearDownClass(cls):
         cls.cluster.end()
 
-    def under_load(self, fault):
+    def under_load(self, fault, node):
         with Load(self.cluster, seed=self.rng.randrange(1 << 20)) as load:
             time.sleep(0.3)
             fault(load)
@@ -46,6 +55,10 @@ class Faults(unittest.TestCase):
         self.assertGreater(len(load.acknowledged), 50)
         self.assertGreater(load.reads, 50)
         self.assertGreaterEqual(load.read_share(), READS, load.failed_reads[:5])
+        slow = sorted(took for name, took in load.read_times if name != node.name)[-5:]
+        print(f"{len(load.acknowledged)} writes, {load.reads} reads, {len(load.failed_reads)} "
+              f"failed, slowest {slow[-1] * 1e3:.0f} ms", file=sys.stderr)
+        self.assertLess(slow[-1], READ_MAX, slow)
         return load
 
     def test_a_node_that_is_killed_loses_no_acknowledged_write(self):
@@ -53,13 +66,12 @@ class Faults(unittest.TestCase):
 
         def fault(load):
             node.kill()
-            count = len(load.acknowledged)
-            wait_until(lambda: len(load.acknowledged) > count + 30)
+            wait_for_more(load, 30)
             time.sleep(LONG)
             others = [each for each in self.cluster.nodes.values() if each is not node]
             self.assertGreater(sum(each.numbers()["hints"] for each in others), 0)
             node.start()
-        self.under_load(fault)
+        self.under_load(fault, node)
         self.assertGreater(self.cluster.numbers()["hints_delivered"], 0)
 
     def test_a_node_that_is_paused_delays_nobody_for_long(self):
@@ -68,10 +80,9 @@ class Faults(unittest.TestCase):
         def fault(load):
             node.pause()
             time.sleep(5 if STRICT else 2.5)
-            count = len(load.acknowledged)
-            wait_until(lambda: len(load.acknowledged) > count + 10)  # it is not waited for any more
+            wait_for_more(load, 10)  # it is not waited for any more
             node.resume()
-        self.under_load(fault)
+        self.under_load(fault, node)
 
     def test_a_node_that_drains_ends_with_status_0_and_is_missed_by_nobody(self):
         node = self.cluster[self.rng.choice(NAMES)]
@@ -80,7 +91,7 @@ class Faults(unittest.TestCase):
             self.assertEqual(node.drain(), 0)
             time.sleep(LONG / 2)
             node.start()
-        self.under_load(fault)
+        self.under_load(fault, node)
 
     def test_a_node_that_lost_its_disk_gets_back_what_it_owns(self):
         client = Client(self.cluster)
@@ -98,6 +109,34 @@ class Faults(unittest.TestCase):
         fetched = [owner.stub.FetchValue(pb.FetchValueRequest(key=recipe), timeout=5).kind
                    for owner in (self.cluster[name] for name in order_of(recipe)[:2])]
         self.assertEqual(fetched, [1, 1])
+
+
+class PowerLoss(unittest.TestCase):
+    """Nodes whose disks forget what was not synced: a process that is killed cannot show that."""
+
+    def test_no_acknowledged_write_is_lost_when_nodes_lose_their_power(self):
+        with Cluster(program="valuestore_forgetful_node") as cluster:
+            acknowledged = []
+            for _ in range(5 if STRICT else 2):
+                with Load(cluster, seed=SEED, writers=6) as load:
+                    for node in cluster.nodes.values():  # one after the other
+                        wait_for_more(load, 40)
+                        node.lose_power()
+                        wait_for_more(load, 40)
+                        node.start()
+                    cluster.connected()
+                    wait_for_more(load, 40)
+                    for node in cluster.nodes.values():  # and all at once
+                        node.lose_power()
+                for node in cluster.nodes.values():
+                    node.begin()
+                for node in cluster.nodes.values():
+                    node.ready()
+                cluster.connected()
+                acknowledged += load.acknowledged
+            cluster.hints_delivered()
+            print(f"{len(acknowledged)} writes", file=sys.stderr)
+            self.assertEqual(len(cluster.missing(acknowledged)), 0)
 
 
 class Writes(unittest.TestCase):
@@ -209,6 +248,55 @@ class Values(unittest.TestCase):
         self.assertEqual([item.value for item in items[:100]], values)
         self.assertEqual([item.found for item in items[100:]], [False, False])
 
+    def test_a_batch_whose_values_do_not_fit_says_which(self):
+        values = values_of(6, SEED + 7, size=1 << 20)
+        for value in values:
+            self.client.put(value)
+        request = pb.BatchGetRequest(keys=[key_of(value) for value in values])
+        items = self.client.call("BatchGet", request).items
+        self.assertEqual([item.value for item in items[:3]], values[:3])
+        for item in items[3:]:
+            self.assertFalse(item.found)
+            self.assertTrue(item.error.startswith("the reply is full"), item.error)
+
+    def test_a_result_of_a_recipe_fits_into_a_message(self):
+        largest = (4 << 20) - (64 << 10)
+        quarters = values_of(4, SEED + 8, size=largest // 4)
+        more = values_of(1, SEED + 9, size=1)
+        for value in quarters + more:
+            self.client.put(value)
+        fits = self.client.recipe("concat", [key_of(value) for value in quarters])
+        self.assertEqual(self.client.get(fits), b"".join(quarters))
+        too_large = self.client.recipe("concat", [key_of(value) for value in quarters + more])
+        with self.assertRaises(grpc.RpcError) as caught:
+            self.client.get(too_large)
+        self.assertEqual(caught.exception.code(), grpc.StatusCode.FAILED_PRECONDITION)
+        self.assertIn(f"larger than {largest} bytes", caught.exception.details())
+
+    def test_a_read_ends_with_its_caller(self):
+        values = values_of(20, SEED + 10, third="c")
+        for value in values:
+            self.client.put(value)
+        stub = self.cluster["c"].stub
+        before = self.cluster["c"].numbers()["searched"]
+        with contextlib.ExitStack() as paused:
+            for name in "ab":
+                self.cluster[name].pause()
+                paused.callback(self.cluster[name].resume)
+            calls = [stub.GetValue.future(pb.GetValueRequest(key=key_of(value)), timeout=0.2)
+                     for value in values[:10]]
+            calls += [stub.GetValue.future(pb.GetValueRequest(key=key_of(value)), timeout=5)
+                      for value in values[10:]]
+            time.sleep(0.1)
+            for call in calls[10:]:
+                call.cancel()
+            self.assertEqual({call.code() for call in calls[:10]},
+                             {grpc.StatusCode.DEADLINE_EXCEEDED})
+            # Alone with this question: the others have ended, and did not ask all nodes.
+            wait_until(lambda: self.cluster["c"].numbers()["in_flight"] <= 1)
+            self.assertEqual(self.cluster["c"].numbers()["searched"], before)
+        self.cluster.connected()
+
     def test_a_recipe_is_computed_on_read_and_then_cached(self):
         parts = values_of(2, SEED + 2)
         for part in parts:
@@ -236,6 +324,37 @@ class Values(unittest.TestCase):
         self.assertEqual(self.cluster["a"].stub.GetValue(
             pb.GetValueRequest(key=key_of(value)), timeout=5).value, value)
         wait_until(lambda: self.cluster["a"].holds(value))
+
+
+class BrokenDisk(unittest.TestCase):
+    def test_a_flipped_byte_of_a_file_is_noticed_and_repaired_from_the_other_owner(self):
+        with Cluster("--cache-mb", "0") as cluster:
+            client = Client(cluster)
+            values = values_of(20, SEED + 11, size=512, first="a")
+            for value in values:
+                client.put(value)
+            cluster.hints_delivered()
+            node = cluster["a"]
+            node.kill()
+            node.start()  # what is in the log goes into a table
+            node.kill()
+            flipped = 0
+            for table in pathlib.Path(node.folder).glob("*.sst"):
+                content = bytearray(table.read_bytes())
+                at = content.find(values[0])
+                if at >= 0:
+                    content[at + 7] ^= 1
+                    table.write_bytes(content)
+                    flipped += 1
+            self.assertGreaterEqual(flipped, 1)
+            node.start()
+            cluster.connected()
+            self.assertFalse(node.holds(values[0]), "its bytes are wrong: it is not there")
+            for value in values:
+                self.assertEqual(node.stub.GetValue(pb.GetValueRequest(key=key_of(value)),
+                                                    timeout=5).value, value)
+            self.assertGreater(node.numbers()["corrupt_reads"], 0)
+            wait_until(lambda: not cluster.missing(values))
 
 
 class Garbage(unittest.TestCase):
@@ -270,11 +389,36 @@ class Garbage(unittest.TestCase):
 
     def test_a_sweep_without_its_collection_is_refused(self):
         with Cluster() as cluster:
-            for request, method in ((pb.GcSweepRequest(epoch=7), "GcSweep"),
-                                    (pb.GcCollectRootsRequest(epoch=1), "GcCollectRoots")):
+            stub = cluster["a"].stub
+            for call in (lambda: stub.GcSweep(sweep_of(7, ()), timeout=5),
+                         lambda: list(stub.GcCollectRoots(pb.GcCollectRootsRequest(epoch=1),
+                                                          timeout=5))):
                 with self.assertRaises(grpc.RpcError) as caught:
-                    getattr(cluster["a"].stub, method)(request, timeout=5)
+                    call()
                 self.assertEqual(caught.exception.code(), grpc.StatusCode.FAILED_PRECONDITION)
+
+    def test_more_keys_than_a_message_of_grpc_holds_are_collected_and_swept(self):
+        with Cluster() as cluster:
+            client = Client(cluster)
+            values = values_of(10, SEED + 6)
+            for value in values:
+                client.put(value, root=True)
+            # 140,000 keys of 34 bytes are 4.8 MB: as one message it would be refused.
+            others = {os.urandom(32) for _ in range(140_000)}
+            stub = cluster["a"].stub
+            for epoch in (2, 3):
+                pages = list(stub.GcCollectRoots(pb.GcCollectRootsRequest(epoch=epoch), timeout=20))
+                roots = {root for page in pages for root in page.roots}
+                stub.GcSweep(sweep_of(epoch, others | roots), timeout=60)
+            held = [value for value in values if cluster["a"].holds(value)]
+            self.assertEqual({key_of(value) for value in held}, roots)
+            self.assertEqual(held, [v for v in values if cluster["a"] in cluster.owners(v)])
+            # Without its last part nothing is swept.
+            list(stub.GcCollectRoots(pb.GcCollectRootsRequest(epoch=4), timeout=20))
+            with self.assertRaises(grpc.RpcError) as caught:
+                stub.GcSweep(iter([pb.GcSweepRequest(epoch=4)]), timeout=20)
+            self.assertEqual(caught.exception.code(), grpc.StatusCode.INVALID_ARGUMENT)
+            self.assertTrue(all(cluster["a"].holds(value) for value in held))
 
 
 class FullDisk(unittest.TestCase):
@@ -297,27 +441,32 @@ class FullDisk(unittest.TestCase):
         for value in before:
             client.put(value)
         cluster.hints_delivered()
-        with open(disk / "filler", "wb") as filler:
-            try:
-                while True:
-                    filler.write(bytes(1 << 16))
-                    filler.flush()
-            except OSError:
-                pass
-        # Until what RocksDB has set aside is full, too.
-        during, hinted = [], 0
-        for value in values_of(200, SEED + 1, size=65536, first="a"):
-            hinted += client.put(value).hinted
-            during.append(value)
-            if hinted == 10:
-                break
-        self.assertEqual(hinted, 10, "what the full node cannot store gets a hint elsewhere")
-        self.assertEqual([node.holds(value) for value in before], [True] * 30, "reads go on")
-        for value in during:
-            self.assertEqual(client.get(key_of(value)), value)
-        os.unlink(disk / "filler")
-        cluster.hints_delivered(60)
-        self.assertEqual(cluster.missing(before + during), [])
+        with Load(cluster, seed=SEED) as load:
+            with open(disk / "filler", "wb") as filler:
+                try:
+                    while True:
+                        filler.write(bytes(1 << 16))
+                        filler.flush()
+                except OSError:
+                    pass
+            # Until what RocksDB has set aside is full, too.
+            during, hinted = [], 0
+            for value in values_of(200, SEED + 1, size=65536, first="a"):
+                hinted += client.put(value).hinted
+                during.append(value)
+                if hinted == 10:
+                    break
+            self.assertEqual(hinted, 10, "what the full node cannot store gets a hint elsewhere")
+            wait_for_more(load, 50)
+            self.assertEqual([node.holds(value) for value in before], [True] * 30, "reads go on")
+            for value in during:
+                self.assertEqual(client.get(key_of(value)), value)
+            os.unlink(disk / "filler")
+            cluster.hints_delivered(60)
+        cluster.hints_delivered()
+        self.assertEqual(cluster.missing(before + during + load.acknowledged), [])
+        self.assertGreater(load.reads, 50)
+        self.assertGreaterEqual(load.read_share(), READS, load.failed_reads[:5])
 
 
 if __name__ == "__main__":

@@ -19,6 +19,16 @@ bool is_down(const Status& status) {
          status.error_code() == StatusCode::DEADLINE_EXCEEDED;
 }
 
+Status caller_is_gone() {
+  return {StatusCode::CANCELLED, "the caller does not wait any more"};
+}
+
+weir::Duration time_left(const Caller& caller) {
+  const gpr_timespec left = gpr_time_sub(caller.deadline, gpr_now(caller.deadline.clock_type));
+  if (std::chrono::seconds(left.tv_sec) >= kSearchWait) return kSearchWait;
+  return std::chrono::seconds(left.tv_sec) + std::chrono::nanoseconds(left.tv_nsec);
+}
+
 }  // namespace
 
 Status to_status(ChangeEnd end) {
@@ -38,13 +48,13 @@ Status to_status(ChangeEnd end) {
   return {StatusCode::UNAVAILABLE, "the store cannot write"};
 }
 
-weir::Result<FoundValue, Status> Coordinator::get(const ValueKey& key) {
+weir::Result<FoundValue, Status> Coordinator::get(const ValueKey& key, const Caller& caller) {
   if (auto value = parts_.cache.find(key)) {
     ++counts_.cache;
     return FoundValue{*std::move(value), "cache"};
   }
   const char* source = "";
-  Found found = find(key, source);
+  Found found = find(key, caller, source);
   if (!found) return weir::unexpected(std::move(found).error());
   FoundValue answer{{}, source};
   if (found->kind == RecordKind::kLeaf) {
@@ -54,7 +64,7 @@ weir::Result<FoundValue, Status> Coordinator::get(const ValueKey& key) {
       if (wanted == key) return *found;
       if (auto value = parts_.cache.find(wanted)) return Record{RecordKind::kLeaf, 0, *value};
       const char* ignored = "";
-      Found input = find(wanted, ignored);
+      Found input = find(wanted, caller, ignored);
       if (!input) return weir::unexpected(input.error().error_message());
       return *std::move(input);
     };
@@ -69,7 +79,9 @@ weir::Result<FoundValue, Status> Coordinator::get(const ValueKey& key) {
   return answer;
 }
 
-Coordinator::Found Coordinator::find(const ValueKey& key, const char*& source) {
+Coordinator::Found Coordinator::find(const ValueKey& key, const Caller& caller,
+                                     const char*& source) {
+  if (caller.is_gone()) return weir::unexpected(caller_is_gone());
   const std::size_t self = parts_.options.self;
   auto local = parts_.reader.read(key);
   if (local) {
@@ -86,21 +98,24 @@ Coordinator::Found Coordinator::find(const ValueKey& key, const char*& source) {
     StoredRecord message;
     ValueKey its_key;
     Record record;
-    if (parts_.remote.fetch(owners, key, message).ok() && from_message(message, its_key, record) &&
-        its_key == key) {
+    if (parts_.remote.fetch(owners, key, caller, message).ok() &&
+        from_message(message, its_key, record) && its_key == key) {
       ++counts_.remote;
       if (owns) repair(key, record, self);
       return record;
     }
   }
-  return search(key, local.error() != Storage::Miss::kUnreadable);
+  return search(key, caller, local.error() != Storage::Miss::kUnreadable);
 }
 
 /// Asks every node that may have it, at the same time.
-Coordinator::Found Coordinator::search(const ValueKey& key, bool local_is_absent) {
+Coordinator::Found Coordinator::search(const ValueKey& key, const Caller& caller,
+                                       bool local_is_absent) {
+  if (caller.is_gone()) return weir::unexpected(caller_is_gone());
   ++counts_.searched;
   struct Answer {
     std::size_t node;
+    std::shared_ptr<grpc::ClientContext> call;
     std::future<std::pair<Status, StoredRecord>> reply;
   };
   const std::vector<std::size_t> order = parts_.placement.order(key);
@@ -115,16 +130,21 @@ Coordinator::Found Coordinator::search(const ValueKey& key, bool local_is_absent
       continue;
     }
     auto promise = std::make_shared<std::promise<std::pair<Status, StoredRecord>>>();
-    answers.push_back({node, promise->get_future()});
-    parts_.peers.fetch(node, key, kSearchWait,
-                       [promise](const Status& status, const StoredRecord& record) {
-                         promise->set_value({status, record});
-                       });
+    auto reply = promise->get_future();
+    auto call = parts_.peers.fetch(node, key, std::min(kSearchWait, time_left(caller)),
+                                   [promise](const Status& status, const StoredRecord& record) {
+                                     promise->set_value({status, record});
+                                   });
+    answers.push_back({node, std::move(call), std::move(reply)});
   }
   Record found;
   bool any = false;
   std::string why = "the own store cannot be read";
   for (Answer& answer : answers) {
+    if (!wait_for(answer.reply, caller)) {
+      for (const Answer& each : answers) each.call->TryCancel();
+      return weir::unexpected(caller_is_gone());
+    }
     const auto [status, message] = answer.reply.get();
     ValueKey its_key;
     Record record;
@@ -225,15 +245,17 @@ Status Coordinator::end_put(Put& put, bool& hinted) {
   return Status::OK;
 }
 
-Status Coordinator::put_recipe(const Recipe& recipe, bool root, bool& hinted) {
+Status Coordinator::put_recipe(const Recipe& recipe, bool root, const Caller& caller,
+                               bool& hinted) {
   std::size_t budget = bounds_.reads_max;
-  Status renewed = renew_inputs(recipe, 1, budget);
+  Status renewed = renew_inputs(recipe, caller, 1, budget);
   if (!renewed.ok()) return renewed;
   Put put = begin_put(recipe.record(), root);
   return end_put(put, hinted);
 }
 
-Status Coordinator::renew_inputs(const Recipe& recipe, std::size_t depth, std::size_t& budget) {
+Status Coordinator::renew_inputs(const Recipe& recipe, const Caller& caller, std::size_t depth,
+                                 std::size_t& budget) {
   if (depth > bounds_.depth_max) {
     return {StatusCode::INVALID_ARGUMENT,
             "recipes are nested deeper than " + std::to_string(bounds_.depth_max)};
@@ -244,7 +266,7 @@ Status Coordinator::renew_inputs(const Recipe& recipe, std::size_t depth, std::s
               "the recipe needs more than " + std::to_string(bounds_.reads_max) + " values"};
     }
     const char* source = "";
-    Found found = find(input, source);
+    Found found = find(input, caller, source);
     if (!found) {
       const bool absent = found.error().error_code() == StatusCode::NOT_FOUND;
       return {absent ? StatusCode::FAILED_PRECONDITION : found.error().error_code(),
@@ -253,7 +275,7 @@ Status Coordinator::renew_inputs(const Recipe& recipe, std::size_t depth, std::s
     if (found->kind == RecordKind::kRecipe) {
       const auto inner = Recipe::decode(found->payload);
       if (!inner) return {StatusCode::FAILED_PRECONDITION, "inputs: " + inner.error()};
-      Status renewed = renew_inputs(*inner, depth + 1, budget);
+      Status renewed = renew_inputs(*inner, caller, depth + 1, budget);
       if (!renewed.ok()) return renewed;
     }
     if (found->epoch >= parts_.storage.epoch()) continue;

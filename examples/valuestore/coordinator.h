@@ -35,7 +35,8 @@ struct FoundValue {
 ///
 /// A read asks the cache, then the own store, then the owners (hedged), and at last every node that
 /// may have the value; "not found" needs the answer of both owners and of the hint holder. What an
-/// owner turns out to miss is repaired.
+/// owner turns out to miss is repaired. A caller's deadline goes with its read to other nodes, and
+/// a read ends when its caller is gone.
 ///
 /// A write is acknowledged when two nodes have it on their disks: both owners, or one and the third
 /// node with a hint for the owner that is down. An owner that refuses because it is busy is not
@@ -57,7 +58,8 @@ class Coordinator {
   };
   explicit Coordinator(const Parts& parts) : parts_(parts) {}
 
-  [[nodiscard]] weir::Result<FoundValue, grpc::Status> get(const ValueKey& key);
+  [[nodiscard]] weir::Result<FoundValue, grpc::Status> get(const ValueKey& key,
+                                                           const Caller& caller);
 
   /// A put under way: begun for many, then ended for each, their fsyncs are shared.
   struct Put {
@@ -71,7 +73,7 @@ class Coordinator {
   /// OK: it is acknowledged; `hinted`: one copy is a hint.
   grpc::Status end_put(Put& put, bool& hinted);
   /// A recipe, and its inputs again, so that they are not older than it is.
-  grpc::Status put_recipe(const Recipe& recipe, bool root, bool& hinted);
+  grpc::Status put_recipe(const Recipe& recipe, bool root, const Caller& caller, bool& hinted);
 
   struct Counts {
     std::atomic<std::uint64_t> cache{0};
@@ -88,12 +90,13 @@ class Coordinator {
  private:
   using Found = weir::Result<Record, grpc::Status>;
 
-  [[nodiscard]] Found find(const ValueKey& key, const char*& source);
-  [[nodiscard]] Found search(const ValueKey& key, bool local_is_absent);
+  [[nodiscard]] Found find(const ValueKey& key, const Caller& caller, const char*& source);
+  [[nodiscard]] Found search(const ValueKey& key, const Caller& caller, bool local_is_absent);
   void repair(const ValueKey& key, const Record& record, std::size_t node);
   [[nodiscard]] std::future<grpc::Status> copy_to(std::size_t node, const Put& put,
                                                   const std::string& hint_for);
-  grpc::Status renew_inputs(const Recipe& recipe, std::size_t depth, std::size_t& budget);
+  grpc::Status renew_inputs(const Recipe& recipe, const Caller& caller, std::size_t depth,
+                            std::size_t& budget);
 
   const Parts parts_;
   const RecipeBounds bounds_;

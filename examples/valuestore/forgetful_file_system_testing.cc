@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <mutex>
+#include <shared_mutex>
 #include <system_error>
 #include <utility>
 
@@ -21,6 +23,7 @@ class ForgetfulFileSystem::WatchedFile final : public rocksdb::FSWritableFileOwn
       : FSWritableFileOwnerWrapper(std::move(file)), name_(std::move(name)), disk_(disk) {}
 
   IOStatus Append(const Slice& bytes, const IOOptions& options, IODebugContext* debug) override {
+    const std::shared_lock power(disk_.power_);
     IOStatus may = disk_.before_append();
     return may.ok() ? FSWritableFileOwnerWrapper::Append(bytes, options, debug) : may;
   }
@@ -29,6 +32,7 @@ class ForgetfulFileSystem::WatchedFile final : public rocksdb::FSWritableFileOwn
     return Append(bytes, options, debug);
   }
   IOStatus Sync(const IOOptions& options, IODebugContext* debug) override {
+    const std::shared_lock power(disk_.power_);
     IOStatus may = disk_.before_sync();
     if (may.ok()) may = FSWritableFileOwnerWrapper::Sync(options, debug);
     if (may.ok()) disk_.synced(name_, GetFileSize(options, debug));
@@ -64,6 +68,7 @@ void ForgetfulFileSystem::synced(const std::string& name, std::uint64_t size) {
 IOStatus ForgetfulFileSystem::NewWritableFile(const std::string& name, const FileOptions& options,
                                               std::unique_ptr<FSWritableFile>* file,
                                               IODebugContext* debug) {
+  const std::shared_lock power(power_);
   if (IOStatus may = before_append(); !may.ok()) return may;
   IOStatus status = FileSystemWrapper::NewWritableFile(name, options, file, debug);
   if (!status.ok()) return status;
@@ -89,6 +94,7 @@ IOStatus ForgetfulFileSystem::ReuseWritableFile(const std::string& /*name*/,
 
 IOStatus ForgetfulFileSystem::RenameFile(const std::string& from, const std::string& to,
                                          const IOOptions& options, IODebugContext* debug) {
+  const std::shared_lock power(power_);
   if (cut_) return IOStatus::IOError("the power is off");
   const std::lock_guard lock(mutex_);
   if (const auto known = synced_.find(from); known != synced_.end()) {
@@ -107,21 +113,32 @@ IOStatus ForgetfulFileSystem::GetFreeSpace(const std::string& path, const IOOpti
 
 IOStatus ForgetfulFileSystem::DeleteFile(const std::string& name, const IOOptions& options,
                                          IODebugContext* debug) {
+  const std::shared_lock power(power_);
   if (cut_) return IOStatus::IOError("the power is off");
   const std::lock_guard lock(mutex_);
   synced_.erase(name);
   return FileSystemWrapper::DeleteFile(name, options, debug);
 }
 
-void ForgetfulFileSystem::forget(std::uint64_t torn) {
+void ForgetfulFileSystem::truncate_files(std::uint64_t torn) {
   const std::lock_guard lock(mutex_);
   for (const auto& [name, safe] : synced_) {
     std::error_code error;
     const std::uint64_t size = std::filesystem::file_size(name, error);
     if (!error && size > safe) std::filesystem::resize_file(name, std::min(size, safe + torn));
   }
+}
+
+void ForgetfulFileSystem::forget(std::uint64_t torn) {
+  truncate_files(torn);
   cut_ = false;
   syncs_left_ = 0;
+}
+
+void ForgetfulFileSystem::lose_power(std::uint64_t torn) {
+  const std::unique_lock power(power_);
+  cut();
+  truncate_files(torn);
 }
 
 }  // namespace valuestore

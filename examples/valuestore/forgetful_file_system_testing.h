@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <shared_mutex>
 #include <string>
 
 #include <rocksdb/file_system.h>
@@ -33,6 +34,9 @@ class ForgetfulFileSystem final : public rocksdb::FileSystemWrapper {
   /// Truncates each file to what was synced, and to at most `torn` more bytes; then the power is on
   /// again.
   void forget(std::uint64_t torn = 0);
+  /// cut() and forget() while the store is in use; the power stays off. What a sync has begun to
+  /// write before is safe, and nothing is written after.
+  void lose_power(std::uint64_t torn);
 
   rocksdb::IOStatus NewWritableFile(const std::string& name, const rocksdb::FileOptions& options,
                                     std::unique_ptr<rocksdb::FSWritableFile>* file,
@@ -58,12 +62,14 @@ class ForgetfulFileSystem final : public rocksdb::FileSystemWrapper {
   [[nodiscard]] rocksdb::IOStatus before_append() const;
   [[nodiscard]] rocksdb::IOStatus before_sync();
   void synced(const std::string& name, std::uint64_t size);
+  void truncate_files(std::uint64_t torn);
 
   std::atomic<bool> cut_{false};
   std::atomic<bool> full_{false};
   std::atomic<bool> hidden_{false};
   std::atomic<int> syncs_left_{0};
   std::atomic<std::uint64_t> syncs_{0};
+  std::shared_mutex power_;  // held shared by each operation that writes
   std::mutex mutex_;
   std::map<std::string, std::uint64_t> synced_;  // of each file that was written: the safe bytes
 };

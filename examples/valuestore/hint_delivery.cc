@@ -1,6 +1,7 @@
 #include "hint_delivery.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "weir/embed/clock.h"
 
@@ -23,7 +24,7 @@ weir::OutgoingConfig queue_config(const HintDeliveryConfig& config, std::size_t 
 
 HintDelivery::HintDelivery(const HintDeliveryConfig& config, const Placement& placement,
                            std::size_t self, Storage& storage, WriterThread& writer,
-                           SendParcel send, IsUp is_up)
+                           SendParcel send, IsUp is_up, FetchAgain fetch_again)
     : config_(config),
       placement_(placement),
       self_(self),
@@ -31,6 +32,7 @@ HintDelivery::HintDelivery(const HintDeliveryConfig& config, const Placement& pl
       writer_(writer),
       send_(std::move(send)),
       is_up_(std::move(is_up)),
+      fetch_again_(std::move(fetch_again)),
       directory_(std::make_unique<weir::OutgoingDirectory>(queue_config(config, placement.size()))),
       queues_(std::make_unique<weir::OutgoingQueues>(*directory_)),
       routes_(placement.size()),
@@ -102,13 +104,19 @@ void HintDelivery::queue_repairs(weir::TimePoint now) {
 
 void HintDelivery::queue_hints(std::size_t node, weir::TimePoint now) {
   Route& route = routes_[node];
-  if (route.open > config_.queued_max / 2) return;
+  if (route.open > config_.queued_max / 2 || now < route.look_at) return;
+  // Without hints the store is not looked into, but once more for the count of the unreadable.
+  if (storage_.hint_count() == 0 && !route.after && route.reported == 0) return;
+  {
+    const std::lock_guard lock(mutex_);
+    ++counts_.looks;
+  }
   const std::string& owner = placement_.names()[node];
   const std::vector<ValueKey> keys =
       storage_.hints(owner, route.after, config_.queued_max - route.open);
   if (keys.empty()) {
     // From the start again, once what was sent is confirmed: it holds what has failed.
-    if (route.open == 0) route.after.reset();
+    if (route.open == 0) begin_again(route, now);
     return;
   }
   for (const ValueKey& key : keys) {
@@ -116,8 +124,7 @@ void HintDelivery::queue_hints(std::size_t node, weir::TimePoint now) {
     auto record = storage_.read(key);
     if (!record) {
       if (record.error() == Storage::Miss::kAbsent) continue;  // swept with its hint just now
-      const std::lock_guard lock(mutex_);
-      ++counts_.unreadable;
+      note_unreadable(node, key);
       continue;
     }
     auto parcel = std::make_unique<Parcel>();
@@ -128,6 +135,19 @@ void HintDelivery::queue_hints(std::size_t node, weir::TimePoint now) {
     parcel->is_hint = true;
     if (!queue(std::move(parcel), now)) return;
   }
+}
+
+void HintDelivery::begin_again(Route& route, weir::TimePoint now) {
+  route.after.reset();
+  route.look_at = now + (route.unreadable > 0 ? config_.pause : config_.rescan);
+  const std::lock_guard lock(mutex_);
+  counts_.unreadable += route.unreadable;
+  counts_.unreadable -= std::exchange(route.reported, route.unreadable);
+  route.unreadable = 0;
+}
+
+void HintDelivery::note_unreadable(std::size_t node, const ValueKey& key) {
+  if (++routes_[node].unreadable <= config_.healed_max) fetch_again_(key, node);
 }
 
 bool HintDelivery::queue(std::unique_ptr<Parcel> parcel, weir::TimePoint now) {
@@ -188,6 +208,8 @@ void HintDelivery::finish(Parcel& parcel, bool delivered, weir::TimePoint now) {
     change.kind = Change::Kind::kDropHint;
     change.key = parcel.key;
     change.hint_for = placement_.names()[parcel.node];
+    change.epoch = parcel.record.epoch;
+    change.root = parcel.root;
     change.keep_value = placement_.owns(self_, parcel.key);
     writer_.submit(std::move(change), [](ChangeEnd) {});  // if it fails, it is delivered again
   }

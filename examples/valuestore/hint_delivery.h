@@ -42,15 +42,22 @@ struct HintDeliveryConfig {
   std::uint32_t parcels_per_second = 500;  // to one node
   std::size_t queued_max = 64;             // hints in the queue of one node
   std::size_t repairs_max = 256;           // that wait to be queued; more are left to the next read
-  weir::Duration pause = std::chrono::milliseconds(500);  // after a failure, for that node
+  weir::Duration pause = std::chrono::milliseconds(500);   // after a failure, for that node
+  weir::Duration rescan = std::chrono::milliseconds(100);  // between looks for hints of one node
+  std::size_t healed_max = 8;  // unreadable hints that are fetched from elsewhere, per look
 };
+
+/// Fetches a record that cannot be read here from another node than this one, and puts it into the
+/// store; starts to do so and returns.
+using FetchAgain = std::function<void(const ValueKey&, std::size_t not_from)>;
 
 /// Delivers hints to their owners, and repairs, through Weir's outgoing queues: one queue and one
 /// window per node, class low, paced; so a node that comes back is not run over, and a slow one
 /// delays no other.
 ///
 /// A hint stays on the disk until its owner has confirmed that its copy is on its own disk; the
-/// queue holds only copies of hints, so nothing is lost with it.
+/// queue holds only copies of hints, so nothing is lost with it. A hint whose value cannot be read
+/// stays, and its value is fetched from the other owner.
 ///
 /// Promises: at most `window` parcels are on their way to a node, and at most parcels_per_second
 /// are sent to it in a second. Thread-safety: any thread. Lifetime: the destructor waits until
@@ -60,7 +67,8 @@ class HintDelivery {
   using IsUp = std::function<bool(std::size_t node)>;
 
   HintDelivery(const HintDeliveryConfig& config, const Placement& placement, std::size_t self,
-               Storage& storage, WriterThread& writer, SendParcel send, IsUp is_up);
+               Storage& storage, WriterThread& writer, SendParcel send, IsUp is_up,
+               FetchAgain fetch_again);
   ~HintDelivery();
   HintDelivery(const HintDelivery&) = delete;
   HintDelivery& operator=(const HintDelivery&) = delete;
@@ -72,7 +80,8 @@ class HintDelivery {
     std::uint64_t delivered = 0;
     std::uint64_t repaired = 0;
     std::uint64_t failed = 0;
-    std::uint64_t unreadable = 0;  // hints whose value cannot be read; they stay
+    std::uint64_t unreadable = 0;  // now: hints whose value could not be read at the last look
+    std::uint64_t looks = 0;       // for hints in the store
   };
   [[nodiscard]] Counts counts() const;
 
@@ -82,7 +91,10 @@ class HintDelivery {
     std::optional<ValueKey> after;  // the last hint that was queued
     std::size_t open = 0;           // hints queued or on their way
     weir::TimePoint quiet_until{};
-    double tokens = 1;  // parcels that may leave now
+    weir::TimePoint look_at{};
+    std::size_t unreadable = 0;  // since the first hint of this look
+    std::size_t reported = 0;    // of the look before
+    double tokens = 1;           // parcels that may leave now
     weir::TimePoint filled_at{};
   };
 
@@ -90,6 +102,8 @@ class HintDelivery {
   void step(weir::TimePoint now);
   void queue_repairs(weir::TimePoint now);
   void queue_hints(std::size_t node, weir::TimePoint now);
+  void begin_again(Route& route, weir::TimePoint now);
+  void note_unreadable(std::size_t node, const ValueKey& key);
   bool queue(std::unique_ptr<Parcel> parcel, weir::TimePoint now);
   void send(std::size_t node, weir::TimePoint now);
   void finish_done(weir::TimePoint now);
@@ -104,6 +118,7 @@ class HintDelivery {
   WriterThread& writer_;
   const SendParcel send_;
   const IsUp is_up_;
+  const FetchAgain fetch_again_;
 
   // The delivery thread's own.
   std::unique_ptr<weir::OutgoingDirectory> directory_;

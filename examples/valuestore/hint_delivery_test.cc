@@ -83,7 +83,11 @@ class HintDeliveryTest : public ::testing::Test {
         [this](const Parcel& parcel, std::function<void(bool)> done) {
           others.send(parcel, std::move(done));
         },
-        [this](std::size_t node) { return up[node].load(); });
+        [this](std::size_t node) { return up[node].load(); },
+        [this](const ValueKey& key, std::size_t not_from) {
+          ++fetched_again;
+          if (fetch_again) fetch_again(key, not_from);
+        });
     return {delivery, Closer{&others}};
   }
   /// Answers what is sent until `what` is true; fails after ten seconds.
@@ -101,6 +105,8 @@ class HintDeliveryTest : public ::testing::Test {
   WriterThread writer{*on.storage};
   const Placement placement{{"a", "b", "c"}};
   OtherNodes others;
+  std::atomic<int> fetched_again{0};
+  std::function<void(const ValueKey&, std::size_t)> fetch_again;
   std::array<std::atomic<bool>, 3> up{true, true, true};
 };
 
@@ -139,6 +145,68 @@ TEST_F(HintDeliveryTest, DeliveryIsPaced) {
   EXPECT_TRUE(until([&] { return on.storage->hint_count() == 0; }));
   // 40 at 100 a second, of which 5 may leave at once.
   EXPECT_GE(std::chrono::steady_clock::now() - begin, milliseconds(300));
+}
+
+TEST_F(HintDeliveryTest, AHintWhoseValueIsBrokenIsFetchedFromElsewhereAndDelivered) {
+  Change broken = put(leaf("good"), "a");
+  broken.record.payload = "bad";
+  on.commit(broken);
+  store_hints(2, "a");
+  fetch_again = [&](const ValueKey& key, std::size_t not_from) {
+    EXPECT_EQ(key, broken.key);
+    EXPECT_EQ(not_from, 0U);
+    if (fetched_again < 3) return;  // the other owner does not answer at first
+    Change good = put(leaf("good", 1));
+    writer.submit(std::move(good), [](ChangeEnd) {});
+  };
+  auto delivery = start();
+  EXPECT_TRUE(until([&] { return delivery->counts().unreadable == 1; }));
+  EXPECT_TRUE(until([&] { return on.storage->hint_count() == 0; }));
+  EXPECT_TRUE(until([&] { return delivery->counts().unreadable == 0; }));
+  EXPECT_EQ(others.sent_count(), 3U);
+}
+
+TEST_F(HintDeliveryTest, HintsThatCannotBeReadAreNotLookedForAllTheTime) {
+  Change broken = put(leaf("good"), "a");
+  broken.record.payload = "bad";
+  on.commit(broken);
+  auto delivery = start({.pause = std::chrono::hours(1)});
+  EXPECT_TRUE(until([&] { return delivery->counts().unreadable == 1; }));
+  // One look found it, one found the end; the other node is looked at meanwhile.
+  const std::uint64_t looks = delivery->counts().looks;
+  EXPECT_EQ(fetched_again, 1);
+  up[1] = false;
+  store_hints(3, "b");
+  up[1] = true;
+  EXPECT_TRUE(until([&] { return on.storage->hint_count() == 1; }));
+  EXPECT_EQ(fetched_again, 1) << "not once per tick";
+  EXPECT_GT(delivery->counts().looks, looks);
+}
+
+TEST_F(HintDeliveryTest, AStoreWithoutHintsIsNotLookedInto) {
+  auto delivery = start();
+  const Record record = leaf("repaired");
+  for (int i = 1; i <= 3; ++i) {  // ticks
+    delivery->repair(1, record.key(), record, false);
+    EXPECT_TRUE(until([&] { return delivery->counts().repaired == static_cast<unsigned>(i); }));
+  }
+  EXPECT_EQ(delivery->counts().looks, 0U);
+}
+
+TEST_F(HintDeliveryTest, APutThatRenewsAHintOnItsWayIsNotDropped) {
+  store_hints(1, "a");
+  const Record record = leaf("a0");
+  auto delivery = start();
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (others.sent_count() == 0 && std::chrono::steady_clock::now() < end) {
+    std::this_thread::yield();
+  }
+  ASSERT_EQ(others.sent_count(), 1U);
+  writer.apply(start_epoch(5));
+  EXPECT_EQ(writer.apply(put(record, "a")), ChangeEnd::kDone);
+  others.answer_all(true);  // of the copy of epoch 1
+  EXPECT_TRUE(until([&] { return on.storage->hint_count() == 0; }));
+  EXPECT_EQ(others.sent_count(), 2U) << "the copy of epoch 5 has arrived, too";
 }
 
 TEST_F(HintDeliveryTest, ARepairIsSentOnceAndNotKept) {

@@ -17,8 +17,8 @@ struct NodeOptions {
   std::string data;                    // folder
   std::size_t cache_mb = 16;
   std::uint64_t hints_max = 100000;
-  std::size_t workers = 32;             // requests of clients that are worked on at once
-  std::size_t readers = 8;              // reads of the store at once
+  std::size_t workers = 32;  // requests of clients worked on at once: so many reads and writes each
+  std::size_t readers = 8;   // reads of the store at once
   std::uint32_t read_ms = 0;            // each takes at least that long: a slow disk, for trials
   std::uint32_t max_concurrent = 1024;  // admission
   std::uint32_t initial_limit = 128;

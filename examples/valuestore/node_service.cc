@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "garbage.h"
+#include "garbage_streams.h"
 #include "record_stream.h"
 
 namespace valuestore {
@@ -37,6 +37,18 @@ grpc::ServerUnaryReactor* finished(grpc::CallbackServerContext* context, const S
   return reactor;
 }
 
+weir::Result<FoundValue, Status> full_reply() {
+  return weir::unexpected(
+      Status(StatusCode::RESOURCE_EXHAUSTED,
+             "the reply is full: it has at most " + std::to_string(kReplyBytesMax) +
+                 " bytes of values; ask for this one and those after it in another call"));
+}
+
+/// The context is there until the call has been answered.
+Caller caller_of(const grpc::CallbackServerContext& context) {
+  return {context.raw_deadline(), [&context] { return context.IsCancelled(); }};
+}
+
 std::uint64_t replicas_away(const weir::grpc::HedgedStats& remote) {
   return static_cast<std::uint64_t>(
       std::count_if(remote.replicas.begin(), remote.replicas.end(),
@@ -56,8 +68,8 @@ weir::grpc::MethodTable NodeService::methods() {
       {service + "PutRecipe", {.priority = Priority::kNormal}},
       {service + "BatchGet", {.priority = Priority::kNormal, .idempotent = true}},
       {service + "BatchPutLeaf", {.priority = Priority::kNormal}},
-      {service + "GcCollectRoots", {.priority = Priority::kLow}},
-      {service + "GcSweep", {.priority = Priority::kLow}},
+      {service + "GcCollectRoots", {.priority = Priority::kLow, .holds_limit = true}},
+      {service + "GcSweep", {.priority = Priority::kLow, .holds_limit = true}},
       {service + "MigrateTransfer", {.priority = Priority::kLow, .holds_limit = true}},
       {service + "SyncRecipes", {.priority = Priority::kLow, .holds_limit = true}},
       {service + "ReplicateLeaf", {.priority = Priority::kLow}},
@@ -76,8 +88,8 @@ NodeService::Unary* NodeService::GetValue(Context* context, const GetValueReques
   const auto key = ValueKey::parse(request->key());
   if (!key) return finished(context, wrong_key());
   Unary* const reactor = context->DefaultReactor();
-  workers_.run([this, reactor, reply, key = *key] {
-    auto found = coordinator_.get(key);
+  workers_.run([this, reactor, reply, key = *key, caller = caller_of(*context)] {
+    auto found = coordinator_.get(key, caller);
     if (!found) return reactor->Finish(found.error());
     reply->set_source(found->source);
     reply->set_value(std::move(found->value));
@@ -86,17 +98,27 @@ NodeService::Unary* NodeService::GetValue(Context* context, const GetValueReques
   return reactor;
 }
 
+weir::Result<FoundValue, Status> NodeService::get(const std::string& text, const Caller& caller) {
+  const auto key = ValueKey::parse(text);
+  if (!key) return weir::unexpected(wrong_key());
+  return coordinator_.get(*key, caller);
+}
+
 NodeService::Unary* NodeService::BatchGet(Context* context, const BatchGetRequest* request,
                                           BatchGetReply* reply) {
   const Status size = check_batch(request->keys_size());
   if (!size.ok()) return finished(context, size);
   Unary* const reactor = context->DefaultReactor();
-  workers_.run([this, reactor, request, reply] {
+  workers_.run([this, reactor, request, reply, caller = caller_of(*context)] {
+    std::size_t room = kReplyBytesMax;
     for (const std::string& text : request->keys()) {
       auto* const item = reply->add_items();
-      const auto key = ValueKey::parse(text);
-      auto found = key ? coordinator_.get(*key)
-                       : weir::Result<FoundValue, Status>(weir::unexpected(wrong_key()));
+      auto found = room == 0 ? full_reply() : get(text, caller);
+      if (found && found->value.size() > room) {
+        found = full_reply();
+        room = 0;
+      }
+      if (found) room -= found->value.size();
       item->set_found(found.has_value());
       if (found) {
         item->set_value(std::move(found->value));
@@ -115,7 +137,7 @@ NodeService::Unary* NodeService::PutLeaf(Context* context, const PutLeafRequest*
   if (may.ok()) may = check_value(request->value());
   if (!may.ok()) return finished(context, may);
   Unary* const reactor = context->DefaultReactor();
-  workers_.run([this, reactor, request, reply] {
+  writing_.run([this, reactor, request, reply] {
     Coordinator::Put put =
         coordinator_.begin_put({RecordKind::kLeaf, 0, request->value()}, request->root());
     bool hinted = false;
@@ -136,7 +158,7 @@ NodeService::Unary* NodeService::BatchPutLeaf(Context* context, const BatchPutLe
   }
   if (!may.ok()) return finished(context, may);
   Unary* const reactor = context->DefaultReactor();
-  workers_.run([this, reactor, request, reply] {
+  writing_.run([this, reactor, request, reply] {
     std::vector<Coordinator::Put> puts;
     for (const std::string& value : request->values()) {
       puts.push_back(coordinator_.begin_put({RecordKind::kLeaf, 0, value}, request->root()));
@@ -161,9 +183,10 @@ NodeService::Unary* NodeService::PutRecipe(Context* context, const PutRecipeRequ
   const auto recipe = Recipe::make(request->function(), inputs, {});
   if (!recipe) return finished(context, {StatusCode::INVALID_ARGUMENT, recipe.error()});
   Unary* const reactor = context->DefaultReactor();
-  workers_.run([this, reactor, reply, recipe = *recipe, root = request->root()] {
+  writing_.run([this, reactor, reply, recipe = *recipe, root = request->root(),
+                caller = caller_of(*context)] {
     bool hinted = false;
-    const Status status = coordinator_.put_recipe(recipe, root, hinted);
+    const Status status = coordinator_.put_recipe(recipe, root, caller, hinted);
     reply->set_key(std::string(recipe.record().key().view()));
     reply->set_hinted(hinted);
     reactor->Finish(status);
@@ -184,6 +207,7 @@ NodeService::Unary* NodeService::HealthCheck(Context* context,
       {"epoch", parts_.storage.epoch()},
       {"hints", parts_.storage.hint_count()},
       {"hints_delivered", hints.delivered},
+      {"hints_unreadable", hints.unreadable},
       {"repairs_sent", hints.repaired},
       {"corrupt_reads", parts_.storage.corrupt_reads()},
       {"repairs", counts.repairs},
@@ -274,76 +298,13 @@ NodeService::Stream* NodeService::stream(const TransferRequest& request, RecordK
 
 // ---- garbage collection
 
-NodeService::Unary* NodeService::GcCollectRoots(Context* context,
-                                                const GcCollectRootsRequest* request,
-                                                GcCollectRootsReply* reply) {
-  Unary* const reactor = context->DefaultReactor();
-  parts_.reader.run(
-      [this, reactor, request, reply] { reactor->Finish(collect_roots(*request, *reply)); });
-  return reactor;
+NodeService::Roots* NodeService::GcCollectRoots(Context* /*context*/,
+                                                const GcCollectRootsRequest* request) {
+  return new RootsStream({parts_.storage, parts_.writer, parts_.reader}, *request);
 }
 
-Status NodeService::collect_roots(const GcCollectRootsRequest& request,
-                                  GcCollectRootsReply& reply) {
-  std::vector<Change> changes;
-  for (const std::string& text : request.unroot()) {
-    const auto key = ValueKey::parse(text);
-    if (!key) return {StatusCode::INVALID_ARGUMENT, "unroot: a key has 32 bytes"};
-    changes.emplace_back().kind = Change::Kind::kUnroot;
-    changes.back().key = *key;
-  }
-  changes.emplace_back().kind = Change::Kind::kStartEpoch;
-  changes.back().epoch = request.epoch();
-  const std::vector<ChangeEnd> ends = parts_.writer.apply_all(std::move(changes));
-  for (const ChangeEnd end : ends) {
-    Status written = to_status(end);
-    if (!written.ok()) return written;
-  }
-  if (ends.back() == ChangeEnd::kNothing) {
-    return {StatusCode::FAILED_PRECONDITION,
-            "epoch: must be above " + std::to_string(parts_.storage.epoch())};
-  }
-  for (const ValueKey& root : parts_.storage.roots()) reply.add_roots(std::string(root.view()));
-  std::optional<ValueKey> after;
-  do {
-    after =
-        parts_.storage.visit_records(after, 256, [&](const ValueKey& key, const Record& record) {
-          if (record.kind != RecordKind::kRecipe) return;
-          const auto recipe = Recipe::decode(record.payload);
-          if (!recipe) return;
-          auto* const edge = reply.add_edges();
-          edge->set_recipe(std::string(key.view()));
-          for (const ValueKey& input : recipe->inputs) edge->add_inputs(std::string(input.view()));
-        });
-  } while (after);
-  return Status::OK;
-}
-
-NodeService::Unary* NodeService::GcSweep(Context* context, const GcSweepRequest* request,
-                                         GcSweepReply* reply) {
-  Unary* const reactor = context->DefaultReactor();
-  parts_.reader.run([this, reactor, request, reply] { reactor->Finish(sweep(*request, *reply)); });
-  return reactor;
-}
-
-Status NodeService::sweep(const GcSweepRequest& request, GcSweepReply& reply) {
-  if (request.epoch() != parts_.storage.epoch()) {
-    return {StatusCode::FAILED_PRECONDITION,
-            "epoch: the roots of this epoch were not collected here; it is " +
-                std::to_string(parts_.storage.epoch())};
-  }
-  KeySet live;
-  for (const std::string& text : request.live()) {
-    const auto key = ValueKey::parse(text);
-    if (!key) return {StatusCode::INVALID_ARGUMENT, "live: a key has 32 bytes"};
-    live.insert(*key);
-  }
-  const Swept swept = sweep_garbage(parts_.storage, parts_.writer, live, request.epoch());
-  parts_.cache.clear();
-  reply.set_removed(swept.removed);
-  reply.set_kept(swept.kept);
-  return swept.failed ? Status(StatusCode::UNAVAILABLE, "the store cannot write; sweep again")
-                      : Status::OK;
+NodeService::Sweep* NodeService::GcSweep(Context* /*context*/, GcSweepReply* reply) {
+  return new SweepStream({parts_.storage, parts_.writer, parts_.reader}, parts_.cache, *reply);
 }
 
 }  // namespace valuestore

@@ -17,9 +17,9 @@
 namespace valuestore {
 
 /// The twelve methods of a node: it takes requests from gRPC's callback API and answers them from
-/// threads of its own. What may wait for another node runs on the worker pool; what waits for the
-/// own disk only runs on the readers or on the writer's thread. So nodes that wait for each other
-/// always come to an end.
+/// threads of its own. What may wait for another node runs on the worker pools, reads on one and
+/// writes on another; what waits for the own disk only runs on the readers or on the writer's
+/// thread. So nodes that wait for each other always come to an end, and reads wait for no write.
 ///
 /// Thread-safety: as gRPC calls it. Lifetime: until the server has shut down.
 class NodeService final : public ValueStore::CallbackService {
@@ -31,7 +31,8 @@ class NodeService final : public ValueStore::CallbackService {
       : parts_(parts),
         coordinator_(coordinator),
         more_numbers_(std::move(more_numbers)),
-        workers_(parts.options.workers) {}
+        workers_(parts.options.workers),
+        writing_(parts.options.workers) {}
 
   /// Writes are refused from now on, reads go on.
   void drain() { draining_ = true; }
@@ -52,20 +53,23 @@ class NodeService final : public ValueStore::CallbackService {
   Unary* ReplicateLeaf(Context*, const ReplicateRequest*, ReplicateReply*) override;
   Stream* MigrateTransfer(Context*, const TransferRequest*) override;
   Stream* SyncRecipes(Context*, const TransferRequest*) override;
-  Unary* GcCollectRoots(Context*, const GcCollectRootsRequest*, GcCollectRootsReply*) override;
-  Unary* GcSweep(Context*, const GcSweepRequest*, GcSweepReply*) override;
+  using Roots = grpc::ServerWriteReactor<GcCollectRootsReply>;
+  using Sweep = grpc::ServerReadReactor<GcSweepRequest>;
+  Roots* GcCollectRoots(Context*, const GcCollectRootsRequest*) override;
+  Sweep* GcSweep(Context*, GcSweepReply*) override;
 
  private:
   [[nodiscard]] Stream* stream(const TransferRequest& request, RecordKind kind);
+  [[nodiscard]] weir::Result<FoundValue, grpc::Status> get(const std::string& text,
+                                                           const Caller& caller);
   [[nodiscard]] grpc::Status refused_write() const;
-  grpc::Status collect_roots(const GcCollectRootsRequest& request, GcCollectRootsReply& reply);
-  grpc::Status sweep(const GcSweepRequest& request, GcSweepReply& reply);
 
   const Coordinator::Parts parts_;
   Coordinator& coordinator_;
   const std::function<void(Numbers&)> more_numbers_;
   std::atomic<bool> draining_{false};
-  WorkerPool workers_;
+  WorkerPool workers_;  // reads
+  WorkerPool writing_;  // writes, which may wait longer: for the fsyncs of other nodes
 };
 
 }  // namespace valuestore

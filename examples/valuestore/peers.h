@@ -33,12 +33,13 @@ namespace valuestore {
 /// One thread and one completion queue for all calls: no call blocks a thread, and callbacks run on
 /// that thread. A second thread checks the health of each node.
 /// A node admits a number of calls of one peer at once. Copies of writes beyond their part of it
-/// wait here, in order of arrival.
+/// wait here, in order of arrival, up to a number and a sum of bytes. They fail when their time is
+/// over, and all at once when their node is found to be down or to drain.
 ///
-/// Promises: `done` is called once for each call, at its time limit at the latest; the time limit
-/// of a copy starts when it leaves.
-/// Thread-safety: any thread. Lifetime: stop() first, or the destructor does it: calls under way
-/// are waited for; later ones fail at once.
+/// Promises: `done` is called once for each call, at its time limit (and 50 ms) at the latest; it
+/// counts from the call of this class.
+/// Thread-safety: any thread. Lifetime: stop() first, or the destructor does it: copies that wait
+/// fail, calls under way are waited for, later ones fail at once.
 class Peers {
  public:
   explicit Peers(const NodeOptions& options);
@@ -53,7 +54,9 @@ class Peers {
   /// The class of the call is that of the work it is a part of.
   void replicate(std::size_t node, const ReplicateRequest& request, weir::Priority priority,
                  weir::Duration at_most, OnStatus done);
-  void fetch(std::size_t node, const ValueKey& key, weir::Duration at_most, OnRecord done);
+  /// Returns what TryCancel() ends the call with.
+  std::shared_ptr<grpc::ClientContext> fetch(std::size_t node, const ValueKey& key,
+                                             weir::Duration at_most, OnRecord done);
   /// A parcel of HintDelivery.
   void send(const Parcel& parcel, const std::function<void(bool)>& done);
 
@@ -68,17 +71,22 @@ class Peers {
   struct Call;
   struct Tag;
   /// The copies of writes on their way to one node.
+  using Copy = std::unique_ptr<Call<ReplicateReply>>;
   struct Lane {
     std::size_t open = 0;  // that have left
-    std::deque<Call<ReplicateReply>*> waiting;
+    std::deque<Copy> waiting;
+    std::size_t waiting_bytes = 0;
   };
 
   void complete();
-  static void end_refused(Tag* tag);
+  void run_health();
   void check_health();
-  void prepare(grpc::ClientContext& context, weir::Duration at_most) const;
-  void start_copy(std::size_t node, Call<ReplicateReply>* call);
+  void prepare(grpc::ClientContext& context, weir::TimePoint deadline) const;
+  void start_copy(std::size_t node, Copy call);
   void leave_lane(std::size_t node);
+  [[nodiscard]] static Copy take_first(Lane& lane);
+  [[nodiscard]] bool is_hopeless(std::size_t node, const Copy& copy, weir::TimePoint now) const;
+  [[nodiscard]] std::vector<Copy> take_hopeless(weir::TimePoint now);
 
   const NodeOptions& options_;
   PeerState state_;

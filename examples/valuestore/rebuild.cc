@@ -1,5 +1,6 @@
 #include "rebuild.h"
 
+#include <algorithm>
 #include <chrono>
 #include <future>
 #include <utility>
@@ -11,6 +12,7 @@ namespace {
 constexpr int kTries = 50;
 constexpr weir::Duration kBetween = std::chrono::milliseconds(200);
 constexpr std::size_t kPage = 256;
+constexpr weir::Duration kFetchWait = std::chrono::seconds(1);
 
 /// Writes what comes in pages, so that each fsync serves many records.
 class PagedWrites {
@@ -52,6 +54,22 @@ std::string copy_from(std::size_t node, RecordKind kind, const NodeOptions& opti
 }
 
 }  // namespace
+
+void fetch_again(const ValueKey& key, std::size_t not_from, const NodeOptions& options,
+                 const Placement& placement, Peers& peers, WriterThread& writer) {
+  const std::vector<std::size_t> order = placement.order(key);
+  for (std::size_t rank = 0; rank < std::min(order.size(), Placement::kOwners); ++rank) {
+    const std::size_t node = order[rank];
+    if (node == options.self || node == not_from) continue;
+    peers.fetch(node, key, kFetchWait,
+                [&writer, key](const grpc::Status& status, const StoredRecord& message) {
+                  Change change;
+                  if (!status.ok() || !from_message(message, change.key, change.record)) return;
+                  if (change.key == key) writer.submit(std::move(change), [](ChangeEnd) {});
+                });
+    return;
+  }
+}
 
 std::string rebuild(const NodeOptions& options, Peers& peers, WriterThread& writer) {
   for (std::size_t node = 0; node < options.names.size(); ++node) {

@@ -4,6 +4,8 @@
 
 #include "node_options.h"
 #include "peers.h"
+#include "placement.h"
+#include "value_key.h"
 #include "writer_thread.h"
 
 namespace valuestore {
@@ -14,5 +16,10 @@ namespace valuestore {
 /// Both are of class low: a busy node refuses them, then this waits and asks again. Blocks until
 /// all is on the disk; what went wrong, or empty.
 [[nodiscard]] std::string rebuild(const NodeOptions& options, Peers& peers, WriterThread& writer);
+
+/// Puts a record that cannot be read here into the own store again: fetched from an owner other
+/// than `not_from`; starts to do so and returns.
+void fetch_again(const ValueKey& key, std::size_t not_from, const NodeOptions& options,
+                 const Placement& placement, Peers& peers, WriterThread& writer);
 
 }  // namespace valuestore

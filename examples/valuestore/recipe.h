@@ -20,10 +20,10 @@ WEIR_ENUM_NAMES(RecipeFunction, "concat", "sha256", "uppercase")
 
 /// The bounds of a recipe's evaluation.
 struct RecipeBounds {
-  std::size_t inputs_max = 64;      // of one recipe
-  std::size_t depth_max = 16;       // recipes made of recipes
-  std::size_t reads_max = 1024;     // values read for one result
-  std::size_t bytes_max = 4 << 20;  // of a result, or of one between
+  std::size_t inputs_max = 64;             // of one recipe
+  std::size_t depth_max = 16;              // recipes made of recipes
+  std::size_t reads_max = 1024;            // values read for one result
+  std::size_t bytes_max = kReplyBytesMax;  // of a result, or of one between
 };
 
 /// A value that is defined by a function of other values.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -8,6 +9,9 @@
 #include "value_key.h"
 
 namespace valuestore {
+
+/// What a reply may carry: below 4 MiB, which is what gRPC's clients accept by default.
+inline constexpr std::size_t kReplyBytesMax = (4U << 20U) - (64U << 10U);
 
 enum class RecordKind : std::uint8_t { kLeaf = 0, kRecipe = 1 };
 

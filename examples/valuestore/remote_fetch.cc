@@ -1,10 +1,13 @@
 #include "remote_fetch.h"
 
 #include <chrono>
+#include <future>
 #include <string>
 #include <utility>
 
 #include "weir/base/assert.h"
+
+#include "node_service.h"
 
 namespace valuestore {
 namespace {
@@ -19,7 +22,7 @@ RemoteFetch::RemoteFetch(const NodeOptions& options, std::function<bool()> overl
   for (std::size_t node = 0; node < options.names.size(); ++node) {
     if (node != options.self) config.replicas.push_back({.target = options.addresses[node]});
   }
-  config.methods.push_back({.path = kFetch, .kind = weir::grpc::MethodKind::kRead});
+  config.methods = weir::grpc::hedged_methods(NodeService::methods());
   config.hedge.enabled = options.hedging;
   config.overloaded = std::move(overloaded);
   config.timeout = std::chrono::seconds(1);
@@ -29,8 +32,9 @@ RemoteFetch::RemoteFetch(const NodeOptions& options, std::function<bool()> overl
 }
 
 grpc::Status RemoteFetch::fetch(const std::vector<std::size_t>& nodes, const ValueKey& key,
-                                StoredRecord& record) {
+                                const Caller& caller, StoredRecord& record) {
   weir::grpc::HedgedCallOptions call;
+  call.deadline = caller.deadline;
   call.priority = weir::Priority::kHigh;
   call.metadata.emplace_back("x-weir-peer", options_.name);
   for (const std::size_t node : nodes) {
@@ -39,7 +43,18 @@ grpc::Status RemoteFetch::fetch(const std::vector<std::size_t>& nodes, const Val
   }
   FetchValueRequest request;
   request.set_key(std::string(key.view()));
-  return channel_->call(kFetch, request, record, call);
+  std::promise<grpc::Status> promise;
+  std::future<grpc::Status> end = promise.get_future();
+  const auto id = channel_->send<StoredRecord>(
+      kFetch, request,
+      [&](grpc::Status status, StoredRecord reply) {
+        record = std::move(reply);
+        promise.set_value(std::move(status));
+      },
+      call);
+  if (!id) return id.error();
+  if (!wait_for(end, caller)) channel_->cancel(*id);
+  return end.get();  // soon, if it was cancelled
 }
 
 }  // namespace valuestore

@@ -71,6 +71,7 @@ struct Storage::Batch {
   std::unordered_map<std::string, std::optional<Record>> values;  // none: removed
   std::unordered_set<std::string> new_hints;
   std::unordered_set<std::string> old_hints;
+  std::unordered_set<std::string> new_roots;
   std::uint64_t epoch = 0;
   bool sync = false;
 };
@@ -157,8 +158,7 @@ ChangeEnd Storage::add(const Change& change, Batch& batch) {
     case Change::Kind::kPut:
       return add_put(change, batch);
     case Change::Kind::kDropHint:
-      add_drop_hint(change, batch);
-      return ChangeEnd::kDone;
+      return add_drop_hint(change, batch);
     case Change::Kind::kSweep:
       return add_sweep(change, batch);
     case Change::Kind::kUnroot:
@@ -197,23 +197,35 @@ ChangeEnd Storage::add_put(const Change& change, Batch& batch) {
   const std::string name = value_name(change.key);
   batch.writes.Put(name, record.encoded());
   batch.values[name] = std::move(record);
-  if (change.root) batch.writes.Put(root_name(change.key), rocksdb::Slice());
+  if (change.root) {
+    batch.writes.Put(root_name(change.key), rocksdb::Slice());
+    batch.new_roots.insert(root_name(change.key));
+  }
   batch.sync = true;
   return ChangeEnd::kDone;
 }
 
 /// Not synced: a hint that comes back after a crash is delivered again, which changes nothing.
-void Storage::add_drop_hint(const Change& change, Batch& batch) {
+ChangeEnd Storage::add_drop_hint(const Change& change, Batch& batch) {
+  // A put that came after the copy has left promised a later epoch, or a root: the owner does not
+  // know of it, so the hint stays and is delivered again.
+  const auto now = stored(change.key, batch);
+  const bool rooted = batch.new_roots.count(root_name(change.key)) != 0 || is_root(change.key);
+  if (now && (now->epoch > change.epoch || (rooted && !change.root))) return ChangeEnd::kNothing;
   remove_hint(hint_prefix(change.hint_for) + std::string(change.key.view()), batch);
-  if (change.keep_value) return;
+  if (change.keep_value) return ChangeEnd::kDone;
   for (const std::string& node : config_.nodes) {
     const std::string other = hint_prefix(node) + std::string(change.key.view());
     if (batch.old_hints.count(other) != 0) continue;
-    if (batch.new_hints.count(other) != 0 || exists(other)) return;  // one that still needs it
+    if (batch.new_hints.count(other) != 0 || exists(other)) {
+      return ChangeEnd::kDone;  // one that still needs it
+    }
   }
   batch.writes.Delete(value_name(change.key));
   batch.writes.Delete(root_name(change.key));
+  batch.new_roots.erase(root_name(change.key));
   batch.values[value_name(change.key)] = std::nullopt;
+  return ChangeEnd::kDone;
 }
 
 ChangeEnd Storage::add_sweep(const Change& change, Batch& batch) {

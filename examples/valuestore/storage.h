@@ -29,9 +29,10 @@ namespace valuestore {
 /// A change of the store. Changes are applied by one thread, in order (WriterThread).
 struct Change {
   enum class Kind : std::uint8_t {
-    kPut,         // the record; with `hint_for` also a hint
-    kDropHint,    // its owner confirmed; the value goes as well unless `keep_value`
-    kSweep,       // remove the value if its epoch is at most `epoch`
+    kPut,       // the record; with `hint_for` also a hint
+    kDropHint,  // its owner confirmed the copy of `epoch` and `root`; the value goes as well unless
+                // `keep_value`; nothing goes if it was put again since
+    kSweep,     // remove the value if its epoch is at most `epoch`
     kStartEpoch,  // `epoch` is the current one from now on
     kUnroot,      // the key is no longer a root
   };
@@ -39,14 +40,14 @@ struct Change {
   ValueKey key{};
   Record record{};
   std::string hint_for;     // the owner that is down
-  bool root = false;        // kPut: garbage collection keeps it
+  bool root = false;        // kPut: garbage collection keeps it; kDropHint: so said the copy
   bool keep_value = false;  // kDropHint
   std::uint64_t epoch = 0;
 };
 
 enum class ChangeEnd : std::uint8_t {
   kDone,       // it is on the disk
-  kNothing,    // kSweep: it was put again, or was not there
+  kNothing,    // kSweep, kDropHint: it was put again, or was not there
   kBusy,       // too many changes wait
   kHintsFull,  // as many hints are stored as allowed
   kDiskFull,
@@ -117,7 +118,7 @@ class Storage {
   [[nodiscard]] std::optional<Record> stored(const ValueKey& key, const Batch& batch) const;
   [[nodiscard]] ChangeEnd add(const Change& change, Batch& batch);
   [[nodiscard]] ChangeEnd add_put(const Change& change, Batch& batch);
-  void add_drop_hint(const Change& change, Batch& batch);
+  [[nodiscard]] ChangeEnd add_drop_hint(const Change& change, Batch& batch);
   [[nodiscard]] ChangeEnd add_sweep(const Change& change, Batch& batch);
   void remove_hint(const std::string& name, Batch& batch) const;
   [[nodiscard]] bool is_disk_full() const;

@@ -45,6 +45,37 @@ TEST(Storage, AHintIsWrittenWithItsValueAndGoesWithIt) {
   EXPECT_EQ(on.storage->read(record.key()).error(), Storage::Miss::kAbsent);
 }
 
+TEST(Storage, AHintThatWasPutAgainSinceItsCopyLeftStaysWithItsValue) {
+  StorageOnDisk on;
+  const Record record = leaf("put again");
+  on.commit(put(record, "b"));
+  on.commit(start_epoch(2));
+  // In an earlier batch, and in the same.
+  EXPECT_EQ(on.commit(put(record, "b")), ChangeEnd::kDone);
+  EXPECT_EQ(on.commit(drop_hint(record.key(), "b", 1)), ChangeEnd::kNothing);
+  on.commit(start_epoch(3));
+  EXPECT_EQ(on.commit_all({put(record, "b"), drop_hint(record.key(), "b", 2)})[1],
+            ChangeEnd::kNothing);
+  EXPECT_EQ(on.storage->hint_count(), 1U);
+  EXPECT_EQ(on.storage->read(record.key())->epoch, 3U);
+  EXPECT_EQ(on.commit(drop_hint(record.key(), "b", 3)), ChangeEnd::kDone);
+  EXPECT_FALSE(on.storage->read(record.key()).has_value());
+}
+
+TEST(Storage, AHintThatBecameARootSinceItsCopyLeftStays) {
+  StorageOnDisk on;
+  Change rooted = put(leaf("root"), "b");
+  rooted.root = true;
+  on.commit(put(leaf("root"), "b"));
+  Change drop = drop_hint(rooted.key, "b");
+  EXPECT_EQ(on.commit_all({rooted, drop})[1], ChangeEnd::kNothing);
+  EXPECT_EQ(on.commit(drop), ChangeEnd::kNothing);
+  EXPECT_TRUE(on.storage->is_root(rooted.key));
+  drop.root = true;
+  EXPECT_EQ(on.commit(drop), ChangeEnd::kDone);
+  EXPECT_FALSE(on.storage->is_root(rooted.key));
+}
+
 TEST(Storage, AValueStaysAsLongAsAnotherHintNeedsIt) {
   StorageOnDisk on;
   const Record record = leaf("for both");

@@ -25,8 +25,10 @@ inline Change put(const Record& record, std::string hint_for = {}) {
   return change;
 }
 
-inline Change drop_hint(const ValueKey& key, std::string owner) {
+/// The owner confirmed a copy of that epoch.
+inline Change drop_hint(const ValueKey& key, std::string owner, std::uint64_t epoch = 1) {
   Change change;
+  change.epoch = epoch;
   change.kind = Change::Kind::kDropHint;
   change.key = key;
   change.hint_for = std::move(owner);

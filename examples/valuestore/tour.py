@@ -209,10 +209,29 @@ def overload(_, __):
             f"{flood['refused']} refused at once"]
 
 
+def peers(_, __):
+    with Cluster("--readers", "70", "--read-ms", "1000") as slow:
+        stub = slow["a"].stub
+        request = pb.FetchValueRequest(key=bytes(32))
+
+        def fetch(peer):
+            return stub.FetchValue.future(request, timeout=20, metadata=(("x-weir-peer", peer),))
+        calls = [fetch("greedy") for _ in range(64)]
+        wait_until(lambda: slow["a"].numbers()["in_flight"] >= 64)
+        refused = fetch("greedy").exception()
+        served = fetch("other").code()
+        ended = {call.code() for call in calls}
+    need(refused.code() == grpc.StatusCode.RESOURCE_EXHAUSTED, f"the 65th: {refused.code()}")
+    need({served} | ended == {grpc.StatusCode.NOT_FOUND}, "the others are served")
+    return [f"64 calls of one peer are served, the 65th: {refused.details()}; another peer's: "
+            "served"]
+
+
 STEPS = (("placement and writes", placement), ("the way of a read", reads),
          ("hedged reads", hedged_reads), ("recipes", recipes), ("a node is killed", killed),
          ("read repair", repaired), ("garbage collection", garbage), ("a lost disk", lost_disk),
-         ("drain", drained), ("overload", overload))
+         ("drain", drained), ("overload", overload),
+         ("a peer's part", peers))
 
 
 def main():

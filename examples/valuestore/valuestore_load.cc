@@ -1,7 +1,6 @@
 // Calls nodes of the value store at a fixed rate, however long they take, and says how it went.
 //
-//   valuestore_load --target 127.0.0.1:7001,… --rate 2000 --seconds 5 [--method
-//   get|fetch|replicate]
+//   valuestore_load --target 127.0.0.1:7001,… --rate 2000 --seconds 5 [--method get|fetch]
 //                   [--timeout-ms 500] [--keys FILE]
 //
 // Calls go to the targets in turn. FILE has a key per line, in hexadecimal: they are read in turn.
@@ -24,8 +23,6 @@
 #include "weir/embed/clock.h"
 
 #include "examples/valuestore/valuestore.pb.h"
-#include "record.h"
-#include "value_key.h"
 
 namespace {
 
@@ -148,22 +145,13 @@ class Load {
   }
 
   grpc::ByteBuffer request() const {
-    if (options_.method == "replicate") {
-      valuestore::ReplicateRequest request;
-      const valuestore::Record record{valuestore::RecordKind::kLeaf, 0, std::to_string(sent_)};
-      request.mutable_record()->set_key(std::string(record.key().view()));
-      request.mutable_record()->set_payload(record.payload);
-      return bytes_of(request);
-    }
     valuestore::GetValueRequest request;  // FetchValueRequest has the same bytes
     if (!keys_.empty()) request.set_key(keys_[sent_ % keys_.size()]);
     return bytes_of(request);
   }
 
   void send(weir::TimePoint now) {
-    const std::string method = options_.method == "fetch"       ? "FetchValue"
-                               : options_.method == "replicate" ? "ReplicateLeaf"
-                                                                : "GetValue";
+    const std::string method = options_.method == "fetch" ? "FetchValue" : "GetValue";
     auto* const call = new Call;
     call->begin = now;
     call->context.set_deadline(gpr_time_add(
@@ -212,7 +200,7 @@ int main(int argc, char** argv) {
   LoadOptions options;
   if (!parse(argc, argv, options)) {
     std::fputs(
-        "usage: valuestore_load --target ADDRESS,… [--method get|fetch|replicate]\n"
+        "usage: valuestore_load --target ADDRESS,… [--method get|fetch]\n"
         "         [--rate N] [--seconds N] [--timeout-ms N] [--keys FILE]\n",
         stderr);
     return 2;

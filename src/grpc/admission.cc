@@ -15,6 +15,7 @@ Admission::Admission(std::shared_ptr<AdmissionCore> core) : core_(std::move(core
 void Admission::guard(::grpc::Service& service) const {
   core_->set_has_interceptors(true);  // nobody knows: the builder is not ours
   guard_methods(service, core_);
+  if (service.has_callback_methods()) core_->start_heartbeat();
 }
 void Admission::close() const {
   core_->close();

@@ -143,11 +143,21 @@ void AdmissionCore::on_call(TimePoint now) noexcept {
 }
 
 void AdmissionCore::end_wait() noexcept {
-  if (waiting_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  if (waiting_.fetch_sub(1) != 1) return;
   // The last one: its call may end now, and the server and the controller after it. An alarm that
   // is using the controller is awaited.
   { const std::scoped_lock lock(alarm_mutex_); }
   waiting_.notify_all();
+}
+
+bool AdmissionCore::park(Waiter& waiter, TimePoint now) {
+  begin_wait();
+  if (closed() && controller_.cancel(waiter)) {
+    end_wait();
+    return false;
+  }
+  expire_in_time(now);
+  return true;
 }
 
 void AdmissionCore::expire_in_time(TimePoint now) {
@@ -176,7 +186,7 @@ void AdmissionCore::on_alarm(std::int64_t set_for_ns) noexcept {
 }
 
 void AdmissionCore::close() noexcept {
-  closed_.store(true, std::memory_order_release);
+  closed_.store(true);
   for (int left = waiting(); left != 0; left = waiting()) waiting_.wait(left);
 }
 

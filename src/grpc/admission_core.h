@@ -13,6 +13,7 @@
 
 #include "weir/base/time.h"
 #include "weir/control/admission_controller.h"
+#include "weir/control/waiter.h"
 #include "weir/experimental/grpc/server_options.h"
 
 #include "caller.h"
@@ -67,13 +68,17 @@ class AdmissionCore : public std::enable_shared_from_this<AdmissionCore> {
 
   // ---- time and waiting
   void on_call(TimePoint now) noexcept;
-  /// A call waits, and it does not any more. Sync calls count while they ask.
-  void begin_wait() noexcept { waiting_.fetch_add(1, std::memory_order_acq_rel); }
+  // Whoever begins to wait looks at closed() afterwards, and close() at waiting() after it has set
+  // closed: so one of them sees the other, and no call is left behind.
+  /// A sync call asks, and it does not any more; closed() is to be asked in between.
+  void begin_wait() noexcept { waiting_.fetch_add(1); }
   void end_wait() noexcept;
-  /// For calls that wait without a thread, after begin_wait(): expires them in time.
-  void expire_in_time(TimePoint now);
-  [[nodiscard]] int waiting() const noexcept { return waiting_.load(std::memory_order_acquire); }
-  [[nodiscard]] bool closed() const noexcept { return closed_.load(std::memory_order_acquire); }
+  /// A call waits without a thread, until end_wait(); it is expired in time. False: it does not, as
+  /// admission was closed meanwhile; on_ready will not fire.
+  [[nodiscard]] bool park(Waiter& waiter, TimePoint now);
+  [[nodiscard]] int waiting() const noexcept { return waiting_.load(); }
+  [[nodiscard]] bool closed() const noexcept { return closed_.load(); }
+  /// Returns when no call waits, and none will.
   void close() noexcept;
 
   // ---- before the server starts
@@ -85,6 +90,7 @@ class AdmissionCore : public std::enable_shared_from_this<AdmissionCore> {
   struct ExpiryAlarm;
   using Answers = std::array<std::unique_ptr<::grpc::internal::MethodHandler>, kReasonCount>;
 
+  void expire_in_time(TimePoint now);
   void on_alarm(std::int64_t set_for_ns) noexcept;
 
   AdmissionController& controller_;

@@ -3,6 +3,8 @@
 #include <string_view>
 #include <utility>
 
+#include <grpcpp/generic/async_generic_service.h>
+
 #include "weir/embed/clock.h"
 
 #include "call_alarm.h"
@@ -13,6 +15,15 @@ namespace weir::inline v0::grpc {
 using ::grpc::experimental::InterceptionHookPoints;
 using ::grpc::experimental::InterceptorBatchMethods;
 using ::grpc::experimental::ServerRpcInfo;
+
+namespace {
+
+bool is_generic(const ::grpc::ServerContextBase& context) noexcept {
+  return dynamic_cast<const ::grpc::GenericCallbackServerContext*>(&context) != nullptr ||
+         dynamic_cast<const ::grpc::GenericServerContext*>(&context) != nullptr;
+}
+
+}  // namespace
 
 AdmissionInterceptor::AdmissionInterceptor(AdmissionCore& core, ServerRpcInfo& info, bool is_stream)
     : core_(core),
@@ -46,11 +57,13 @@ void AdmissionInterceptor::ask() {
   core_.fill(request, context_, rule_, 0, now);
   Entered entered = core_.controller().enter(request.ask, waiter_, now);
   if (entered.kind == Entered::Kind::kWaiting) {
-    core_.begin_wait();
-    core_.expire_in_time(now);
-    // The later of this and its grant goes on.
-    if (parked_.test_and_set(std::memory_order_acq_rel)) after_wait();
-    return;
+    if (core_.park(waiter_, now)) {
+      // The later of this and its grant goes on.
+      if (parked_.test_and_set(std::memory_order_acq_rel)) after_wait();
+      return;
+    }
+    refuse(Reason::kAdmitted, now);
+    return go_on();
   }
   if (entered.kind == Entered::Kind::kAdmitted) {
     admit(std::move(entered.permit), now);
@@ -89,7 +102,7 @@ void AdmissionInterceptor::admit(Permit permit, TimePoint now) {
   permit_ = std::move(permit);
   if (!is_stream_ || rule_.holds_limit) return;
   permit_.skip_sample();
-  permit_.to_streaming(now);
+  permit_.to_streaming(now);  // with streams_max of them it keeps its units in the limit
 }
 
 void AdmissionInterceptor::refuse(Reason reason, TimePoint now) {
@@ -107,24 +120,19 @@ void AdmissionInterceptor::note_status(InterceptorBatchMethods& methods) {
 }
 
 AdmissionInterceptors::AdmissionInterceptors(std::shared_ptr<AdmissionCore> core,
-                                             std::set<std::string> guarded,
-                                             std::set<std::string> async, bool generic)
-    : core_(std::move(core)),
-      guarded_(guarded.begin(), guarded.end()),
-      async_(async.begin(), async.end()),
-      generic_(generic) {}
+                                             std::set<std::string> async)
+    : core_(std::move(core)), async_(async.begin(), async.end()) {}
 
 ::grpc::experimental::Interceptor* AdmissionInterceptors::CreateServerInterceptor(
     ServerRpcInfo* info) {
-  const std::string_view method(info->method());
-  if (guarded_.contains(method)) return nullptr;
-  if (async_.contains(method)) {
+  // A generic call is known by its context, not by its name, which the client chose: it could be
+  // that of a health check. gRPC calls every generic call a stream; most are not, so they stay in
+  // the limit.
+  if (is_generic(*info->server_context())) return new AdmissionInterceptor(*core_, *info, false);
+  if (async_.contains(std::string_view(info->method()))) {
     return new AdmissionInterceptor(*core_, *info, info->type() != ServerRpcInfo::Type::UNARY);
   }
-  // What gRPC's own plugins serve, such as health checks, is not the service's work.
-  if (!generic_ || method.starts_with("/grpc.")) return nullptr;
-  // gRPC calls every generic call a stream; most are not, so they stay in the limit.
-  return new AdmissionInterceptor(*core_, *info, false);
+  return nullptr;  // it has a guard, or a plugin of gRPC serves it, such as health checks
 }
 
 }  // namespace weir::inline v0::grpc

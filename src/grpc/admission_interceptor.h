@@ -63,19 +63,15 @@ class AdmissionInterceptor final : public ::grpc::experimental::Interceptor {
 /// Makes them for the calls of async and generic services only.
 class AdmissionInterceptors final : public ::grpc::experimental::ServerInterceptorFactoryInterface {
  public:
-  /// `guarded`: full names of methods that have a guard; `async`: those of async services; others
-  /// are generic calls, if the server has a generic service.
-  AdmissionInterceptors(std::shared_ptr<AdmissionCore> core, std::set<std::string> guarded,
-                        std::set<std::string> async, bool generic);
+  /// `async`: full names of the methods of async services.
+  AdmissionInterceptors(std::shared_ptr<AdmissionCore> core, std::set<std::string> async);
 
   ::grpc::experimental::Interceptor* CreateServerInterceptor(
       ::grpc::experimental::ServerRpcInfo* info) override;
 
  private:
   const std::shared_ptr<AdmissionCore> core_;
-  const std::set<std::string, std::less<>> guarded_;
   const std::set<std::string, std::less<>> async_;
-  const bool generic_;
 };
 
 }  // namespace weir::inline v0::grpc

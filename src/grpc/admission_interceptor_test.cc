@@ -4,12 +4,15 @@
 #include <functional>
 #include <future>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/generic/generic_stub.h>
+#include <grpcpp/health_check_service_interface.h>
 #include <gtest/gtest.h>
 
 #include "weir/experimental/grpc/refused.h"
@@ -218,6 +221,37 @@ TEST(AdmissionInterceptor, AGenericCallbackServiceIsAdmittedRefusedAndWaits) {
   EXPECT_TRUE(server.wait_until_idle());
 }
 
+TEST(AdmissionInterceptor, AGenericServerThatIsClosedAnswersAllThatWait) {
+  Behaviour behaviour;
+  Admitted<GenericEcho> service(behaviour);
+  AdmissionConfig config = limit_of(1);
+  config.high_wait_max = std::chrono::seconds(20);
+  TestServer server(
+      config, {.methods = {{kGetValue, {.priority = Priority::kHigh}}}},
+      [&](::grpc::ServerBuilder& builder) { builder.RegisterCallbackGenericService(&service); });
+  const auto stub = server.stub();
+  behaviour.desk.hold();
+  auto first = get_value(*stub);
+  ASSERT_TRUE(behaviour.desk.wait_until_inside(1));
+  std::vector<std::future<Answer>> waiting;
+  for (int i = 0; i < 10; ++i) waiting.push_back(get_value(*stub));
+  while (server.stats().waiting < 10) std::this_thread::yield();
+  std::jthread closer([&] { server.admission().close(); });
+  while (ask_value(*stub, {.timeout = std::chrono::milliseconds(50)}).status.error_code() !=
+         StatusCode::UNAVAILABLE) {
+  }
+  behaviour.desk.release();
+  EXPECT_TRUE(first.get().status.ok());
+  for (auto& one : waiting) {
+    EXPECT_EQ(one.get().status.error_code(), StatusCode::UNAVAILABLE);
+  }
+  closer.join();
+  EXPECT_EQ(server.admission().waiting(), 0);
+  EXPECT_EQ(behaviour.desk.entered(), 1);
+  server.server().Shutdown();
+  EXPECT_EQ(server.controller().stats().in_flight, 0U);
+}
+
 TEST(AdmissionInterceptor, AGenericAsyncServiceIsAdmittedAndRefused) {
   ::grpc::AsyncGenericService service;
   Steps steps;
@@ -251,6 +285,59 @@ TEST(AdmissionInterceptor, AGenericAsyncServiceIsAdmittedAndRefused) {
   EXPECT_TRUE(server.wait_until_idle());
   server.server().Shutdown();
   steps.finish();
+}
+
+/// A generic server whose only place is taken.
+class FullGenericServer {
+ public:
+  explicit FullGenericServer(bool health) {
+    ::grpc::EnableDefaultHealthCheckService(health);
+    server_.emplace(limit_of(1), ServerOptions{}, [this](::grpc::ServerBuilder& builder) {
+      builder.RegisterCallbackGenericService(&service_);
+    });
+    ::grpc::EnableDefaultHealthCheckService(false);
+    stub_ = server_->stub();
+    behaviour_.desk.hold();
+    first_ = get_value(*stub_);
+    EXPECT_TRUE(behaviour_.desk.wait_until_inside(1));
+  }
+  ~FullGenericServer() {
+    behaviour_.desk.release();
+    EXPECT_TRUE(first_.get().status.ok());
+  }
+  [[nodiscard]] ::grpc::Status call(const std::string& method) {
+    ::grpc::GenericStub stub(server_->channel());
+    ::grpc::ClientContext context;
+    prepare(context, {});
+    ::grpc::Slice nothing;
+    const ::grpc::ByteBuffer request(&nothing, 1);
+    ::grpc::ByteBuffer response;
+    std::promise<::grpc::Status> ended;
+    stub.UnaryCall(&context, method, {}, &request, &response,
+                   [&](::grpc::Status status) { ended.set_value(std::move(status)); });
+    return ended.get_future().get();
+  }
+
+ private:
+  Behaviour behaviour_;
+  Admitted<GenericEcho> service_{behaviour_};
+  std::optional<TestServer> server_;
+  std::unique_ptr<Store::Stub> stub_;
+  std::future<Answer> first_;
+};
+
+TEST(AdmissionInterceptor, AGenericCallIsGuardedWhateverItsNameIs) {
+  FullGenericServer server(false);
+  for (const char* name : {"/grpc.x/y", "/grpc.health.v1.Health/Check", "/grpc./", "/x.Y/Z"}) {
+    EXPECT_EQ(server.call(name).error_code(), StatusCode::RESOURCE_EXHAUSTED) << name;
+  }
+}
+
+TEST(AdmissionInterceptor, OnlyWhatAPluginServesIsNotGuarded) {
+  FullGenericServer server(true);
+  EXPECT_TRUE(server.call("/grpc.health.v1.Health/Check").ok());
+  EXPECT_EQ(server.call("/grpc.health.v1.Health/Other").error_code(),
+            StatusCode::RESOURCE_EXHAUSTED);
 }
 
 TEST(AdmissionInterceptor, WithoutOurBuilderNoCallIsRefused) {

@@ -46,8 +46,7 @@ void GuardedCall::ask() {
   Entered entered = core.controller().enter(request.ask, waiter_, now);
   if (entered.kind == Entered::Kind::kAdmitted) return serve(std::move(entered.permit), now);
   if (entered.kind == Entered::Kind::kRefused) return refuse(entered.reason, now);
-  core.begin_wait();
-  core.expire_in_time(now);
+  if (!core.park(waiter_, now)) return refuse(Reason::kAdmitted, now);
   // Its grant may have come meanwhile, on another thread: the later of the two goes on.
   if (parked_.test_and_set(std::memory_order_acq_rel)) after_wait();
 }

@@ -42,8 +42,8 @@ class SyncWait {
 
 Result<Permit, Reason> ask_blocking(AdmissionCore& core, const CallRequest& request,
                                     TimePoint now) {
-  if (core.closed()) return unexpected(Reason::kAdmitted);
   const SyncWait wait(core);
+  if (core.closed()) return unexpected(Reason::kAdmitted);
   embed::ThreadParker parker;
   auto permit = core.controller().admit(request.ask, parker, now);
   if (permit && core.closed()) {
@@ -128,8 +128,8 @@ void GuardedMethod::run_sync(const HandlerParameter& parameter, grpc_byte_buffer
 
 void GuardedMethod::begin(Permit& permit, TimePoint now) const noexcept {
   if (!is_stream_ || rule_.holds_limit) return;
-  permit.skip_sample();  // its latency says how long its client talks
-  permit.to_streaming(now);
+  permit.skip_sample();      // its latency says how long its client talks
+  permit.to_streaming(now);  // with streams_max of them it keeps its units in the limit
 }
 
 void guard_methods(::grpc::Service& service, const std::shared_ptr<AdmissionCore>& core) {

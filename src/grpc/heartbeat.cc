@@ -71,21 +71,35 @@ class SharedHeartbeat final : public Heartbeat,
   ::grpc::Alarm alarm_;
 };
 
+/// The one of the process, if there is one.
+struct Current {
+  std::mutex mutex{};
+  std::weak_ptr<SharedHeartbeat> heartbeat{};
+};
+
+Current& current() {
+  static Current one;
+  return one;
+}
+
 }  // namespace
 
 std::shared_ptr<Heartbeat> Heartbeat::share(Duration period) {
-  static std::mutex mutex;
-  static std::weak_ptr<SharedHeartbeat> current;
-  const std::scoped_lock lock(mutex);
-  std::shared_ptr<SharedHeartbeat> one = current.lock();
+  const std::scoped_lock lock(current().mutex);
+  std::shared_ptr<SharedHeartbeat> one = current().heartbeat.lock();
   if (one == nullptr) {
     one = std::make_shared<SharedHeartbeat>(period);
-    current = one;
+    current().heartbeat = one;
     one->set_alarm();
   } else {
     one->quicken(period);
   }
   return one;
+}
+
+bool Heartbeat::is_running() noexcept {
+  const std::scoped_lock lock(current().mutex);
+  return !current().heartbeat.expired();
 }
 
 std::uint64_t Heartbeat::beats() noexcept {

@@ -18,6 +18,8 @@ class Heartbeat {
   virtual ~Heartbeat() = default;
   /// The one of the process; it beats at least every `period`.
   [[nodiscard]] static std::shared_ptr<Heartbeat> share(Duration period);
+  /// Whether somebody holds it.
+  [[nodiscard]] static bool is_running() noexcept;
   /// Since the process started.
   [[nodiscard]] static std::uint64_t beats() noexcept;
 };

@@ -2,7 +2,17 @@
 
 #include <algorithm>
 
+#include "weir/experimental/grpc/method_table.h"
+
 namespace weir::inline v0::grpc {
+
+std::vector<HedgedMethod> hedged_methods(const MethodTable& table) {
+  std::vector<HedgedMethod> methods;
+  for (const MethodTable::Entry& entry : table.entries()) {
+    if (entry.rule.idempotent) methods.push_back({.path = entry.method, .kind = MethodKind::kRead});
+  }
+  return methods;
+}
 
 HedgedMethods::HedgedMethods(const std::vector<HedgedMethod>& methods) {
   std::uint32_t reads = 0;

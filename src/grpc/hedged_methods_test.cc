@@ -1,8 +1,11 @@
 #include "hedged_methods.h"
 
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
+
+#include "weir/experimental/grpc/method_table.h"
 
 namespace weir::inline v0::grpc {
 namespace {
@@ -17,6 +20,17 @@ TEST(HedgedMethods, AMethodHasItsOwnLineThenThatOfItsServiceThenNone) {
   for (const char* unknown : {"/p.T/Get", "/p.S", "", "Get", "/p.SX/Get"}) {
     EXPECT_EQ(methods.of(unknown).kind, MethodKind::kOther) << unknown;
   }
+}
+
+TEST(HedgedMethods, TheTableOfAServerSaysWhatItsClientsMayHedge) {
+  const MethodTable table{{"/p.S/Get", {.idempotent = true}},
+                          {"/p.S/Put", {}},
+                          {"/p.S/Find", {.cost = 4, .idempotent = true}}};
+  const std::vector<HedgedMethod> lines = hedged_methods(table);
+  EXPECT_EQ(lines, (std::vector<HedgedMethod>{{.path = "/p.S/Find"}, {.path = "/p.S/Get"}}));
+  const HedgedMethods methods(lines);
+  EXPECT_EQ(methods.of("/p.S/Get").kind, MethodKind::kRead);
+  EXPECT_EQ(methods.of("/p.S/Put").kind, MethodKind::kOther);
 }
 
 TEST(HedgedMethods, EachReadHasAClassUpToEightAndFurtherOnesShareTheLast) {

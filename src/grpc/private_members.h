@@ -18,11 +18,16 @@
 #error \
     "weir_grpc needs gRPC C++ 1.51 or later. Build with -DWEIR_GRPC=OFF and ask the \
 AdmissionController in your handlers: docs/guide/library.md."
+#elif GRPC_CPP_VERSION_MINOR > 51 && !defined(WEIR_GRPC_TRY)
+#error \
+    "weir_grpc is verified with gRPC C++ 1.51 only. To try a newer one, build with -DWEIR_GRPC=TRY \
+and run its tests."
 #endif
 
 /// The members of gRPC's classes that weir_grpc needs and that gRPC keeps private. The standard
 /// lets an explicit template instantiation name them. Each is named with its exact type, so a gRPC
-/// in which one is missing or different does not compile, and no mistake can be made at run time.
+/// in which one is missing or has another type does not compile. What a member means is not
+/// checked by the compiler, so a version that is not verified is refused.
 /// docs/design/grpc.md says what each is for, and what to do if this file does not compile.
 namespace weir::inline v0::grpc {
 

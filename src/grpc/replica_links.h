@@ -79,7 +79,6 @@ class ReplicaLinks {
   [[nodiscard]] const std::vector<std::shared_ptr<ReplicaLink>>& links() const noexcept {
     return links_;
   }
-  [[nodiscard]] std::size_t leaving() const noexcept { return leaving_.size(); }
 
  private:
   struct View;

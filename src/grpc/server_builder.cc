@@ -62,8 +62,7 @@ std::unique_ptr<::grpc::Server> ServerBuilder::BuildAndStart() {
   for (const NamedService* one : services()) guard_methods(*one->service, core_);
   if (generic || !names.async.empty()) {
     factories.insert(factories.begin(),
-                     std::make_unique<AdmissionInterceptors>(core_, std::move(names.guarded),
-                                                             std::move(names.async), generic));
+                     std::make_unique<AdmissionInterceptors>(core_, std::move(names.async)));
   }
   if (names.callback || generic) core_->start_heartbeat();
   return ::grpc::ServerBuilder::BuildAndStart();

@@ -1,8 +1,10 @@
 // A gRPC server with one small unary method, with and without Weir, and a client that loads it:
 // what bench/grpc_server.py measures.
 //
-//   weir_grpc_server_cost serve bare|weir     prints its port, ends when its input ends
-//   weir_grpc_server_cost load PORT CALLS     makes that many calls, 16 at a time
+//   weir_grpc_server_cost serve bare|weir|defaults   prints its port, ends when its input ends
+//   weir_grpc_server_cost load PORT CALLS            makes that many calls, 16 at a time
+//
+// `weir` has neither heartbeat nor actor, `defaults` both. Every call has a deadline.
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -36,15 +38,24 @@ class Echo final : public Store::CallbackService {
   }
 };
 
-int serve(bool with_weir) {
+int serve(std::string_view kind) {
+  const bool with_weir = kind != "bare";
   weir::AdmissionConfig config;
   config.limit.policy = weir::LimitKind::kFixed;
   config.limit.initial_limit = 1024;
+  config.inflight_max = 64;  // an actor's place is free just after its answer
   weir::AdmissionController controller(config, weir::Rng(7));
   std::unique_ptr<::grpc::ServerBuilder> builder;
   if (with_weir) {
     weir::grpc::ServerOptions options;
-    options.heartbeat = weir::Duration::zero();  // its cost is per second, not per call
+    if (kind == "weir") options.heartbeat = weir::Duration::zero();
+    if (kind == "defaults") {
+      options.actor = [](const ::grpc::ServerContextBase& context) {
+        const auto tenant = context.client_metadata().find("x-tenant");
+        if (tenant == context.client_metadata().end()) return std::string();
+        return std::string(tenant->second.data(), tenant->second.size());
+      };
+    }
     options.methods = {{"/weir.testing.Store/GetValue", {.priority = weir::Priority::kHigh}}};
     builder = std::make_unique<weir::grpc::ServerBuilder>(controller, options);
   } else {
@@ -90,6 +101,9 @@ class Load {
     if (left_.fetch_sub(1) <= 0) return;
     auto* const call = new Call;
     call->request.set_data("a small value");
+    call->context.AddMetadata("x-tenant", "alice");
+    call->context.set_deadline(
+        gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC), gpr_time_from_seconds(10, GPR_TIMESPAN)));
     stub_->async()->GetValue(&call->context, &call->request, &call->response,
                              [this, call](const ::grpc::Status& status) {
                                if (!status.ok()) failed_.fetch_add(1);
@@ -110,12 +124,12 @@ class Load {
 
 int main(int count, char** words) {
   const std::string_view what = count > 1 ? words[1] : "";
-  if (what == "serve" && count == 3) return serve(std::string_view(words[2]) == "weir");
+  if (what == "serve" && count == 3) return serve(words[2]);
   if (what == "load" && count == 4) {
     // Not destroyed: the last call's thread is still in it when run() returns.
     auto* const load = new Load(words[2], static_cast<int>(std::strtol(words[3], nullptr, 10)));
     return load->run() == 0 ? 0 : 1;
   }
-  std::fputs("weir_grpc_server_cost serve bare|weir | load PORT CALLS\n", stderr);
+  std::fputs("weir_grpc_server_cost serve bare|weir|defaults | load PORT CALLS\n", stderr);
   return 2;
 }

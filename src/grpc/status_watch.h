@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+
 #include <grpcpp/impl/call.h>
 #include <grpcpp/impl/call_hook.h>
 #include <grpcpp/impl/call_op_set_interface.h>
@@ -24,7 +26,8 @@ class StatusWatch final : public ::grpc::internal::CallHook {
   /// For the handler, in place of the original.
   [[nodiscard]] ::grpc::internal::Call* call() noexcept { return &watched_; }
   [[nodiscard]] ::grpc::internal::Call& original() noexcept { return original_; }
-  /// When the RPC has ended.
+  /// When the RPC has ended. Aborts if no status was seen: every handler sends one, so this gRPC
+  /// sends it in another way than the one that is watched, and every outcome would be wrong.
   [[nodiscard]] Outcome outcome(const ::grpc::ServerContextBase& context) const noexcept;
 
  private:
@@ -33,7 +36,7 @@ class StatusWatch final : public ::grpc::internal::CallHook {
 
   ::grpc::internal::Call& original_;
   ::grpc::internal::Call watched_;
-  Outcome sent_ = Outcome::kIgnored;  // as long as no status was sent
+  std::optional<Outcome> sent_;
 };
 
 }  // namespace weir::inline v0::grpc

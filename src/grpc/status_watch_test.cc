@@ -68,5 +68,12 @@ TEST_P(StatusWatch, AnExhaustedResourceWithoutAPushbackIsAnError) {
   EXPECT_EQ(errors_after(StatusCode::RESOURCE_EXHAUSTED, true), 0U);
 }
 
+TEST(StatusWatchDeathTest, ACallThatEndsWithoutAStatusThatWasSeenEndsTheProcess) {
+  ::grpc::internal::Call call(nullptr, nullptr, nullptr);
+  const ::grpc::CallbackServerContext context;
+  const weir::grpc::StatusWatch watch(call);
+  EXPECT_DEATH(static_cast<void>(watch.outcome(context)), "sent_");
+}
+
 }  // namespace
 }  // namespace weir::grpc

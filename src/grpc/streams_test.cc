@@ -1,10 +1,14 @@
 // Streams move to streaming when they are admitted, and hold their seat to the last byte.
 #include <chrono>
+#include <future>
 #include <memory>
 #include <string>
 #include <thread>
 
+#include <grpcpp/create_channel.h>
 #include <gtest/gtest.h>
+
+#include "weir/embed/clock.h"
 
 #include "testing/store_testing.h"
 
@@ -141,6 +145,31 @@ TEST_P(Streams, AnOpenStreamHoldsItsActorAndNotTheLimit) {
   EXPECT_TRUE(ask_value(*stub_).status.ok());
 }
 
+TEST_P(Streams, BeyondStreamsMaxAStreamKeepsItsUnitInTheLimitUntilItEnds) {
+  AdmissionConfig config = limit_of(8);
+  config.streams_max = 1;
+  TestServer server(config, {}, *store_);
+  stub_ = server.stub();
+  behaviour_.desk.hold();
+  const auto first = open();
+  const auto second = open();
+  const TimePoint give_up = embed::now() + std::chrono::seconds(20);
+  while (server.controller().stats().streaming + server.stats().in_flight < 2 &&
+         embed::now() < give_up) {
+    std::this_thread::yield();
+  }
+  EXPECT_EQ(server.controller().stats().streaming, 1U);
+  EXPECT_EQ(server.stats().in_flight, 1U);
+  first->send_all();
+  second->send_all();
+  ASSERT_TRUE(behaviour_.desk.wait_until_inside(2));
+  behaviour_.desk.release();
+  EXPECT_TRUE(first->finish().ok());
+  EXPECT_TRUE(second->finish().ok());
+  EXPECT_TRUE(server.wait_until_idle());
+  EXPECT_EQ(server.stats().samples, 0U) << "its time is that of its client";
+}
+
 TEST_P(Streams, AStreamThatItsClientCancelsGivesEverythingBack) {
   behaviour_.desk.hold();
   const auto stream = open();
@@ -152,6 +181,58 @@ TEST_P(Streams, AStreamThatItsClientCancelsGivesEverythingBack) {
   behaviour_.desk.release();
   EXPECT_TRUE(server_.wait_until_idle());
   EXPECT_EQ(server_.stats().errors, 0U);
+}
+
+constexpr std::size_t kLarge = 3 << 20;  // far more than a window of HTTP/2
+
+/// Sends one large message with its status, and says when it has done so.
+class LargeScan final : public Store::CallbackService {
+ public:
+  ::grpc::ServerWriteReactor<Value>* Scan(::grpc::CallbackServerContext*, const Value*) override {
+    class Reactor final : public ::grpc::ServerWriteReactor<Value> {
+     public:
+      explicit Reactor(std::promise<void>& sent) {
+        value_.set_data(std::string(kLarge, 'x'));
+        StartWriteAndFinish(&value_, {}, ::grpc::Status::OK);
+        sent.set_value();
+      }
+      void OnDone() override { delete this; }
+
+     private:
+      Value value_;
+    };
+    return new Reactor(sent);
+  }
+  ::grpc::ServerUnaryReactor* GetValue(::grpc::CallbackServerContext* context, const Value*,
+                                       Value*) override {
+    auto* const reactor = context->DefaultReactor();
+    reactor->Finish(::grpc::Status::OK);
+    return reactor;
+  }
+  std::promise<void> sent;
+};
+
+TEST(LargeStreams, AStreamThatItsClientDoesNotReadHoldsItsSeatToTheLastByte) {
+  LargeScan store;
+  TestServer server(limit_of(4), {}, store);
+  // A client that grants 64 KB and no more until it reads.
+  ::grpc::ChannelArguments narrow;
+  narrow.SetInt("grpc.use_local_subchannel_pool", 1);
+  narrow.SetInt("grpc.http2.bdp_probe", 0);
+  const auto stub = Store::NewStub(
+      ::grpc::CreateCustomChannel(server.address(), ::grpc::InsecureChannelCredentials(), narrow));
+  ::grpc::ClientContext context;
+  const auto reader = stub->Scan(&context, Value());
+  store.sent.get_future().wait();
+  // The handler has nothing left to do, and the server has time for other calls.
+  const auto other = server.stub();
+  for (int i = 0; i < 50; ++i) EXPECT_TRUE(ask_value(*other).status.ok());
+  EXPECT_EQ(server.controller().stats().streaming, 1U);
+  Value value;
+  ASSERT_TRUE(reader->Read(&value));
+  EXPECT_EQ(value.data().size(), kLarge);
+  EXPECT_TRUE(reader->Finish().ok());
+  EXPECT_TRUE(server.wait_until_idle());
 }
 
 }  // namespace

@@ -31,9 +31,10 @@ class Admission {
   /// registered; a second time has no effect.
   void guard(::grpc::Service& service) const;
 
-  /// Ends admission: new calls are answered UNAVAILABLE, and so are waiting ones as soon as it is
-  /// their turn. Returns when no call waits any more, which takes at most the longest waiting time.
-  /// Call it before Server::Shutdown(), which waits for every call.
+  /// Ends admission: new calls are answered UNAVAILABLE, and so are waiting ones when it is their
+  /// turn or their waiting time is over. Returns when no call waits and none will any more, which
+  /// takes at most the longest waiting time. Calls that were admitted go on: call it before
+  /// Server::Shutdown(), which waits for every call.
   void close() const;
   /// The calls that wait now.
   [[nodiscard]] int waiting() const noexcept;

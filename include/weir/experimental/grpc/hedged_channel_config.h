@@ -28,6 +28,12 @@ struct HedgedMethod {
   bool operator==(const HedgedMethod&) const = default;
 };
 
+class MethodTable;
+
+/// The same as one table for server and clients: the idempotent methods of the server's table are
+/// reads here, all others kOther.
+[[nodiscard]] std::vector<HedgedMethod> hedged_methods(const MethodTable& table);
+
 /// One server of the service, and a connection to it.
 struct HedgedReplica {
   std::string target{};   // "192.0.2.1:443", "unix:/path": one address, as gRPC writes it

@@ -16,9 +16,10 @@ namespace weir::inline v0::grpc {
 struct MethodRule {
   std::optional<Priority> priority{};  // none: normal
   std::uint32_t cost = 1;              // units of the limit
-  bool idempotent = false;             // may be sent twice: a client may hedge and retry it
+  bool idempotent = false;             // may be sent twice: see hedged_methods(), for clients
   /// A stream keeps its units in the limit until it ends. For streams that are work of bounded
-  /// length, such as an upload. Others move to streams_max when they are admitted.
+  /// length, such as an upload. Others move to streams_max when they are admitted, or stay in the
+  /// limit while streams_max is reached.
   bool holds_limit = false;
 
   bool operator==(const MethodRule&) const = default;
