@@ -35,9 +35,9 @@ struct GatewayView {
   /// The sources of one upstream.
   std::function<std::vector<upstream::SourceStatus>(const ServedUpstream&)> sources;
   const RecorderFiles* recorder_files = nullptr;  // none: in memory only
-  AdminActions* actions = nullptr;  // nullptr: nothing can be changed
-  LiveSampler* live = nullptr;      // nullptr: there is no admin endpoint
-  std::string host_name;            // of the machine
+  AdminActions* actions = nullptr;                // nullptr: nothing can be changed
+  LiveSampler* live = nullptr;                    // nullptr: there is no admin endpoint
+  std::string host_name;                          // of the machine
   config::Config config_at_start;
   MemoryBudget budget;
   std::int64_t started_unix_seconds = 0;

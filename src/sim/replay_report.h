@@ -16,7 +16,7 @@ struct ReplayTitle {
   std::uint64_t torn = 0;
   std::vector<std::string> others{};   // upstreams of the recording that are not replayed
   std::vector<std::string> changes{};  // what the forecast is about
-  std::uint32_t workers = 0;         // given by --workers
+  std::uint32_t workers = 0;           // given by --workers
 };
 
 [[nodiscard]] std::string replay_text(const ReplayTitle& title, const ReplayResult& result);

@@ -44,7 +44,7 @@ struct ScopeLoad {
 struct ScopeStats {
   std::string_view name;
   std::array<ClassStats, kPriorityCount> classes{};
-  std::array<std::uint64_t, kReasonCount> refused{};       // by reason
+  std::array<std::uint64_t, kReasonCount> refused{};  // by reason
   std::array<std::array<std::uint64_t, kPriorityCount>, kReasonCount> refused_by_class{};
   std::array<std::uint64_t, kReasonCount> would_refuse{};  // rules in shadow mode
   std::uint64_t errors = 0;     // permits that ended with Outcome::kError since start
