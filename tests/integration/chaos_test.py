@@ -27,7 +27,7 @@ from tls_test import Certificates
 SECONDS = 8
 RATE = 60  # requests a second of each of HTTP/1.1 and HTTP/2
 HOSTILE = 12
-GROWTH_MAX = 4 << 20  # after a quarter of the time
+GROWTH_MAX = 4 << 20  # after a quarter of the time, when every pool has been used
 SEED = int(os.environ.get("WEIR_TEST_SEED", random.randrange(1 << 32)))
 ATTACKERS = os.path.join(os.path.dirname(__file__), "../attack/gateway_attackers.py")
 # Nobody asks for it: the series of an upstream that is removed go, and the sums would be short.
@@ -149,9 +149,10 @@ upstream = "http1"
         for one in [*clients, *self.monkeys.values()]:
             getattr(one, "thread", one).start()
         reloads.start()
-        self.watch_for(SECONDS / 4)
+        warm_up = max(4, SECONDS / 4)
+        self.watch_for(warm_up)
         warm = self.gateway.memory_bytes("VmRSS")
-        self.watch_for(SECONDS * 3 / 4)
+        self.watch_for(SECONDS - warm_up)
         reloads.stop()
         for monkey in self.monkeys.values():
             monkey.stop()
