@@ -62,8 +62,16 @@ export class Actions {
     return this.ask({ title: `End ${override.kind}: ${override.what}`, path: "/actions/remove", body: { id: override.id }, verb: "End now", fields: [] });
   }
 
-  /** {ok, status, answer}: what the gateway said. */
+  /** {ok, status, answer}: what the gateway said. One action a second is carried out: the next one
+   *  waits for its turn once. */
   async send(path, body) {
+    const sent = await this.post(path, body);
+    if (sent.status !== 429) return sent;
+    await new Promise((done) => setTimeout(done, 1000 * Math.min(5, sent.retry_after_s)));
+    return this.post(path, body);
+  }
+
+  async post(path, body) {
     try {
       const response = await fetch(path, {
         method: "POST",
@@ -77,7 +85,7 @@ export class Actions {
         answer = JSON.parse(words);
       } catch {  // plain text is shown as it is
       }
-      return { ok: response.ok, status: response.status, answer };
+      return { ok: response.ok, status: response.status, answer, retry_after_s: Number(response.headers.get("retry-after") ?? 1) };
     } catch {
       return { ok: false, status: 0, answer: "the gateway does not answer" };
     }

@@ -38,6 +38,13 @@ def offered(nodes, values, **options):
     return json.loads(done.stdout)
 
 
+def collect_at(stub, epoch, values):
+    """A round at one node, to which only these are alive. Returns how many it removed."""
+    for _ in stub.GcCollectRoots(pb.GcCollectRootsRequest(epoch=epoch), timeout=20):
+        pass
+    return stub.GcSweep(sweep_of(epoch, [key_of(value) for value in values]), timeout=20).removed
+
+
 class Background:
     """Threads that transfer and collect garbage at one node as fast as they are let. Everything
     that is there is alive: a round looks at every record and removes none.
@@ -97,13 +104,10 @@ class Background:
             self._epoch += 1
             epoch = self._epoch
         try:
-            for _ in stub.GcCollectRoots(pb.GcCollectRootsRequest(epoch=epoch), timeout=20):
-                pass
-            alive = [key_of(value) for value in self._values]
-            swept = stub.GcSweep(sweep_of(epoch, alive), timeout=20)
+            removed = collect_at(stub, epoch, self._values)
             with self._lock:
                 self.rounds += 1
-                self.removed += swept.removed
+                self.removed += removed
         except grpc.RpcError as error:
             # Another thread was faster and its epoch is higher.
             if error.code() != grpc.StatusCode.FAILED_PRECONDITION:
@@ -143,6 +147,8 @@ class Overload(unittest.TestCase):
             client = Client(cluster)
             for value in values:
                 client.put(value)
+            for epoch in range(1, 4):  # what was put to see the cluster connected goes first
+                collect_at(node.stub, epoch, values)
             for method in ("fetch", "get"):
                 self.reads_beside_background(node, values, method)
             self.assertTrue(all(node.holds(value) for value in values), "nothing was swept")

@@ -29,6 +29,12 @@ weir::Duration time_left(const Caller& caller) {
   return std::chrono::seconds(left.tv_sec) + std::chrono::nanoseconds(left.tv_nsec);
 }
 
+/// Nobody waits for the answer, or not for long enough to get one. gRPC tells of a deadline some
+/// time after it.
+bool is_too_late(const Caller& caller) {
+  return caller.is_gone() || time_left(caller) < std::chrono::milliseconds(2);
+}
+
 }  // namespace
 
 Status to_status(ChangeEnd end) {
@@ -81,7 +87,7 @@ weir::Result<FoundValue, Status> Coordinator::get(const ValueKey& key, const Cal
 
 Coordinator::Found Coordinator::find(const ValueKey& key, const Caller& caller,
                                      const char*& source) {
-  if (caller.is_gone()) return weir::unexpected(caller_is_gone());
+  if (is_too_late(caller)) return weir::unexpected(caller_is_gone());
   const std::size_t self = parts_.options.self;
   auto local = parts_.reader.read(key);
   if (local) {
@@ -111,7 +117,7 @@ Coordinator::Found Coordinator::find(const ValueKey& key, const Caller& caller,
 /// Asks every node that may have it, at the same time.
 Coordinator::Found Coordinator::search(const ValueKey& key, const Caller& caller,
                                        bool local_is_absent) {
-  if (caller.is_gone()) return weir::unexpected(caller_is_gone());
+  if (is_too_late(caller)) return weir::unexpected(caller_is_gone());
   ++counts_.searched;
   struct Answer {
     std::size_t node;

@@ -42,8 +42,8 @@ upstream = "app"
   f.admin = `http://127.0.0.1:${await lines_of(gateway, /admin on .*:(\d+)/)}`;
   browser = await open_browser();
   f.page = browser.page;
-  // A refused token is an answer 401, which the browser also tells its console.
-  f.page.on("console", (m) => { if (["error", "warning"].includes(m.type()) && !m.text().includes("401")) f.complaints.push(m.text()); });
+  // A refused token is an answer 401, an action too soon 429: the browser also tells its console.
+  f.page.on("console", (m) => { if (["error", "warning"].includes(m.type()) && !m.text().includes("401") && !m.text().includes("429")) f.complaints.push(m.text()); });
   f.page.on("pageerror", (e) => f.complaints.push(String(e.stack)));
 });
 
