@@ -30,14 +30,16 @@ std::uint64_t folded_hash(const SipKey& key, std::string_view text) noexcept {
     return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64U);
   };
   std::uint64_t state = key.k0 ^ text.size();
-  std::uint64_t word = 0;
-  for (; text.size() >= sizeof(word); text.remove_prefix(sizeof(word))) {
-    std::memcpy(&word, text.data(), sizeof(word));
-    state = fold(state ^ word, key.k1 | 1U);
+  std::array<std::uint64_t, 2> words{};
+  for (; text.size() >= sizeof(words); text.remove_prefix(sizeof(words))) {
+    std::memcpy(words.data(), text.data(), sizeof(words));
+    state = fold(state ^ words[0], key.k1 ^ words[1]);
   }
-  word = 0;
-  std::memcpy(&word, text.data(), text.size());
-  if (!text.empty()) state = fold(state ^ word, key.k1 | 1U);
+  if (!text.empty()) {
+    words = {};
+    std::memcpy(words.data(), text.data(), text.size());
+    state = fold(state ^ words[0], key.k1 ^ words[1]);
+  }
   constexpr std::uint64_t kOdd = 0x9E3779B97F4A7C15U;
   return fold(state ^ key.k1, kOdd);
 }

@@ -1,5 +1,9 @@
 // What the recorder adds to one request: everything that is done for its record and for nothing
 // else, from the hash of the request id to the ring.
+#include <array>
+#include <cstddef>
+#include <string>
+
 #include <benchmark/benchmark.h>
 
 #include "core.h"
@@ -16,16 +20,20 @@ config::Config one_upstream() {
   return config;
 }
 
-// The id is 32 digits, as the gateway draws them, and another one each time.
+// Ids of 32 digits, as the gateway draws them. They were written long before: a hash that reads
+// what has just been written in other pieces waits for that, which is no part of it.
 struct Asked {
-  std::string id = "5f1c2a00d97b4a6e8c3b1f2e3d4c5b6a";
-  AdmissionRequest request{.scope = ScopeId::kFirst};
-  void next() {
-    ++count;
-    id[0] = static_cast<char>('a' + count % 16);
-    id[31] = static_cast<char>('a' + count / 16 % 16);
+  Asked() {
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      ids[i] = "5f1c2a00d97b4a6e8c3b1f2e3d4c5b6a";
+      ids[i][i] = 'x';
+    }
   }
-  std::uint32_t count = 0;
+  [[nodiscard]] const std::string& next() noexcept { return ids[++count % ids.size()]; }
+
+  std::array<std::string, 16> ids;
+  AdmissionRequest request{.scope = ScopeId::kFirst};
+  std::size_t count = 0;
 };
 
 // As ProxiedRequest does it.
@@ -35,9 +43,8 @@ void record_request(benchmark::State& state) {
   asked.request.actor.key.high = 7;
   TimePoint now = time_from_ns(0);
   for (auto _ : state) {
-    asked.next();
     policy::RecordedDecision decision;
-    decision.request = core.recorder.tag_of_request(asked.id);
+    decision.request = core.recorder.tag_of_request(asked.next());
     decision.actor = DecisionRecorder::actor_tag(asked.request.actor);
     decision.peer = DecisionRecorder::peer_tag(asked.request.peer);
     decision.scope = static_cast<std::uint16_t>(asked.request.scope);
@@ -60,8 +67,7 @@ void record_hash_of_the_id(benchmark::State& state) {
   GatewayCore core(one_upstream(), 2, Rng(1), {});
   Asked asked;
   for (auto _ : state) {
-    asked.next();
-    benchmark::DoNotOptimize(core.recorder.tag_of_request(asked.id));
+    benchmark::DoNotOptimize(core.recorder.tag_of_request(asked.next()));
   }
 }
 BENCHMARK(record_hash_of_the_id);
@@ -70,8 +76,7 @@ void record_hash_of_the_id_by_siphash(benchmark::State& state) {
   const SipKey key{.k0 = 1, .k1 = 2};
   Asked asked;
   for (auto _ : state) {
-    asked.next();
-    benchmark::DoNotOptimize(siphash64(key, asked.id));
+    benchmark::DoNotOptimize(siphash64(key, asked.next()));
   }
 }
 BENCHMARK(record_hash_of_the_id_by_siphash);

@@ -1,6 +1,8 @@
 #include "policy/recorded_decision.h"
 
 #include <algorithm>
+#include <array>
+#include <tuple>
 
 namespace weir::inline v0::inline policy {
 namespace {
@@ -14,7 +16,6 @@ namespace {
 constexpr std::int64_t kMicro = 1000;
 constexpr std::int64_t kWaitStep = 16 * kMicro;
 constexpr unsigned kCheckShift = 54;
-constexpr std::uint64_t kCheckValues = 1023;
 
 constexpr std::uint64_t mask(unsigned bits) noexcept {
   return (std::uint64_t{1} << bits) - 1U;
@@ -33,15 +34,19 @@ Duration time_of(std::uint64_t count, std::int64_t step) noexcept {
   return Duration(static_cast<std::int64_t>(count) * step);
 }
 
-/// 1 to 1023, of everything but itself.
+/// 1 to 1023, of everything but itself. The products do not wait for each other; that of a word
+/// with an odd number tells every two words apart.
 std::uint64_t check_of(const DecisionWords& words) noexcept {
-  std::uint64_t hash = 0x9E3779B97F4A7C15U;
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    const std::uint64_t word = i + 1 < words.size() ? words[i] : words[i] & mask(kCheckShift);
-    hash = (hash ^ word) * 0xFF51AFD7ED558CCDU;
-    hash ^= hash >> 32U;
+  constexpr std::array<std::uint64_t, 5> kOdd = {0x9E3779B97F4A7C15U, 0xFF51AFD7ED558CCDU,
+                                                 0xC4CEB9FE1A85EC53U, 0xD6E8FEB86659FD93U,
+                                                 0xA0761D6478BD642FU};
+  static_assert(std::tuple_size_v<DecisionWords> == kOdd.size());
+  std::uint64_t sum = 0;
+  for (std::size_t i = 0; i < kOdd.size(); ++i) {
+    const std::uint64_t word = i + 1 < kOdd.size() ? words[i] : words[i] & mask(kCheckShift);
+    sum += (word ^ (word >> 32U)) * kOdd[i];
   }
-  return hash % kCheckValues + 1;
+  return std::max<std::uint64_t>((sum ^ (sum >> 29U)) >> kCheckShift, 1);
 }
 
 }  // namespace
