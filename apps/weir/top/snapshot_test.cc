@@ -42,7 +42,7 @@ TEST(TopSnapshot, KeepsWhatASecondTickLeavesOut) {
   nlohmann::json row = tick["replicas"]["rows"][0];
   row[5] = 300;
   row[13] = nullptr;
-  tick["replicas"]["rows"] = {row};
+  tick["replicas"]["rows"] = nlohmann::json::array({row});
   tick["replicas"]["order"].erase(tick["replicas"]["order"].size() - 1);
   EXPECT_TRUE(apply_message(snapshot, "tick", tick.dump()));
   EXPECT_EQ(snapshot.replicas.known.size(), 40U);

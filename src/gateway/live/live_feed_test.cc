@@ -97,7 +97,7 @@ TEST_F(LiveFeedTest, HelloSaysWhatTheGatewayIsAndTheTickWhatItDoes) {
   const Watcher::Message hello = watcher.next();
   EXPECT_EQ(hello.event, "hello");
   EXPECT_EQ(hello.data["upstream"], "app");
-  EXPECT_EQ(hello.data["upstreams"], json({"app"}));
+  EXPECT_EQ(hello.data["upstreams"], json::array({"app"}));
   EXPECT_EQ(hello.data["classes"], json({"critical", "high", "normal", "low"}));
   EXPECT_EQ(hello.data["actions"], "off");
   EXPECT_EQ(hello.data["interval_ms"], 1000);
