@@ -94,7 +94,7 @@ TEST_F(ReplicasViewTest, ARowIsSentAgainOnlyWhenItChanges) {
   EXPECT_TRUE(all["rows"][0][kSpark].is_array());
   second();
   const LiveJson silent = view.next(upstream, fake.now);
-  EXPECT_THAT(ports(silent), ElementsAre(1, 2, 3, 5)) << "their p50 is old now";
+  ASSERT_THAT(ports(silent), ElementsAre(1, 2, 3, 5)) << "their p50 is old now";
   EXPECT_EQ(silent["rows"][0][kQuiet], true);
   EXPECT_EQ(all["rows"][0][kQuiet], false);
   second();
